@@ -36,7 +36,7 @@ from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun
 
 SCREEN = {"width": 1400, "height": 900}
 EXAMPLE = Path(__file__).resolve().parents[1] / "data" / "example.csv"
-QUESTIONS = ("Next", "Next", "Next", "Show the card")
+QUESTIONS = ("Ask every mechanism",)
 _BARE = "import streamlit as st\nst.button('again', shortcut='N')\n"
 _BARE_STEPS = 15
 _SLOW = "about=plan&people=100000&features=300&k=5&ask=card"

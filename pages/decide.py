@@ -1,4 +1,4 @@
-"""Decide: a stakeholder's questions, one at a time, and one card."""
+"""Decide: what may be risked, and on one live card what then survives."""
 
 PAGE = {
     "title": "Decide",
@@ -17,16 +17,18 @@ current = shell.through_entry()
 from collections.abc import Callable
 from dataclasses import replace
 
+from dpviz.core.entries import PRIVATE
+from dpviz.core.here import in_browser
 from dpviz.core.number_text import numeral, percent
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
-from dpviz.lessons import words
-from dpviz.lessons.card import card_html, card_page, pictures
+from dpviz.lessons import ceiling, words
+from dpviz.lessons.card import card_html, card_page
 from dpviz.lessons.decide import Card
-from dpviz.lessons.questions import LEVELS, STAGES, Answers
+from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import risk
-from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
+from dpviz.releasing.options import ReleaseOptions
 from dpviz.report.figures.handout import report_page
 from dpviz.simulation.compare import compare
 from pages.ui import addresses, controls, deciding, state, take
@@ -38,35 +40,12 @@ VIEW = "decide"
 # What the heading asks is not asked again above the answers, but for who cannot see.
 def question(name: str) -> None:
     """Draw the answers to what the heading asks."""
-    st.caption(params_of(Answers)[name].help)
     controls.setting(name, VIEW, row=True)
 
 
 def go(stage: str) -> Callable[[], None]:
-    """Return a callback that shows a question."""
+    """Return a callback that shows one card or the other."""
     return state.on_change(lambda: state.put("shown", stage, VIEW))
-
-
-def steps(answers: Answers) -> None:
-    """Draw back and next."""
-    place = STAGES.index(answers.shown)
-    left, right, _ = st.columns([1, 1, 3])
-    left.button(
-        "Back",
-        key="decide.back",
-        disabled=place == 0,
-        width="stretch",
-        on_click=go(STAGES[max(place - 1, 0)]),
-    )
-    if place + 1 < len(STAGES):
-        last = place + 2 == len(STAGES)
-        right.button(
-            "Show the card" if last else "Next",
-            key="decide.next",
-            type="primary",
-            width="stretch",
-            on_click=go(STAGES[place + 1]),
-        )
 
 
 def ask_about(measured: Measured | None) -> None:
@@ -87,25 +66,14 @@ def ask_about(measured: Measured | None) -> None:
         )
 
 
-def ask_survive(measured: Measured, settings: Settings, key: tuple[str, ...]) -> None:
-    """Ask how much must survive, with the picture that each answer gives."""
-    question("survive")
-    shown = {
-        f"{level} %": deciding.picture(key, measured, settings, int(level) / 100)
-        for level in LEVELS
-    }
-    shown["exact"] = deciding.picture(key, measured, settings, 1.0)
-    ribbon = measured.table.ribbon if isinstance(measured, Prepared) else None
-    st.html(pictures(shown, ribbon=ribbon))
-    whose = "Rows of the table" if measured.has_rows else "Made-up points"
-    st.caption(
-        f"{whose} along directions of about that recovery: a look at what it means, and no release."
-    )
-
-
 def refuse(card: Card) -> None:
     """Say that there is no such release, and offer what there is instead."""
     st.html(card_html(card, None, "", ""))
+    instead()
+
+
+def instead() -> None:
+    """Offer what there is in the place of a picture of the people."""
     st.button(
         "Points drawn from the release instead",
         key="decide.instead",
@@ -164,48 +132,145 @@ def show(card: Card, answers: Answers) -> None:
             )
 
 
+CEILINGS = {
+    2.0: "hardly more than before",
+    3.0: "a little more",
+    5.0: "still few",
+    10.0: "a suspicion that somebody may act on",
+    25.0: "one in four is right",
+}
+"""What may be asked for in words."""
+
+
+def ceiling_words(now: float) -> str:
+    """Return what a ceiling means."""
+    if now >= 100 * ceiling.HARDLY:
+        return "hardly protection"
+    return CEILINGS[max((c for c in CEILINGS if c <= now), default=2.0)]
+
+
+def ask(measured: Measured | None, settings: Settings) -> None:
+    """Ask what may be risked, of whom, what is published and what must survive."""
+    st.markdown("##### A suspicion that is right 1 time in 100 may become right at most")
+
+    def chosen() -> None:
+        picked = st.session_state["decide.words"]
+        if picked is not None:
+            state.put("ceiling", picked, VIEW)
+
+    now = state.get("ceiling", VIEW)
+    controls.fill("decide.words", now if now in CEILINGS else None)
+    st.pills(
+        "Times in 100",
+        list(CEILINGS),
+        format_func=lambda count: f"{count:.0f} in 100",
+        key="decide.words",
+        label_visibility="collapsed",
+        on_change=state.on_change(chosen),
+    )
+    with st.popover(f"{numeral(now, 3)} in 100: {ceiling_words(now)}"):
+        controls.setting("ceiling", VIEW)
+    st.markdown("##### We publish")
+
+    def handed() -> None:
+        state.put("hand_out", st.session_state["decide.handed"], VIEW)
+
+    controls.fill("decide.handed", state.get("hand_out", VIEW))
+    choices = params_of(Answers)["hand_out"].choices
+    st.selectbox(
+        "What is handed out?",
+        list(choices),
+        format_func=choices.__getitem__,
+        key="decide.handed",
+        label_visibility="collapsed",
+        on_change=state.on_change(handed),
+    )
+    st.markdown(f"##### Of what {settings.k} components can show, at least … must survive")
+    question("survive")
+    left, right = st.columns(2)
+    with left:
+        controls.setting("delta_allowed", VIEW)
+    if measured is not None:
+        delta = measured.budget(replace(settings, delta=None)).delta
+        right.caption(
+            f"With a delta of {numeral(delta, 1)} odds may, in at most {percent(2 * delta)} of "
+            "releases, grow by more than twice what epsilon says; in return a smaller epsilon is "
+            "enough."
+        )
+    with st.expander("A table, or numbers I guess?", expanded=measured is None):
+        ask_about(measured)
+
+
+def live(found: ceiling.CeilingCard) -> None:
+    """Draw the live card, and what can be done with it."""
+    st.html(ceiling.html(found))
+    if found.answers.shows_rows:
+        instead()
+        return
+    options = found.outlook.options
+    stated = not found.prospect.rows.schema.from_data
+
+    def fill() -> None:
+        for name in ("rows", "row_bound", "center", "scale"):
+            st.session_state[f"release.{name}"] = getattr(options, name)
+        for name, value in (
+            ("epsilon", found.epsilon), ("delta", options.stated_delta), ("k", options.k),
+        ):  # fmt: skip
+            st.session_state[f"release.{name}"] = params_of(ReleaseOptions)[name].format(value)
+        st.session_state["decide.release"] = True
+
+    with st.container(horizontal=True, key="decide.act"):
+        st.button(
+            "Release this …" if stated else "State the limits …",
+            key="decide.fill",
+            type="primary",
+            on_click=fill,
+            disabled=in_browser(),
+        )
+        st.download_button(
+            "Print the plan",
+            lambda: ceiling.page(found),
+            file_name="dpviz-plan.html",
+            mime="text/html",
+            on_click="ignore",
+            key="decide.plan",
+        )
+        st.button("Ask every mechanism", key="decide.every", on_click=go("card"))
+    how = [
+        "rows scaled to length one"
+        if options.rows == "unit"
+        else f"rows cut to {options.row_bound} half widths",
+        "around a private mean" if options.center == PRIVATE else "around the typical values",
+        "Gaussian noise" if options.stated_delta else "Laplace noise",
+    ]
+    st.caption(f"Chosen by prediction: {', '.join(how)}; each feature over half its limits.")
+
+
+if st.session_state.pop("decide.release", False):
+    st.switch_page(shell.page("Release"), query_params={})
 answers = state.view(VIEW)
 assert isinstance(answers, Answers)
 with guard():
     measured, settings, key = deciding.about(current.settings, current.prepared, current.data_key)
-    titles = {
-        "about": "What is it about?",
-        "survive": "How much of the structure must survive?",
-        "delta": "Is a delta acceptable?",
-        "hand_out": "Who may see what?",
-        "card": "Your answer",
-    }
-    place = STAGES.index(answers.shown)
-    st.title(titles[answers.shown], anchor=False)
-    if place + 1 < len(STAGES):
-        st.caption(f"Question {place + 1} of {len(STAGES) - 1}")
-    if answers.shown == "about" or measured is None:
-        ask_about(measured)
-    elif answers.shown == "survive":
-        ask_survive(measured, settings, key)
-    elif answers.shown == "delta":
-        question("delta_allowed")
-        delta = measured.budget(replace(settings, delta=None)).delta
-        rare = percent(2 * delta)
-        rare = rare if rare.startswith("less") else f"at most {rare}"
-        st.markdown(
-            f"With a delta of {numeral(delta, 1)} odds may, in {rare} of releases, grow by more "
-            "than twice what epsilon says; in return a smaller epsilon is enough."
-        )
-    elif answers.shown == "hand_out":
-        controls.setting("hand_out", VIEW)
-        st.markdown(
-            "Raw rows stay with whoever computes the release. A picture of the people would hand "
-            "them out: no promise covers that."
-        )
-    else:
-        if settings.paid_shares:
-            st.caption(
-                f"Every epsilon pays for the preparation too ({', '.join(settings.paid_shares)}), "
-                "drawn anew in each release tried. The bar says how long that takes; Stop keeps "
-                "what was found."
-            )
-        found = deciding.card(key, measured, settings, answers)
-        if found is not None:
-            show(found, answers)
-    steps(answers)
+    st.title("What may leave the house?", anchor=False)
+    asking, showing = st.columns([5, 9], gap="medium")
+    with asking:
+        ask(measured, settings)
+    if measured is not None and answers.shown != "card":
+        with showing:
+            prospect = deciding.prospect(settings, measured.budget(settings).delta)
+            if prospect is not None:
+                live(ceiling.card(prospect, answers))
+    if measured is not None and (answers.shown == "card" or prospect is None):
+        with showing:
+            if answers.source != "plan":
+                st.button("Back to one release", key="decide.back", on_click=go("ceiling"))
+            if settings.paid_shares:
+                st.caption(
+                    "Every epsilon pays for the preparation too "
+                    f"({', '.join(settings.paid_shares)}), drawn anew in each release tried. The "
+                    "bar says how long that takes; Stop keeps what was found."
+                )
+            searched = deciding.card(key, measured, settings, answers)
+            if searched is not None:
+                show(searched, answers)

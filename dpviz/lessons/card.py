@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-
-import numpy as np
-import pandas as pd
 
 from dpviz.core.number_text import numeral
 from dpviz.core.release import VERDICT_WORDS
 from dpviz.lessons import words
 from dpviz.lessons.decide import Card, Offer
 from dpviz.lessons.risk import Risk
-from dpviz.report.figures.worlds import hundred, picture
-from dpviz.report.tables.labels import LABEL_COLOURS
+from dpviz.report.figures.worlds import hundred
 
 STYLE = """
 .dp-card { font-family: inherit; font-size: 15px; line-height: 1.45; }
@@ -35,55 +31,6 @@ STYLE = """
 .dp-card .dp-scroll { overflow-x: auto; }
 @media print { .dp-card { font-size: 11pt; } .dp-card h2 { break-after: avoid; } }
 """
-
-
-def pictures(
-    shown: Mapping[str, pd.DataFrame], side: int = 170, *, ribbon: str | None = None
-) -> str:
-    """Return small pictures side by side, all at one scale, as one HTML element.
-
-    Parameters
-    ----------
-    shown : mapping of str to DataFrame
-        Columns x, y and label, by name.
-    side : int
-        Pixels.
-    ribbon : str, optional
-        What stands over rows that are not public, and shortly inside each picture.
-    """
-    reach = max(float(np.abs(table[["x", "y"]].to_numpy()).max()) for table in shown.values())
-    unit = 46 / (reach or 1.0)
-    kinds = sorted({kind for table in shown.values() for kind in table["label"]})
-    colours = {kind: LABEL_COLOURS[i % len(LABEL_COLOURS)] for i, kind in enumerate(kinds)}
-    parts = []
-    mark = (
-        '<text x="50" y="97" text-anchor="middle" font-family="sans-serif" font-size="7" '
-        'fill="#55616d">working view of real rows</text>'
-        if ribbon
-        else ""
-    )
-    for name, table in shown.items():
-        dots = "".join(
-            f'<circle cx="{50 + unit * x:.1f}" cy="{50 - unit * y:.1f}" r="1.3" '
-            f'fill="{colours[kind]}"/>'
-            for x, y, kind in zip(table["x"], table["y"], table["label"], strict=True)
-        )
-        svg = (
-            '<svg viewBox="0 0 100 100" xmlns="http://www.w3.org/2000/svg"><rect width="100" '
-            f'height="100" fill="none" stroke="#8a93a0" stroke-width=".6"/>{dots}{mark}</svg>'
-        )
-        parts.append(
-            f'<figure style="margin:0">{picture(svg, name, side)}'
-            f'<figcaption style="text-align:center;font-size:14px">{escape(name)}'
-            "</figcaption></figure>"
-        )
-    row = f'<div style="display:flex;flex-wrap:wrap;gap:12px">{"".join(parts)}</div>'
-    if ribbon is None:
-        return row
-    return (
-        '<p class="dp-ribbon" style="margin:0 0 8px;padding:2px 10px;font-size:14px;'
-        f'border-left:4px solid #846300;background:#84630014">{escape(ribbon)}</p>{row}'
-    )
 
 
 def _worlds(risk: Risk) -> str:

@@ -9,8 +9,8 @@ from dpviz.core.params import Declared, choice, integer, number, text
 LEVELS = ("50", "75", "90", "95")
 """Recoveries that can be asked for, in per cent."""
 
-STAGES = ("about", "survive", "delta", "hand_out", "card")
-"""The questions in order, and the card."""
+STAGES = ("ceiling", "card")
+"""One release under a ceiling, and the card of every mechanism."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,16 @@ class Answers(Declared):
         label="Guessed structure",
         help="How fast the variances of the components fall.",
         examples=("strong",),
+    )
+    ceiling: float = number(
+        3.0,
+        1.1,
+        99.0,
+        label="A suspicion that is right 1 time in 100 may become right at most ... times in 100",
+        help="What a release may make of a suspicion against one person, whatever else is known; "
+        "epsilon follows from it.",
+        slider=(1.1, 99.0),
+        examples=(10.0,),
     )
     survive: str = choice(
         "90",
@@ -104,9 +114,9 @@ class Answers(Declared):
         examples=(12,),
     )
     shown: str = text(
-        "about",
+        STAGES[0],
         label="Question shown",
-        help="Which question the page shows: about, survive, delta, hand_out or card.",
+        help="What the page shows: ceiling, or card for every mechanism.",
         url="ask",
         check=lambda value: value if value in STAGES else STAGES[0],
         examples=("card",),

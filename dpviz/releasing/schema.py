@@ -235,13 +235,15 @@ class Schema:
         rows = [(column.low, column.high, column.stand_in) for column in self.used]
         return np.array(rows, dtype=np.float64)
 
-    def filled(self, values: FloatArray) -> FloatArray:
+    def filled(self, values: FloatArray, *, cut: bool = True) -> FloatArray:
         """Return cells as a release uses them; each depends on itself and the schema alone.
 
         Parameters
         ----------
         values : ndarray of shape (n, d)
             One column for each that is used; what is no finite number counts as missing.
+        cut : bool
+            Whether cells are cut to the bounds, as a release does.
 
         Returns
         -------
@@ -253,8 +255,8 @@ class Schema:
             for code in column.missing:
                 gone[:, j] |= values[:, j] == code
         low, high, typical = self.limits.T
-        found: FloatArray = np.clip(np.where(gone, typical, values), low, high)
-        return found
+        found: FloatArray = np.where(gone, typical, values)
+        return np.clip(found, low, high) if cut else found
 
     def to_text(self) -> str:
         """Return the schema as its file holds it, one column a line."""

@@ -10,19 +10,20 @@ import math
 import time
 from dataclasses import replace
 
-import pandas as pd
 import streamlit as st
 
 from dpviz.core.settings import Settings
-from dpviz.lessons import words
+from dpviz.datasets import Table
+from dpviz.lessons import ceiling, words
 from dpviz.lessons.decide import LOOK, Card, Found, LeftOut, Offer, Step, card_of, next_step
-from dpviz.lessons.example import example_table
 from dpviz.lessons.questions import Answers, plan_text
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_measured
 from dpviz.preparation.prepared import Measured
+from dpviz.releasing.options import ReleaseOptions
+from dpviz.releasing.predicting import Rows
 from dpviz.report.sentences.phrases import duration
-from pages.ui import limits, state
+from pages.ui import limits, schema_editor, state
 
 STOPPED, HELD = "decide.stopped", "decide.offers"
 _MOST_HELD = 20
@@ -69,22 +70,37 @@ def command(card: Card) -> str:
     return card.settings.command("YOUR_FILE.csv" if table == state.UPLOAD else table)
 
 
-@st.cache_data(scope="session", max_entries=50, show_spinner=False)
-def _picture(key: tuple[str, ...], _measured: Measured, _settings: Settings) -> pd.DataFrame:
-    return example_table(_measured, _settings, float(key[-1]))
-
-
-def picture(
-    data_key: tuple[str, ...], measured: Measured, settings: Settings, recovery: float
-) -> pd.DataFrame:
-    """Return the picture that a recovery gives."""
-    own = _own(settings)
-    return _picture((*data_key, repr(own), repr(recovery)), measured, own)
-
-
 def _own(settings: Settings) -> Settings:
     """Return settings without what the answer does not depend on."""
     return replace(settings, epsilon=1.0, mechanisms=(), trials=20)
+
+
+PROSPECT = "decide.prospect"
+
+
+def prospect(settings: Settings, delta: float) -> ceiling.Prospect | None:
+    """Return what releases of the chosen table would keep; None where it has no rows.
+
+    It is kept for the table and schema that were asked about last.
+    """
+    if answered().source == "plan":
+        return None
+    table = schema_editor.given()
+    if table is None:
+        return None
+    schema = schema_editor.known(table)
+    options = ReleaseOptions(
+        rows="unit", scale="limits", k=settings.k, delta=delta, relation=settings.relation
+    )
+    own = getattr(table, "file_id", state.get("table"))
+    token = (own, schema.digest, schema.from_data, repr(options))
+    held = st.session_state.get(PROSPECT)
+    if held is None or held[0] != token:
+        name = table.name if isinstance(table, Table) else "your table"
+        found = ceiling.Prospect(name, Rows.of(table, schema), options)
+        st.session_state[PROSPECT] = held = (token, found)
+    kept: ceiling.Prospect = held[1]
+    return kept
 
 
 Token = tuple[str, ...]

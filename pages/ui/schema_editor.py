@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import BinaryIO
 
 import pandas as pd
@@ -44,6 +45,23 @@ def given() -> Table | BinaryIO | None:
         return table_cache.builtin(chosen)
     file: BinaryIO | None = st.session_state.get("file")
     return file
+
+
+def known(table: Table | BinaryIO) -> Schema:
+    """Return what is declared of a table, or a first schema taken from it where nothing is."""
+    if _own(table) == st.session_state.get("schema.table") and st.session_state.get(
+        "schema.origin"
+    ):
+        with suppress(DpvizError):
+            found = declared()
+            found.require()
+            return found
+    return draft(table, "the table", limits=UPLOADED)
+
+
+def _own(table: Table | BinaryIO) -> str:
+    name: str = table.name if isinstance(table, Table) else st.session_state["file"].file_id
+    return name
 
 
 def draw(table: Table | BinaryIO) -> None:
@@ -115,7 +133,7 @@ def _codes(name: str, written: object) -> tuple[float, ...]:
 
 def _follow(table: Table | BinaryIO) -> None:
     """Begin anew where the table is another one; go on where the page was left and came back."""
-    own = table.name if isinstance(table, Table) else st.session_state["file"].file_id
+    own = _own(table)
     if st.session_state.get("schema.table") != own:
         st.session_state["schema.table"] = own
         _begin(table)

@@ -21,7 +21,6 @@ from dpviz.auditing import exhibits
 from dpviz.core.number_text import numeral, of_hundred, percent, script
 from dpviz.core.problem import Domain, Problem, Relation
 from dpviz.core.settings import Settings
-from dpviz.lessons.card import pictures as card_pictures
 from dpviz.lessons.directions import directional
 from dpviz.lessons.person import person_payload
 from dpviz.mechanisms import parse_variant, parse_variants
@@ -194,24 +193,6 @@ def test_a_unit_is_as_long_across_as_up_in_every_plot_of_space(plain_page: Page)
             assert found
             for across, up in found:
                 assert across == pytest.approx(up, rel=0.01), (name, width)
-
-
-def test_pictures_on_a_card_are_at_one_scale() -> None:
-    """By their SVG: the wider variance fills the box, and the other keeps its share of it."""
-    rng = np.random.default_rng(2)
-    places = pd.DataFrame({"x": rng.normal(size=40), "y": rng.normal(size=40) / 9, "label": "a"})
-    html = card_pictures({"near": places, "far": places.assign(x=places["x"] / 2)})
-    for coded, table in zip(
-        re.findall(r"base64,([^\"]+)", html),
-        (places, places.assign(x=places["x"] / 2)),
-        strict=True,
-    ):
-        svg = base64.b64decode(coded).decode()
-        drawn = np.array(re.findall(r'<circle cx="([^"]+)" cy="([^"]+)"', svg), dtype=float)
-        across = np.polyfit(table["x"], drawn[:, 0], 1)[0]
-        up = -np.polyfit(table["y"], drawn[:, 1], 1)[0]
-        assert across == pytest.approx(up, rel=0.02)  # places have one decimal
-        assert across == pytest.approx(46 / places["x"].abs().max(), rel=0.02)
 
 
 def written_in(page: Page, function: str, values: Sequence[float], *digits: int) -> list[str]:

@@ -24,7 +24,6 @@ from dpviz.datasets import Table
 from dpviz.lessons import decide, risk, words
 from dpviz.lessons.card import card_html, card_page
 from dpviz.lessons.decide import Card, Offer
-from dpviz.lessons.example import example_table
 from dpviz.lessons.needed import goal_of
 from dpviz.lessons.questions import Answers, plan_text
 from dpviz.mechanisms import all_mechanisms, parse_variant
@@ -278,8 +277,6 @@ def test_a_plan_needs_no_data() -> None:
     measured = load_measured(settings)
     assert (measured.n, measured.d) == (5_000, 6)
     assert not measured.has_rows
-    picture = example_table(measured, settings, 0.75)
-    assert len(picture) == 300
 
 
 def test_the_page_holds_the_card_and_asks_nobody(card: Card) -> None:

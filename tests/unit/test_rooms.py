@@ -52,7 +52,8 @@ ARROWS: dict[str, str] = {
         "simulation theory"
     ),
     "lessons": (
-        "accounting auditing core mechanisms metrics preparation report sampling simulation theory"
+        "accounting auditing core mechanisms metrics preparation releasing report sampling "
+        "simulation theory"
     ),
     "studies": (
         "auditing core datasets lessons mechanisms metrics papers preparation releasing report "

@@ -1,0 +1,476 @@
+"""Risk first: what survives under a ceiling on what a suspicion may become.
+
+Everything is predicted from the rows for exactly the pipeline that a release runs: a working view,
+for whoever may see them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+
+import numpy as np
+
+from dpviz.auditing.attack import excess_probability, posterior_bound
+from dpviz.core.entries import PRIVATE
+from dpviz.core.number_text import decimals, numeral
+from dpviz.core.problem import Unit
+from dpviz.lessons.questions import Answers
+from dpviz.lessons.words import REFUSED
+from dpviz.releasing.options import ReleaseOptions
+from dpviz.releasing.predicting import DRAWS, LOUD, Outlook, Rows
+from dpviz.report.figures.worlds import hundred, picture
+
+PRIOR = 0.01
+EPSILONS: tuple[float, ...] = tuple(np.geomspace(0.05, 9.2, 14).tolist())
+LEVELS = (0.8, 0.9, 0.95)
+HARDLY = 0.5
+"""What a suspicion of 1 % may become from which on there is hardly protection."""
+
+
+def epsilon_under(ceiling: float) -> float:
+    """Return the largest epsilon of two digits under which 1 % becomes at most the ceiling.
+
+    Parameters
+    ----------
+    ceiling : float
+        Of 100, above 1 and below 100.
+    """
+    share = ceiling / 100
+    exact = math.log(share / (1 - share)) - math.log(PRIOR / (1 - PRIOR))
+    step = 10.0 ** (math.floor(math.log10(exact)) - 1)
+    return float(f"{math.floor(exact / step + 1e-9) * step:.2g}")
+
+
+def becomes(epsilon: float) -> float:
+    """Return how many of 100 suspicions that were right once may be right after a release."""
+    return 100 * posterior_bound(PRIOR, epsilon)
+
+
+def of_hundred(count: float) -> str:
+    """Return a count of 100 with three digits at most, rounded up."""
+    digits = 1 if count < 10 or count > 99 else 0
+    return numeral(math.ceil(count * 10**digits - 1e-6) / 10**digits, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Prospect:
+    """What every pipeline keeps by epsilon: computed once for a table and its schema.
+
+    Attributes
+    ----------
+    name : str
+    rows : Rows
+    options : ReleaseOptions
+        k, delta and relation; the rest is chosen.
+    """
+
+    name: str
+    rows: Rows
+    options: ReleaseOptions
+
+    @cached_property
+    def curves(self) -> list[tuple[ReleaseOptions, list[float]]]:
+        """Recovery of each pipeline at `EPSILONS`."""
+        # many features average out within one draw
+        draws = max(2, min(12, 20_000 // len(self.rows.schema.used) ** 2))
+        return [
+            (
+                each,
+                [
+                    self.rows.outlook(replace(each, epsilon=e), draws=draws).recovery
+                    for e in EPSILONS
+                ],
+            )
+            for each in self.rows.pipelines(self.options)
+        ]
+
+    def best(self, epsilon: float) -> Outlook:
+        """Return the outlook of the pipeline that keeps most at an epsilon."""
+        at = math.log(epsilon)
+        grid = np.log(EPSILONS)
+        chosen, _ = max(self.curves, key=lambda pair: float(np.interp(at, grid, pair[1])))
+        return self.rows.outlook(replace(chosen, epsilon=epsilon))
+
+    def needed(self, recovery: float) -> float | None:
+        """Return about the least epsilon at which some pipeline keeps so much, or None."""
+        found = [
+            epsilon for _, kept in self.curves if (epsilon := _crossing(kept, recovery)) is not None
+        ]
+        if not found:
+            return None
+        step = 10.0 ** (math.floor(math.log10(min(found))) - 1)
+        return float(f"{math.ceil(min(found) / step - 1e-9) * step:.2g}")
+
+    def helps(self, recovery: float) -> list[tuple[str, float | None]]:
+        """Return what would help, and the epsilon needed then."""
+        found = [
+            ("three times as many people", self._least(self.options, recovery, 3 * self.rows.n))
+        ]
+        if self.options.k > 1:
+            one = replace(self.options, k=1)
+            found.append(("one component alone", self._least(one, recovery, self.rows.n)))
+        return found
+
+    def _least(self, options: ReleaseOptions, recovery: float, n: int) -> float | None:
+        few = self.rows.pipelines(options)
+        found = [self.rows.least_epsilon(each, recovery, n=n) for each in few[:3]]
+        return min((each for each in found if each is not None), default=None)
+
+
+def _crossing(kept: Sequence[float], wanted: float) -> float | None:
+    if kept[-1] < wanted:
+        return None
+    at = max((place for place, value in enumerate(kept) if value < wanted), default=-1)
+    if at < 0:
+        return EPSILONS[0]
+    low, high = math.log(EPSILONS[at]), math.log(EPSILONS[at + 1])
+    part = (wanted - kept[at]) / (kept[at + 1] - kept[at])
+    return math.exp(low + part * (high - low))
+
+
+@dataclass(frozen=True, eq=False)
+class CeilingCard:
+    """The live card under one ceiling.
+
+    Attributes
+    ----------
+    prospect : Prospect
+    answers : Answers
+    epsilon : float
+        That is claimed under the ceiling.
+    outlook : Outlook
+    needed : float or None
+        Epsilon that the wanted recovery needs; None where none is enough.
+    """
+
+    prospect: Prospect
+    answers: Answers
+    epsilon: float
+    outlook: Outlook
+    needed: float | None
+
+    @property
+    def kept(self) -> int:
+        """Parts of 100 that survive, rounded down."""
+        return max(0, math.floor(100 * self.outlook.recovery + 1e-9))
+
+    @property
+    def verdict(self) -> str:
+        """``yes``, ``no``, or ``look`` where the limits are not public."""
+        if self.answers.shows_rows or self.outlook.recovery < self.answers.recovery:
+            return "no"
+        return "look" if self.prospect.rows.schema.from_data else "yes"
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        if self.answers.shows_rows:
+            return "No. A picture of the people cannot be published, at any ceiling."
+        if self.verdict != "no":
+            return (
+                f"{'Yes' if self.verdict == 'yes' else 'It could be'}. About {self.kept} of 100 "
+                "parts survive at your ceiling."
+            )
+        wanted = self.answers.survive
+        if self.needed is None:
+            return f"No. Under these limits no ε keeps {wanted} of 100 parts."
+        return f"Not under your ceiling. {wanted} of 100 parts need ε {numeral(self.needed, 2)}."
+
+    @property
+    def under(self) -> str:
+        """What stands under the answer."""
+        if self.answers.shows_rows:
+            return REFUSED[0]
+        if self.verdict == "no":
+            if self.needed is None:
+                return f"Without any noise they keep {_parts(self.outlook.without_noise)} of 100."
+            after = becomes(self.needed)
+            hardly = ": <b>hardly protection</b>" if after >= 100 * HARDLY else ""
+            return (
+                "Then a suspicion that is right 1 time in 100 may become right "
+                f"{of_hundred(after)} times{hardly}."
+            )
+        low = max(0, math.floor(100 * self.outlook.low + 1e-9))
+        asked = f"In 95 of 100 releases at least {low} do. You asked for {self.answers.survive}."
+        if self.verdict == "look":
+            return (
+                f"{asked} But the limits are taken from this table, which is not public: state "
+                "those that were known before."
+            )
+        return asked
+
+
+def card(prospect: Prospect, answers: Answers) -> CeilingCard:
+    """Return the live card of the answers."""
+    epsilon = epsilon_under(answers.ceiling)
+    return CeilingCard(
+        prospect, answers, epsilon, prospect.best(epsilon), prospect.needed(answers.recovery)
+    )
+
+
+def _parts(share: float) -> str:
+    return str(max(0, math.floor(100 * share + 1e-9)))
+
+
+_STYLE = """
+.dp-ceiling { font-size: 14.5px; line-height: 1.35; border: 1px solid #8a93a066;
+  border-radius: 6px; }
+.dp-ceiling .dp-head { padding: 8px 18px; border-left: 6px solid; border-radius: 6px 6px 0 0; }
+.dp-ceiling .yes { border-color: #21796e; background: #21796e1f; }
+.dp-ceiling .no { border-color: #b8001d; background: #b8001d1f; }
+.dp-ceiling .look { border-color: #846300; background: #8463001f; }
+.dp-ceiling h2 { font-size: 20px !important; margin: 0; padding: 0; }
+.dp-ceiling h3 { font-size: 15.5px !important; margin: 8px 0 2px; padding: 0; }
+.dp-ceiling p { margin: 2px 0; }
+.dp-ceiling .dp-two { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 28px;
+  padding: 2px 18px 12px; }
+.dp-ceiling .dp-dots { display: flex; gap: 18px; }
+.dp-ceiling figure { margin: 0; } .dp-ceiling small { font-size: 13.5px; opacity: .8; }
+.dp-ceiling table { border-collapse: collapse; width: 100%; font-size: 14px; }
+.dp-ceiling td, .dp-ceiling th { padding: 2px 8px 2px 0; border-bottom: 1px solid #8a93a044;
+  text-align: left; }
+.dp-ceiling .dp-tag { border: 1px solid #8a93a0; border-radius: 9px; padding: 0 8px;
+  font-size: 13px; }
+.dp-ceiling img { max-width: 100%; border-radius: 4px; }
+.dp-ceiling.dp-plan::after { content: "PLAN"; position: absolute; left: 30%; top: 40%;
+  font-size: 120px; font-weight: 700; opacity: .1; transform: rotate(-24deg);
+  pointer-events: none; }
+.dp-ceiling.dp-plan { position: relative; }
+@media (max-width: 900px) { .dp-ceiling .dp-two { grid-template-columns: 1fr; } }
+"""
+_MARK = {"yes": "✓", "no": "✗", "look": "?"}
+
+
+def html(found: CeilingCard, *, plan: bool = False) -> str:
+    """Return the live card as one HTML element with its style.
+
+    Parameters
+    ----------
+    found : CeilingCard
+    plan : bool
+        Whether it is marked as a plan: nothing was released.
+    """
+    verdict = found.verdict
+    head = (
+        f'<div class="dp-head {verdict}"><h2>{_MARK[verdict]} {escape(found.headline)}</h2>'
+        f"<p>{found.under}</p></div>"
+    )
+    if found.answers.shows_rows:
+        body = f'<div class="dp-two"><div><p>{escape(REFUSED[1])}</p></div>{_publish(found)}</div>'
+    else:
+        middle = _helps(found) if verdict == "no" else _loadings(found)
+        body = f'<div class="dp-two">{_risk(found)}{middle}{_curve(found)}{_publish(found)}</div>'
+    foot = (
+        '<p style="padding:0 18px 6px"><small>Nothing has been spent. Predicted from the rows, '
+        'for exactly what Release runs. <span class="dp-tag">working view, stays in the house'
+        "</span></small></p>"
+    )
+    mark = " dp-plan" if plan else ""
+    return f'<style>{_STYLE}</style><div class="dp-ceiling{mark}">{head}{body}{foot}</div>'
+
+
+def page(found: CeilingCard) -> str:
+    """Return the card as a page to print: a plan, for nothing was released."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>dpviz: plan</title>'
+        "<style>@page { size: A4; margin: 12mm; } body { font-family: system-ui, sans-serif; "
+        "max-width: 60em; margin: 16px auto; color: #1c2530; }</style></head><body><h1>Plan of a "
+        f"release: {escape(found.prospect.name)}</h1>{html(found, plan=True)}</body></html>\n"
+    )
+
+
+def _risk(found: CeilingCard) -> str:
+    refused = found.verdict == "no" and found.needed is not None
+    epsilon = found.needed if refused and found.needed is not None else found.epsilon
+    after, delta = becomes(epsilon), found.outlook.options.stated_delta
+    shown = of_hundred(after)
+    unit = "person" if found.prospect.rows.schema.unit is Unit.PERSON else "row"
+    said = (
+        "she is in the table"
+        if found.outlook.options.relation == "zero-out"
+        else ("this record is hers")
+    )
+    beyond = excess_probability(epsilon, delta, math.log(2)) if delta else 0.0
+    odds = (
+        f" In at most {numeral(math.ceil(1e6 * beyond - 1e-6), 3)} of 1,000,000 releases the odds "
+        "grow by more than twice as much."
+        if beyond
+        else ""
+    )
+    title = "The risk it would take" if refused else "The risk"
+    return (
+        f"<div><h3>{title}, for each {unit} of {found.prospect.rows.n:,}</h3>"
+        f'<div class="dp-dots"><figure>{hundred(1, "before: 1 of 100", 92)}<figcaption>'
+        f"<small>before: 1 of 100<br>suspicions is right</small></figcaption></figure>"
+        f"<figure>{hundred(math.ceil(after - 1e-9), f'after: at most {shown}', 92)}<figcaption>"
+        f"<small>after: at most <b>{shown}</b>,<br>whatever else is known</small></figcaption>"
+        f"</figure></div><p>A suspicion such as “{said}”: of 1,000 like it 10 are right before, at "
+        f"most {math.ceil(10 * after - 1e-9)} after. That is ε {numeral(epsilon, 2)}."
+        f"<small>{odds}</small></p></div>"
+    )
+
+
+def _loadings(found: CeilingCard) -> str:
+    seen, names = found.outlook, [column.name for column in found.prospect.rows.schema.used]
+    first = seen.truth[:, 0]
+    order = np.argsort(-np.abs(first), kind="stable")[: min(5, len(first))]
+    top = int(order[0])
+    low, high = seen.low_bars[:, 0], seen.high_bars[:, 0]
+    still = bool(low[top] > 0 if first[top] > 0 else high[top] < 0)
+    wide, left, row = 400, 130, 19
+    unit = (wide - left - 20) / 2
+    middle = left + unit
+    parts = [f'<path d="M{middle} 4V{8 + row * len(order)}" stroke="#8a93a0"/>']
+    for at, j in enumerate(order):
+        y = 14 + row * at
+        clear = low[j] > 0 or high[j] < 0
+        colour = "#1f5fa8" if clear else "#8a93a0"
+        ends = [decimals(float(middle + unit * value), 1) for value in (low[j], high[j], first[j])]
+        name = names[j] if len(names[j]) <= 18 else f"{names[j][:17]}…"
+        parts.append(
+            f'<text x="{left - 8}" y="{y + 4}" text-anchor="end" font-size="13">{escape(name)}'
+            f'</text><path d="M{ends[0]} {y}H{ends[1]}" stroke="{colour}" stroke-width="7" '
+            f'stroke-opacity=".45"/><circle cx="{ends[2]}" cy="{y}" r="4" fill="#1c2530"/>'
+        )
+    svg = _svg(wide, 12 + row * len(order), "".join(parts))
+    words = f"Loadings of component 1, and where 95 of 100 releases put them; {names[top]} first"
+    note = ""
+    centre = seen.options.center
+    if seen.centre_share > LOUD and centre != PRIVATE:
+        note = (
+            "<p><b>? The stated centre is far from the rows</b>: component 1 would be their mean. "
+            "State typical values that are nearer.</p>"
+        )
+    lost = ""
+    if seen.without_noise < 0.95:
+        lost = (
+            f"<p>Lost to the stated limits {100 - int(_parts(seen.without_noise))} of 100, with no "
+            f"noise at all; to noise {max(0, int(_parts(seen.without_noise)) - found.kept)}.</p>"
+        )
+    return (
+        f"<div><h3>Would you still say “{escape(names[top][:60])} drives component 1”? "
+        f"{'Yes.' if still else 'No.'}</h3>"
+        f"{picture(svg, words, wide, 12 + row * len(order))}<p><small>Dot: the table’s own "
+        f"loading. Bar: where 95 of 100 releases put it.</small></p>{lost}{note}</div>"
+    )
+
+
+def _svg(wide: int, high: int, body: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" '
+        f'height="{high}" font-family="sans-serif" fill="#1c2530"><rect width="{wide}" '
+        f'height="{high}" fill="#fff"/>{body}</svg>'
+    )
+
+
+def _helps(found: CeilingCard) -> str:
+    most = math.inf if found.needed is None else found.needed
+    rows = [
+        *(
+            (words, e)
+            for words, e in found.prospect.helps(found.answers.recovery)
+            if e is not None and e < most
+        ),
+        ("nothing", found.needed),
+    ]
+    body = "".join(
+        f"<tr><td>{escape(words)}</td><td>{'not enough' if e is None else of_hundred(becomes(e))}"
+        f"</td><td>{'' if e is None else 'ε ' + numeral(e, 2)}</td></tr>"
+        for words, e in rows
+    )
+    limits = (
+        "<p>State the limits that were known before: wide ones cost noise, narrow ones cut.</p>"
+    )
+    return (
+        f"<div><h3>What is left under your ceiling: {found.kept} of 100 parts</h3>"
+        "<h3>What would help</h3><table><tr><th>change one thing</th><th>1 in 100 becomes</th>"
+        f"<th></th></tr>{body}</table>{limits}</div>"
+    )
+
+
+def _curve(found: CeilingCard) -> str:
+    """Return what survives by ceiling, and what risk each recovery needs."""
+    best = [max(kept[at] for _, kept in found.prospect.curves) for at in range(len(EPSILONS))]
+    wide, high, left, top = 400, 146, 34, 10
+    across, down = wide - left - 12, high - top - 36
+
+    def x(epsilon: float) -> float:
+        return left + across * min(epsilon, EPSILONS[-1]) / EPSILONS[-1]
+
+    def y(recovery: float) -> float:
+        return top + down * (1 - max(0.0, min(1.0, recovery)))
+
+    line = "L".join(
+        f"{decimals(x(e), 1)} {decimals(y(v), 1)}" for e, v in zip(EPSILONS, best, strict=True)
+    )
+    half = math.log(HARDLY / (1 - HARDLY)) - math.log(PRIOR / (1 - PRIOR))
+    ticks = "".join(
+        f'<text x="{decimals(x(math.log(c / (100 - c) * 99)), 1)}" y="{high - 22}" '
+        f'text-anchor="middle" font-size="12">{c}</text>'
+        for c in (2, 5, 10, 25, 50, 75, 90, 98)
+    )
+    sides = "".join(
+        f'<text x="{left - 6}" y="{decimals(y(v) + 4, 1)}" text-anchor="end" font-size="12">'
+        f"{round(100 * v)}</text>"
+        for v in (0.0, 0.5, 1.0)
+    )
+    at, wanted = x(found.epsilon), y(found.answers.recovery)
+    body = (
+        f'<rect x="{decimals(x(half), 1)}" y="{top}" width="{decimals(x(9.2) - x(half), 1)}" '
+        f'height="{down}" fill="#b8001d" fill-opacity=".1"/><text x="{decimals(x(6.9), 1)}" '
+        f'y="{top + down - 12}" text-anchor="middle" font-size="13" fill="#b8001d">hardly '
+        f'protection</text><path d="M{left} {decimals(wanted, 1)}H{wide - 12}" stroke="#55616d" '
+        f'stroke-dasharray="2 3"/><path d="M{line}" fill="none" stroke="#1c2530" '
+        f'stroke-width="2.4"/><path d="M{decimals(at, 1)} {top}V{top + down}" stroke="#1f5fa8" '
+        f'stroke-width="2"/><circle cx="{decimals(at, 1)}" '
+        f'cy="{decimals(y(found.outlook.recovery), 1)}" r="5" fill="#1f5fa8"/>{ticks}{sides}'
+        f'<text x="{left + across / 2}" y="{high - 5}" text-anchor="middle" font-size="12">1 right '
+        "suspicion in 100 may become … in 100</text>"
+    )
+    words = f"Parts of 100 that survive by ceiling: {found.kept} at yours"
+    rows = "".join(
+        f"<tr><td>{_parts(level)} of 100</td>"
+        + (
+            "<td>not reached</td><td></td>"
+            if (e := found.prospect.needed(level)) is None
+            else f"<td>{of_hundred(becomes(e))} in 100</td><td>{numeral(e, 2)}</td>"
+        )
+        + "</tr>"
+        for level in LEVELS
+    )
+    return (
+        f"<div><h3>Parts of 100 that survive, by ceiling</h3>"
+        f"{picture(_svg(wide, high, body), words, wide, high)}"
+        "<table><tr><th>must survive</th><th>1 in 100 becomes</th><th>ε</th></tr>"
+        f"{rows}</table></div>"
+    )
+
+
+def _publish(found: CeilingCard) -> str:
+    k = found.prospect.options.k
+    items: Mapping[str, tuple[str, str]] = {
+        f"the {k} components (loadings)": ("✓", "what ε pays for"),
+        "the spectrum, with its noise edge": ("✓", "costs nothing more"),
+        "points drawn from these": ("✓", "cost nothing more"),
+        "a picture of counts": ("✓", "takes a part of ε"),
+        "the picture of the people": ("✗", "at no ε"),
+    }
+    rows = "".join(
+        f"<tr><td>{mark} {escape(what)}</td><td><small>{escape(words)}</small></td></tr>"
+        for what, (mark, words) in items.items()
+    )
+    schema = found.prospect.rows.schema
+    unit = (
+        f"more than {schema.rows_a_person} rows of one person"
+        if schema.unit is Unit.PERSON
+        else "who has more than one row: how many a person has was not said"
+    )
+    return (
+        f"<div><h3>May I publish …</h3><table>{rows}</table><h3>Not protected, whatever ε is</h3>"
+        f"<p><small>What is true of everybody; a family together; {unit}; that the table has "
+        f"{found.prospect.rows.n:,} rows and these columns.</small></p></div>"
+    )

@@ -1,0 +1,166 @@
+"""What a release keeps is foretold before anything is spent, for exactly what then runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.datasets import Table
+from dpviz.lessons import ceiling
+from dpviz.lessons.questions import Answers
+from dpviz.metrics import chance_share, recovery_of
+from dpviz.releasing.making import plan
+from dpviz.releasing.noise import released, released_mean
+from dpviz.releasing.options import ReleaseOptions
+from dpviz.releasing.predicting import LOUD, Outlook, Rows
+from dpviz.releasing.schema import Column, Schema
+from tests.unit.test_decide import heavy_tailed
+
+RELEASES = 200
+OPTIONS = ReleaseOptions(rows="unit", scale="limits", epsilon=1.0, delta=1e-6, k=2)
+
+
+def _schema(table: Table, reach: float = 20.0) -> Schema:
+    return Schema(tuple(Column(name, -reach, reach) for name in table.columns), rows_a_person=1)
+
+
+def _far() -> Table:
+    """Return a table whose mean is 5 lengths of component 1 from the middle of its limits."""
+    rng = np.random.default_rng(8)
+    rows = rng.standard_normal((3000, 6)) * [4, 2, 1, 1, 1, 1] + [0, 0, 20, 0, 0, 0]
+    return Table("far", rows, tuple("abcdef"))
+
+
+def _made(table: Table, options: ReleaseOptions) -> tuple[FloatArray, FloatArray]:
+    """Return recovery and |cosine| of component 1 of many releases, by what `make` calls."""
+    planned = plan(options, table, _schema(table))
+    n, bits, noise = planned.records.n, planned.bits, planned.noise
+    scaled = table.rows / np.array(planned.declared.scale)
+    centred = scaled - scaled.mean(0)
+    A = centred.T @ centred / n
+    values, vectors = np.linalg.eigh(A)
+    chance = chance_share(SecondMoment(A, n), options.k)
+    total = planned.total() if noise.sides else None
+    fixed = planned.moment() if total is None else None
+    found, cosines = np.empty(RELEASES), np.empty(RELEASES)
+    for at in range(RELEASES):
+        mean = None if total is None else released_mean(total, noise, n, bits)
+        moment = planned.moment(planned.centred(mean)) if fixed is None else fixed
+        top = np.linalg.eigh(released(moment, noise, n, bits))[1][:, ::-1][:, : options.k]
+        share = np.trace(top.T @ A @ top) / values[::-1][: options.k].sum()
+        found[at] = recovery_of(share, chance)
+        cosines[at] = abs(top[:, 0] @ vectors[:, -1])
+    return found, cosines
+
+
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        (heavy_tailed(), replace(OPTIONS, epsilon=0.15)),
+        (heavy_tailed(), replace(OPTIONS, rows="bound", row_bound="0.75", epsilon=0.6)),
+        (heavy_tailed(), replace(OPTIONS, delta=0.0, epsilon=1.0)),
+        (_far(), replace(OPTIONS, center="private", epsilon=1.5)),
+    ],
+    ids=["unit", "bound", "pure", "mean"],
+)
+def test_two_hundred_releases_keep_what_was_predicted(
+    table: Table, options: ReleaseOptions
+) -> None:
+    seen = Rows.of(table, _schema(table)).outlook(options)
+    found, cosines = _made(table, options)
+    assert abs(found.mean() - seen.recovery) < 0.03
+    assert abs(cosines.mean() - seen.cosines[0]) < 0.05
+    # .95 within 4 standard errors of 128 draws and 200 releases, whose entropy is the system's
+    assert (found >= seen.low).mean() > 0.95 - 4 * math.sqrt(0.0475 * (1 / 128 + 1 / RELEASES))
+    wrong = Rows.of(table, _schema(table)).outlook(replace(options, epsilon=options.epsilon / 8))
+    assert abs(found.mean() - wrong.recovery) > 0.03  # the control
+
+
+def test_component_1_is_found_where_prediction_says_so_and_the_mean_where_it_warns() -> None:
+    table = _far()
+    rows = Rows.of(table, _schema(table, 40.0))
+    asked = replace(OPTIONS, k=1, epsilon=1.5)
+    here, around = (rows.outlook(replace(asked, center=c)) for c in ("typical", "private"))
+    assert here.centre_share > LOUD
+    assert here.cosines[0] < 0.3
+    chosen = rows.best(asked)
+    assert chosen.options.center == "private"
+    assert chosen.cosines[0] >= 0.9
+    assert around.recovery > here.recovery
+    schema = _schema(table, 40.0)
+    planned = plan(chosen.options, table, schema)
+    scaled = table.rows / 40.0
+    top = np.linalg.eigh(np.cov(scaled.T))[1][:, -1]
+    total = planned.total()
+    for _ in range(20):
+        mean = released_mean(total, planned.noise, 3000, planned.bits)
+        noisy = released(planned.moment(planned.centred(mean)), planned.noise, 3000, planned.bits)
+        assert abs(np.linalg.eigh(noisy)[1][:, -1] @ top) >= 0.9
+
+
+def _prospect() -> ceiling.Prospect:
+    table = heavy_tailed()
+    return ceiling.Prospect("hospital", Rows.of(table, _schema(table)), OPTIONS)
+
+
+def test_a_hospitals_table_keeps_nine_tenths_at_an_epsilon_below_one() -> None:
+    found = _prospect()
+    needed = found.needed(0.9)
+    assert needed is not None
+    assert needed < 0.5
+    assert found.rows.least_epsilon(found.best(1.0).options, 0.9) == pytest.approx(needed, rel=0.4)
+
+
+def test_a_ceiling_is_never_passed_by_what_is_claimed() -> None:
+    for after in (1.1, 2, 3, 5, 10, 25, 50, 90, 99):
+        epsilon = ceiling.epsilon_under(after)
+        assert ceiling.becomes(epsilon) <= after
+        assert ceiling.becomes(epsilon * 1.12) > after  # two digits are not far below it
+    assert ceiling.epsilon_under(3) == 1.1
+    assert ceiling.of_hundred(2.91) == "3"
+
+
+def test_the_card_says_yes_no_and_never() -> None:
+    prospect = _prospect()
+    yes = ceiling.card(prospect, Answers())
+    assert yes.verdict == "yes"
+    assert "parts survive at your ceiling" in yes.headline
+    assert "drives component 1”? Yes." in ceiling.html(yes)
+    few = replace(prospect.options, delta=0.0)
+    alone = Rows(prospect.rows.schema, 40, prospect.rows.cells)
+    no = ceiling.card(ceiling.Prospect("few", alone, few), Answers(ceiling=2.0))
+    said = ceiling.html(no)
+    assert no.verdict == "no"
+    assert "hardly protection" in said
+    assert "three times as many people" in said
+    never = ceiling.html(ceiling.card(prospect, Answers(hand_out="picture")))
+    assert "No. A picture of the people cannot be published, at any ceiling." in never
+    assert "base64" not in never
+    taken = Rows(replace(prospect.rows.schema, from_data=True), 591, prospect.rows.cells)
+    look = ceiling.card(ceiling.Prospect("t", taken, prospect.options), Answers())
+    assert look.verdict == "look"
+    assert "taken from this table" in ceiling.html(look)
+    assert ">PLAN<" not in ceiling.html(yes)
+    assert "dp-plan" in ceiling.page(yes)
+
+
+def test_nothing_of_the_table_is_markup() -> None:
+    table = heavy_tailed()
+    evil = Table("<b>", table.rows, tuple(f"<i>{name}</i>" for name in table.columns))
+    found = ceiling.card(ceiling.Prospect("<b>", Rows.of(evil, _schema(evil)), OPTIONS), Answers())
+    assert "<i>" not in ceiling.page(found)
+    assert "<h1>Plan of a release: <b>" not in ceiling.page(found)
+
+
+def test_what_cannot_be_predicted_is_said() -> None:
+    flat = Table("flat", np.eye(4).repeat(5, 0), tuple("abcd"))
+    rows = Rows.of(flat, _schema(flat))
+    assert isinstance(rows.outlook(OPTIONS), Outlook)
+    with pytest.raises(ValueError, match="from 1 to 3"):
+        rows.outlook(replace(OPTIONS, k=4))
+    assert math.isfinite(rows.outlook(OPTIONS).centre_share)
