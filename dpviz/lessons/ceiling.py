@@ -21,7 +21,7 @@ from dpviz.core.problem import Unit
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.words import REFUSED
 from dpviz.releasing.options import ReleaseOptions
-from dpviz.releasing.predicting import DRAWS, LOUD, Outlook, Rows
+from dpviz.releasing.predicting import LOUD, Outlook, Rows
 from dpviz.report.figures.worlds import hundred, picture
 
 PRIOR = 0.01
