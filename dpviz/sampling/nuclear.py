@@ -87,14 +87,14 @@ class _Ensemble:
 
 
 def _functions(x: FloatArray, recurrence: FloatArray) -> FloatArray:
-    d = len(recurrence)
-    found = np.empty((*x.shape, d))
-    found[..., 0] = np.exp(-np.abs(x))
-    for i in range(1, d):
-        found[..., i] = x * found[..., i - 1] / recurrence[i - 1]
+    # by order first: neighbours in memory are then read together
+    found = np.empty((len(recurrence), *x.shape))
+    found[0] = np.exp(-np.abs(x))
+    for i in range(1, len(found)):
+        np.divide(x * found[i - 1], recurrence[i - 1], out=found[i])
         if i > 1:
-            found[..., i] -= recurrence[i - 2] / recurrence[i - 1] * found[..., i - 2]
-    return found
+            found[i] -= recurrence[i - 2] / recurrence[i - 1] * found[i - 2]
+    return np.ascontiguousarray(np.moveaxis(found, 0, -1))
 
 
 def _edge(d: int) -> float:
