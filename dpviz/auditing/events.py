@@ -353,22 +353,23 @@ def _best_of(
     right = size - a.searchsorted(thresholds, "right")
     wrong = size - b.searchsorted(thresholds, "right")
     right_low, wrong_low = b.searchsorted(thresholds), a.searchsorted(thresholds)
-    # The mirror image: as many draws of both tables below as above.
-    mirror = np.abs((right + wrong)[:, None] - (right_low + wrong_low)[None, :]).argmin(axis=1)
+    # The mirror image: as many draws of both tables below as above, the first of equals.
+    above, below = right + wrong, right_low + wrong_low
+    next_up = np.minimum(below.searchsorted(above), len(below) - 1)
+    next_down = below.searchsorted(below[np.maximum(next_up - 1, 0)])
+    nearer = np.abs(above - below[next_down]) <= np.abs(above - below[next_up])
+    mirror = np.where(nearer, next_down, next_up)
     apart = thresholds[mirror] <= thresholds
-    shapes = (
-        (right, wrong, size),
-        (right_low, wrong_low, size),
-        (
-            np.where(apart, right + right_low[mirror], 0),
-            np.where(apart, wrong + wrong_low[mirror], 2 * size),
-            2 * size,
-        ),
+    # Of each shape a row: above, below, both.
+    both = np.where(apart, right + right_low[mirror], 0)
+    neither = np.where(apart, wrong + wrong_low[mirror], 2 * size)
+    trials = np.array([[size], [size], [2 * size]])
+    values = value(
+        _rough(np.array([right, right_low, both]), trials, -reach),
+        _rough(np.array([wrong, wrong_low, neither]), trials, reach),
     )
     found = []
-    for shape, (hits, misses, trials) in enumerate(shapes):
-        values = value(_rough(hits, trials, -reach), _rough(misses, trials, reach))
-        at = int(values.argmax())
+    for shape, at in enumerate(values.argmax(axis=1)):
         here = float(thresholds[at])
         event = Event(
             name,
@@ -376,11 +377,11 @@ def _best_of(
             None if shape == 1 else here,
             None if shape == 0 else float(thresholds[mirror[at]]) if shape == 2 else here,
         )
-        found.append((event, float(values[at])))
+        found.append((event, float(values[shape, at])))
     return found
 
 
-def _rough(counts: NDArray[np.int_], trials: int, reach: float) -> FloatArray:
+def _rough(counts: NDArray[np.int_], trials: NDArray[np.int_], reach: float) -> FloatArray:
     """Return a limit of each probability, ``reach`` standard deviations up or down.
 
     Wilson's, which is near Clopper and Pearson's and hundreds of times faster. Choosing may be
