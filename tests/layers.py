@@ -89,7 +89,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("contract", 200, folder="contract"),
     # It waits a third of its time (220 s of a core in 310): others run beside it.
     Layer("process", 300, folder="process", workers=0, load=0.7),
-    Layer("golden", 60, folder="golden", workers=0),
+    Layer("golden", 30, folder="golden", workers=0),
     # One process: it builds the site once, and types what README and docs print into one shell.
     Layer("docs", 180, folder="docs", workers=0),
     Layer("statistical", 300, folder="statistical"),
