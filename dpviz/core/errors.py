@@ -37,7 +37,9 @@ def printable(text: object, most: int | None = QUOTED) -> str:
     whole = str(text)
     if most is not None:
         whole = whole[: 16 * most]  # a pasted file need not be walked through
-    seen = " ".join("".join(c if c.isprintable() else " " for c in whole).split())
+    if not whole.isprintable():  # a search asks for thousands of reasons
+        whole = "".join(c if c.isprintable() else " " for c in whole)
+    seen = " ".join(whole.split())
     if most is not None:
         seen = _LIVE.sub(lambda found: found[0] + " ", seen)
     return seen if most is None or len(seen) <= most else seen[: most - 3] + "..."

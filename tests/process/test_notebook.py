@@ -56,8 +56,8 @@ def pip(*words: str) -> None:
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment with both wheels."""
     folder = tmp_path_factory.mktemp("fresh")
-    for source in (ROOT, ROOT / "tests" / "outside_package"):
-        pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source))
+    sources = [str(source) for source in (ROOT, ROOT / "tests" / "outside_package")]
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), *sources)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True)
     python = folder / "env" / "bin" / "python"
     wheels = [str(path) for path in folder.glob("*.whl")]

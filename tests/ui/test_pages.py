@@ -126,13 +126,17 @@ def test_there_are_pages() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_renders_without_error(page: str) -> None:
+def test_page_renders_without_error_and_with_every_mechanism(page: str) -> None:
     at = start(page, **QUICK)
     for part in each_part(at, page):
         assert errors(at) == [], part
         assert notices(at) == [], part
         # a lesson's headline is on its stage, which tests/e2e/test_stage.py measures
         assert at.title or page == "guide", "a page starts with a title"
+    if page in SHARED and "mechanisms" not in unread(page):
+        press(at, "mechanisms.all")
+        for part in each_part(at, page):
+            assert errors(at) == [], part
 
 
 @pytest.mark.parametrize("page", SHARED)
@@ -149,13 +153,6 @@ def test_page_renders_on_every_builtin_table(page: str) -> None:
             show(at, page, part)
             assert errors(at) == [], (table, part)
             assert notices(at) == [], (table, part)
-
-
-@pytest.mark.parametrize("page", [page for page in SHARED if "mechanisms" not in unread(page)])
-def test_page_renders_with_every_mechanism(page: str) -> None:
-    at = press(start(page, **QUICK), "mechanisms.all")
-    for part in each_part(at, page):
-        assert errors(at) == [], part
 
 
 @pytest.mark.parametrize("page", SHARED)
