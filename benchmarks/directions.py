@@ -1,7 +1,7 @@
 """What knowing the right directions is worth: the planted example.
 
 ``python -m benchmarks.directions`` prints Markdown; ``--out docs/precision.md`` writes it too, and
-``--readme README.md`` puts a summary there. What the paper finds on real data is redone by
+``--readme docs/mechanisms.md`` puts a summary there. What the paper finds on real data is redone by
 ``python -m dpviz reproduce mvg_figure4``; see docs/reproduction.md.
 """
 

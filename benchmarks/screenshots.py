@@ -1,8 +1,9 @@
 """Take the README's screenshots from a dashboard that this script starts itself.
 
 Run ``python -m benchmarks.screenshots docs``. Writes ``explore-light.png`` and
-``explore-dark.png``, 1400 pixels wide, and ``explore-phone.png``, 420 wide. Each is reduced to a
-palette of 128 colours, which keeps it below `MOST_BYTES`.
+``explore-dark.png``, 1400 pixels wide, and ``explore-phone.png``, 420 wide, each reduced to a
+palette of 128 colours; and ``scrub.gif``, the board's file dragged along epsilon, which ``--scrub``
+writes alone. None has more than `MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
+import dpviz
 from dpviz.core.paths import app_path
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
 
 MOST_BYTES = 300_000
+SCRUB, SMALL = (1200, 600), (600, 300)  # pixels, looked at and kept
 # Name, width and height in pixels, colour scheme.
 SHOTS = (
     ("explore-light", 1400, 900, "light"),
@@ -55,11 +58,42 @@ def smaller(picture: bytes) -> bytes:
     return sink.getvalue()
 
 
+def scrubbed(browser: Browser) -> bytes:
+    """Return the board of digits, dragged from the least to the largest epsilon, as a GIF."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "board.html"
+        dpviz.board("digits").write(file)
+        page = browser.new_page(viewport={"width": SCRUB[0], "height": SCRUB[1]})
+        page.goto(file.as_uri())
+        slider = page.get_by_label("Epsilon", exact=True)
+        slider.focus()
+        page.keyboard.press("Home")
+        frames = []
+        for _ in range(int(slider.get_attribute("max") or 0) // 2 + 1):
+            page.wait_for_function(
+                "() => new Promise(done => requestAnimationFrame(() => done(true)))"
+            )
+            shot = Image.open(io.BytesIO(page.screenshot(caret="hide"))).convert("RGB")
+            half = (shot.width // 2, shot.height // 2)
+            frames.append(shot.resize(half).quantize(32, dither=Image.Dither.NONE))
+            page.keyboard.press("ArrowRight")
+        page.close()
+    sink = io.BytesIO()
+    first, *rest = frames
+    lasts = [120] * len(rest) + [2_000]
+    first.save(
+        sink, "GIF", save_all=True, append_images=rest, duration=lasts, loop=0, optimize=True
+    )
+    return sink.getvalue()
+
+
 def main() -> None:
     """Take all screenshots and say how large they are."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the files go, such as docs")
-    folder: Path = parser.parse_args().folder
+    parser.add_argument("--scrub", action="store_true", help="only the moving picture")
+    options = parser.parse_args()
+    folder: Path = options.folder
     path = find_chromium()
     if path is None:
         parser.exit(2, NO_BROWSER + "\n")
@@ -70,7 +104,12 @@ def main() -> None:
         sync_playwright() as driver,
     ):
         browser = driver.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS])
-        for name, width, height, scheme in SHOTS:
+        moving = scrubbed(browser)
+        if len(moving) > MOST_BYTES:
+            parser.exit(1, f"scrub.gif has {len(moving)} bytes, more than {MOST_BYTES}\n")
+        (folder / "scrub.gif").write_bytes(moving)
+        print(f"{folder / 'scrub.gif'}: {len(moving) / 1000:.0f} kB")
+        for name, width, height, scheme in () if options.scrub else SHOTS:
             picture = smaller(take(browser, server.url, width, height, scheme))
             if len(picture) > MOST_BYTES:
                 parser.exit(1, f"{name} has {len(picture)} bytes, more than {MOST_BYTES}\n")

@@ -32,6 +32,8 @@ from dpviz.cli import build_parser
 from dpviz.core.params import Param, params_of
 from dpviz.core.settings import Settings
 from dpviz.edition.folder import lost_page
+from dpviz.lessons.glossary import TERMS
+from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
 from dpviz.studies import Answer, Made
 from tools import gallery
@@ -51,8 +53,19 @@ def write_generated(sources: Path) -> None:
     static = sources / "_static"
     static.mkdir(exist_ok=True)
     (static / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
+    dpviz.board("digits").write(static / "board.html")
+    (sources / "glossary.md").write_text(_glossary(), encoding="utf-8")
     _write_gallery(sources / "gallery")
     _write_reference(sources / "reference")
+
+
+def _glossary() -> str:
+    """Return the terms as the dashboard explains them, with their numbers computed."""
+    lines = ["# Glossary", "", "As on every page of the dashboard; numbers are computed.", ""]
+    for term in TERMS:
+        also = f" Also: {', '.join(term.also)}." if term.also else ""
+        lines += [f"## {term.word.capitalize()}", "", f"{term.said}{also}", ""]
+    return "\n".join(lines)
 
 
 def _write_gallery(folder: Path) -> None:
@@ -237,10 +250,17 @@ def _mechanisms() -> str:
     ]  # fmt: skip
     relations = [row["relation"] for row in next(iter(by_key.values()))]
     header = ("key", "mechanism", "source", "releases", "guarantee", *relations)
-    words = "What is known of each claim at epsilon 1, delta 1e-6, n 1000, d 10 and k 2."
+    words = (
+        "What is known of each claim at epsilon 1, delta 1e-6, n 1000, d 10 and k 2; then "
+        "each mechanism's law and calibration in LaTeX, as its own file states them."
+    )
     evidence = []
-    for pair in by_key.values():
-        evidence += [f"## {pair[0]['label']}", ""]
+    classes = all_mechanisms()
+    for key, pair in by_key.items():
+        cls = classes[key]
+        told = inspect.getdoc(sys.modules[cls.__module__]) or ""
+        evidence += [f"## {pair[0]['label']}", "", " ".join(told.split()), ""]
+        evidence += [f"- Law: `{cls.info.law}`", f"- Calibration: `{cls.info.calibration}`"]
         evidence += [f"- {row['relation']}: **{row['status']}**. {row['evidence']}" for row in pair]
         evidence.append("")
     return "\n".join(["# Mechanisms", "", words, "", *_table(header, rows), *evidence])

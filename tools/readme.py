@@ -1,4 +1,4 @@
-"""Write the README's table of mechanisms: ``python -m tools.readme``.
+"""Write the table of docs/mechanisms.md: ``python -m tools.readme``.
 
 ``--check`` compares instead of writing and exits with 1 where they differ.
 """
@@ -16,7 +16,7 @@ from dpviz.preparation.bounding import prepare
 from dpviz.simulation.compare import compare
 from tools.generated import write_or_check
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "mechanisms.md"
 START, END = "<!-- mechanisms: start -->", "<!-- mechanisms: end -->"
 GUARANTEES = {"pure": "(ε, 0)", "approximate": "(ε, δ)", "none": "none"}
 
@@ -53,9 +53,9 @@ def table(mechanisms: tuple[str, ...] = (ALL,)) -> str:
 
 def main() -> int:
     """Write or check the table."""
-    before, _, rest = README.read_text(encoding="utf-8").partition(START)
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
     _, _, after = rest.partition(END)
-    return write_or_check(__doc__, README, f"{before}{START}\n{table()}\n{END}{after}")
+    return write_or_check(__doc__, PAGE, f"{before}{START}\n{table()}\n{END}{after}")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def test_the_planted_figures_are_what_the_command_writes(domain: str) -> None:
             assert abs(summary.mean - mean) <= 0.0011, (domain, belief)
 
 
-def test_the_readme_says_the_same() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_of_mechanisms_says_the_same() -> None:
+    text = (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8")
     inside = text.partition(directions.START)[2].partition(directions.END)[0].strip()
     assert len(inside.splitlines()) == 4
     assert inside == directions.planted_summary(200)

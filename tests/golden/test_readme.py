@@ -1,4 +1,4 @@
-"""The README's table and picture tell one measure, each beside its number of draws."""
+"""README's picture and the table of mechanisms tell one measure, beside its number of draws."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pages.ui.page_options import page_defaults
 from tools import readme
 
 README = (app_path().parent / "README.md").read_text(encoding="utf-8")
+PAGE = (app_path().parent / "docs" / "mechanisms.md").read_text(encoding="utf-8")
 
 
 def test_rows_of_the_table_are_what_the_command_writes() -> None:
-    written = README.partition(readme.START)[2].partition(readme.END)[0].strip().splitlines()
+    written = PAGE.partition(readme.START)[2].partition(readme.END)[0].strip().splitlines()
     quick = ("gaussian", "wishart_difference", "laplace", "noisy_power_exact")
     header, rule, *rows = readme.table(quick).splitlines()
     assert written[:2] == [header, rule]
@@ -22,8 +23,13 @@ def test_rows_of_the_table_are_what_the_command_writes() -> None:
 
 
 def test_the_picture_says_its_measure_and_its_draws() -> None:
+    assert "scrub.gif)" in README
     caption = README.partition("explore-light.png)")[2].partition("## ")[0]
     (draws, table) = map(int, re.findall(r"mean of (\d+)", caption))
     assert (draws, table) == (page_defaults().trials, readme.DRAWS)
     assert "recovery" in caption
-    assert "aptured share" not in README
+    assert "aptured share" not in README + PAGE
+
+
+def test_the_readme_is_a_face_of_at_most_100_lines() -> None:
+    assert README.count("\n") <= 100
