@@ -66,6 +66,26 @@ class Budget:
             raise InvalidSetting("delta", "a number from 0 to below 1", self.delta, "--delta")
 
 
+def group_budget(budget: Budget, rows: int) -> Budget:
+    """Return what a budget for one row is for a person with some rows, whatever the mechanism.
+
+    Parameters
+    ----------
+    budget : Budget
+    rows : int
+        Most rows of one person, at least 1.
+
+    Returns
+    -------
+    Budget
+        (m epsilon, delta (e^(m epsilon) - 1)/(e^epsilon - 1)): Vadhan, The Complexity of
+        Differential Privacy (2017), Lemma 2.2. A Gaussian's own profile is sharper.
+    """
+    grown = math.expm1(min(rows * budget.epsilon, 700.0)) / math.expm1(budget.epsilon)
+    worst = math.nextafter(1.0, 0.0)
+    return Budget(min(rows * budget.epsilon, EPSILON_RANGE[1]), min(budget.delta * grown, worst))
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 

@@ -46,6 +46,9 @@ from dpviz.core.problem import DELTA_ALLOWED, EPSILON_RANGE, check_delta
 AS_RELEASED, FREE = "none", "free"
 """Whether releases are shown as they are, or after what costs no privacy."""
 
+MOST_ROWS_A_PERSON = 1_000
+"""Most rows of one person that a table may be said to hold."""
+
 MOST_SHARED = 0.95
 """Share of the budget that all paid steps together may take: the release needs the rest."""
 
@@ -73,6 +76,21 @@ def names_listed(names: Iterable[str]) -> str:
 def _check_leave_out(value: str) -> str:
     """Return the listed names in canonical text."""
     return names_listed(names_in(value))
+
+
+def codes_in(text: str) -> tuple[float, ...]:
+    """Return the numbers that a text lists."""
+    try:
+        found = tuple(float(cell) for cell in text.split(",") if cell.strip())
+    except ValueError:
+        found = (math.nan,)
+    if not all(map(math.isfinite, found)):
+        raise InvalidSetting("codes", "numbers separated by commas", text, "--codes")
+    return found
+
+
+def _check_codes(value: str) -> str:
+    return ",".join(format_number(code) for code in dict.fromkeys(codes_in(value)))
 
 
 def _share(default: float, what: str) -> Any:
@@ -360,6 +378,36 @@ class Settings(Declared):
         help="Sheet of a workbook, by name; the first that holds a table if not given.",
         url=None,
         examples=("Labor",),
+    )
+    codes: str = text(
+        "",
+        label="Codes for missing",
+        group="Table",
+        help="Numbers that stand for a missing value in a file, such as -999, separated by commas.",
+        url=None,
+        check=_check_codes,
+        allowed_text="numbers separated by commas",
+        examples=("-999", "-999,-99"),
+    )
+    rows_a_person: int | None = integer(
+        None,
+        1,
+        MOST_ROWS_A_PERSON,
+        label="Rows a person",
+        group="Table",
+        help="At most how many rows of a file one person has. Until it is said one ROW is "
+        "protected, not a person.",
+        optional=True,
+        examples=(1, 3),
+    )
+    person: str | None = text(
+        None,
+        label="Column of the person",
+        group="Table",
+        help="Column of a file that names the person: of each the first rows count, as many as "
+        "rows a person says (one if it does not). It is no feature.",
+        optional=True,
+        url=None,
     )
     leave_out: str = text(
         "",

@@ -61,6 +61,9 @@ def load(
     encoding: str = "auto",
     sheet: str = "",
     leave_out: Collection[str] = (),
+    codes: Collection[float] = (),
+    rows_a_person: int | None = None,
+    person: str | None = None,
 ) -> Table:
     """Return a built-in table by its key, the table in a file, or a remote set by its key.
 
@@ -70,12 +73,14 @@ def load(
         Built-in key, path of a file that `read_raw` takes, or key of a
         remote set: what comes first of these counts. A remote set that is not at
         hand is downloaded.
-    label, categorical, missing, leave_out
+    label, categorical, missing, leave_out, rows_a_person, person
         As in `RawTable.to_table`. A built-in table and a remote set have no
         categories or gaps; their label may be their own or one of their
         features, which then is none.
     decimal, encoding, sheet
         As in `read_raw`.
+    codes : collection of float
+        As in `RawTable.recoded`.
 
     Raises
     ------
@@ -98,9 +103,15 @@ def load(
             f"{what}{did_you_mean(shown, [*builtin_tables(), *remote.sets()])}."
         )
     raw = read_raw(path, name=path.name, decimal=decimal, encoding=encoding, sheet=sheet)
+    raw = raw.recoded(codes)
     table = raw.to_table(
-        label=label, categorical=categorical, missing=missing, leave_out=leave_out
-    ).noting(identifier_notes(raw, {*leave_out, label}))
+        label=label,
+        categorical=categorical,
+        missing=missing,
+        leave_out=leave_out,
+        rows_a_person=rows_a_person,
+        person=person,
+    ).noting(identifier_notes(raw, {*leave_out, label, person}))
     return replace(table, name=NAMELESS)
 
 

@@ -6,8 +6,10 @@ seen (kinds, gaps, scales) is taken from the data and is not protected.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpviz.core.number_text import numeral, percent
-from dpviz.datasets.columns import Kind, RawColumn
+from dpviz.datasets.columns import Kind, RawColumn, counted
 from dpviz.datasets.files import counts_rows
 from dpviz.datasets.raw import RawTable
-from dpviz.datasets.sentinels import WARNING, sentinel_rows
+from dpviz.datasets.sentinels import WARNING, sentinel
 
 USES = ("feature", "colour", "drop")
 """What a column can be used for."""
@@ -27,6 +29,22 @@ _SCALE = 30.0  # times the median spread of the numeric columns
 _FEW_COLOURS = 20
 _IDENTIFIER_SHARE = 0.98  # of whole numbers that must be different, for an identifier
 _IDENTIFIER_ROWS = 20
+_SPARSE = 5  # times the rows that numbers of people range over
+_FEW_CODES, _CODED_ROWS = 10, 10
+FEW_PEOPLE = 5
+"""Fewer people than this with one label are found by it."""
+_PERSON = re.compile(
+    r"(?:^|[^a-z])(?:[pu]?id|mrn|plz|zip|ssn|fall|case|pat(?:ient(?:en)?)?|subject|person)"
+    r"[ _.-]*(?:nr|no|num(?:mer|ber)?|id|key)?(?:$|[^a-z])",
+    re.IGNORECASE,
+)
+_OUTCOME = re.compile(
+    r"(?:^|[^a-z])(?:outcome|target|class|label|diagnos\w*|status|died|death|verstorben|"
+    r"gruppe|group|ergebnis)(?:$|[^a-z])",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"(?:^|[^a-z])(?:(?:vor|nach)?name|surname|arzt|physician)(?:$|[^a-z])", re.I)
+_FULL_NAME = re.compile(r"[^\W\d_][\w'-]+,? [^\W\d_][\w'-]+\Z")
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,13 @@ class ColumnCheck:
         Whether the column looks like an identifier.
     wide : bool
         Whether it spreads much farther than the others.
+    code : float or None
+        A number that may stand for missing.
+    repeats : int
+        Most rows with one value, where the column may name the person; else 0.
+    exposes : str
+        What a screen or file would show of people if the column were the label or one feature
+        a text, as a sentence; empty for nothing.
     """
 
     name: str
@@ -56,6 +81,14 @@ class ColumnCheck:
     warnings: tuple[str, ...] = ()
     identifies: bool = False
     wide: bool = False
+    code: float | None = None
+    repeats: int = 0
+    exposes: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it must be looked at before anything is made of the table."""
+        return self.code is not None or self.repeats > 1 or bool(self.exposes)
 
 
 def check_columns(raw: RawTable, dropped: Collection[str] = ()) -> tuple[ColumnCheck, ...]:
@@ -78,9 +111,39 @@ def check_columns(raw: RawTable, dropped: Collection[str] = ()) -> tuple[ColumnC
         if name not in dropped and len(values)
     }
     middle = float(np.median([s for s in spreads.values() if s > 0] or [0.0]))
-    return tuple(
-        _check(raw, column, numbers.get(column.name), spreads, middle) for column in raw.columns
-    )
+    met: dict[bytes, str] = {}
+    found = []
+    for column in raw.columns:
+        check = _check(raw, column, numbers.get(column.name), spreads, middle)
+        twin = _twin(raw, column, met)
+        if twin:
+            said = (*check.warnings, f"The same in every row as '{twin}'.")
+            check = replace(check, use="drop", warnings=said)
+        found.append(check)
+    return tuple(found)
+
+
+def _twin(raw: RawTable, column: RawColumn, met: dict[bytes, str]) -> str | None:
+    """Return an earlier column of numbers with the same values, by a digest of them."""
+    if column.kind is not Kind.NUMERIC or column.constant:
+        return None
+    values = np.asarray(raw.data[column.name].to_numpy(), dtype=np.float64) + 0.0
+    earlier = met.setdefault(hashlib.sha256(values.tobytes()).digest(), column.name)
+    return None if earlier == column.name else earlier
+
+
+def sentinel_effects(raw: RawTable, code: float) -> list[tuple[str, int, float, float]]:
+    """Return name, cells, and mean with and without them of the columns that hold a code."""
+    found = []
+    for column in raw.columns:
+        if column.kind is Kind.NUMERIC:
+            values = _present(raw.data[column.name])
+            at = values == code
+            if at.any() and not at.all():
+                found.append(
+                    (column.name, int(at.sum()), float(values.mean()), float(values[~at].mean()))
+                )
+    return found
 
 
 def _check(
@@ -92,7 +155,9 @@ def _check(
 ) -> ColumnCheck:
     warnings: list[str] = []
     use, identifies, wide = "feature", False, False
+    code: float | None = None
     rows = raw.data.num_rows
+    repeats = 0 if column.kind in (Kind.EMPTY, Kind.DATE) else _repeats(raw, column, values)
     if column.kind is Kind.EMPTY:
         return ColumnCheck(column.name, column.kind, column.missing, "drop", ("No values.",))
     if column.constant:
@@ -113,9 +178,13 @@ def _check(
         if counts_rows(raw.data[column.name]) or _identifies(values):
             use, identifies = "drop", True
             warnings.append("Looks like an identifier: whole numbers that differ in every row.")
-        far = sentinel_rows(values)
+        marker, far = sentinel(values)
         if far:
+            code = marker
             warnings.append(f"{far} cells {WARNING}")
+        kinds = len(np.unique(values)) if (values == np.round(values)).all() else rows
+        if 2 < kinds <= _FEW_CODES and rows >= _CODED_ROWS * kinds:
+            warnings.append(f"{kinds} different whole numbers: a code, or an amount?")
         if _may_be_dates(values):
             warnings.append("Could be dates written day.month: read as numbers.")
         spread = spreads.get(column.name, 0.0)
@@ -125,11 +194,77 @@ def _check(
                 f"Spreads more than {numeral(_SCALE, 6)} times as far as most columns: it decides "
                 "the components alone unless the features are standardised."
             )
+    if repeats:
+        named = bool(_PERSON.search(column.name))
+        use = "drop" if named else use
+        identifies = identifies or (named and column.kind is Kind.NUMERIC)
+        warnings.append(f"May name the person: up to {counted(repeats, 'row')} have one value.")
+    elif values is not None and _OUTCOME.search(column.name) and not column.constant:
+        warnings.append("Likely the outcome: it can colour the picture instead of being analysed.")
+    exposes = _exposed(raw, column)
+    if exposes:
+        use = "drop" if use == "colour" else use
+        warnings.append(exposes)
     if column.missing > 0.2 * rows:
         warnings.append(f"{percent(column.missing / rows)} missing.")
     return ColumnCheck(
-        column.name, column.kind, column.missing, use, tuple(warnings), identifies, wide
+        column.name,
+        column.kind,
+        column.missing,
+        use,
+        tuple(warnings),
+        identifies,
+        wide,
+        code,
+        repeats,
+        exposes,
     )
+
+
+def _repeats(raw: RawTable, column: RawColumn, values: NDArray[np.float64] | None) -> int:
+    """Return the most rows with one value, of a column that may name the person; else 0.
+
+    One that may: whole numbers or texts with the name of an identifier, or more than half of them
+    different. Values that all differ repeat nothing.
+    """
+    whole = column.kind in (Kind.CATEGORICAL, Kind.IDENTIFIER) or (
+        values is not None and len(values) > 0 and bool((values == np.round(values)).all())
+    )
+    if not whole:
+        return 0
+    found = raw.data[column.name].value_counts()
+    counts = np.asarray(found.field("counts").to_numpy(zero_copy_only=False))
+    gaps = np.asarray(found.field("values").is_null())
+    counts = counts[~gaps]
+    if len(counts) < 2 or counts.max() < 2:
+        return 0
+    rows = raw.data.num_rows
+    many = len(counts) > 0.5 * rows and rows >= _IDENTIFIER_ROWS
+    if values is not None:  # ages and years fill their range, numbers of people are spread in it
+        digits = np.floor(np.log10(np.maximum(np.abs(values), 1)))
+        many = many and bool((digits >= 3).all() and np.ptp(digits) == 0)
+        many = many and float(np.ptp(values)) > _SPARSE * rows
+    return int(counts.max()) if many or _PERSON.search(column.name) else 0
+
+
+def _exposed(raw: RawTable, column: RawColumn) -> str:
+    """Return what showing a column's texts would tell of people, or nothing."""
+    if column.kind is Kind.DATE:
+        return "Dates find people: not shown unless asked for."
+    if column.kind is not Kind.CATEGORICAL:
+        return ""
+    found = raw.data[column.name].value_counts()
+    texts = found.field("values").to_pylist()
+    counts = found.field("counts").to_pylist()
+    held = [(text, n) for text, n in zip(texts, counts, strict=True) if text is not None]
+    if raw.remarks(column):
+        return "Free text: neither shown nor turned into features."
+    named = _NAMED.search(column.name) is not None
+    if named or sum(bool(_FULL_NAME.match(text)) for text, _ in held) > 0.5 * len(held):
+        return "Names of people: never shown unasked."
+    if min(n for _, n in held) < FEW_PEOPLE:
+        return f"A class has fewer than {FEW_PEOPLE} people."
+    return ""
 
 
 def suggested_drops(checks: Collection[ColumnCheck]) -> tuple[str, ...]:

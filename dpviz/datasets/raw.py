@@ -7,7 +7,7 @@ it again whenever the label column or the treatment of gaps changes.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,21 @@ from dpviz.datasets.source import IN_MEMORY, Limits
 from dpviz.datasets.table import Table
 
 _MAX_LABEL_LETTERS = 100
+_LONG_TEXT, _REMARK_WORDS = 40, 4
 
 _FILL_ROWS = 1 << 14
+
+
+def unit_words(rows_a_person: int | None) -> str:
+    """Return what is taken for public of the rows that one person has."""
+    if rows_a_person is None:
+        return "that nobody has a second row: this protects one ROW, not a person"
+    if rows_a_person == 1:
+        return "that no person has more than 1 row"
+    return (
+        f"that no person has more than {rows_a_person} rows: what is claimed for a row is "
+        f"{rows_a_person} times the epsilon for a person, at a larger delta"
+    )
 
 
 @dataclass(frozen=True)
@@ -87,6 +100,8 @@ class RawTable:
         categorical: str = "drop",
         missing: str = "drop",
         leave_out: Collection[str] = (),
+        rows_a_person: int | None = None,
+        person: str | None = None,
     ) -> Table:
         """Return the numeric table.
 
@@ -102,6 +117,11 @@ class RawTable:
             its column's median and a gap in a category is 0 in all its features.
         leave_out : collection of str
             Columns that become no feature and lose no rows.
+        rows_a_person : int or None
+            Most rows of one person, as the user states it; None where nobody said.
+        person : str or None
+            Column that names the person: no feature. Of each person the first rows
+            count, as many as stated, or one.
 
         Raises
         ------
@@ -115,23 +135,36 @@ class RawTable:
             raise InvalidSetting("missing", "drop or median", missing)
         labelling = None if label is None else self._label_column(label)
         self._check_names("a column left out", leave_out)
+        if person is not None:
+            self._check_names("the column of the person", [person])
+            leave_out = [*leave_out, *([] if person in leave_out or person == label else [person])]
+            rows_a_person = rows_a_person or 1
         others = [
             column
             for column in self.columns
             if column is not labelling and column.name not in leave_out
         ]
         numbers = [column for column in others if column.is_feature]
-        encoded = [column for column in others if categorical == "onehot" and column.can_encode]
+        encoded = [column for column in others if categorical == "onehot" and self.encodes(column)]
         self._check_width(numbers, encoded, labelling)
 
         used = [*numbers, *encoded]
         notes = [*self.notes, *_left_out(others, used, categorical)]
         if leave_out:
             notes.append(f"Left out as asked: {listed(list(leave_out))}.")
-        assumed = []
+        assumed = [unit_words(rows_a_person)]
         gaps = used if missing == "drop" else []
         keep = self._complete([*gaps, *([labelling] if labelling else [])])
         notes += self._missing_notes(used, labelling, missing, keep)
+        if person is not None:
+            assert rows_a_person is not None
+            first = self._first_rows(person, rows_a_person)
+            cut = int(np.count_nonzero(~first))
+            keep = first if keep is None else keep & first
+            notes.append(
+                f"Of each person in '{person}' the first {counted(rows_a_person, 'row')} count: "
+                f"{cut:,} of {len(first):,} rows were left out."
+            )
         kept = self.data.num_rows if keep is None else int(np.count_nonzero(keep))
         if kept < 2:
             worst = max([*used, *([labelling] if labelling else [])], key=lambda c: c.missing)
@@ -195,6 +228,60 @@ class RawTable:
             tuple(assumed),
         )
 
+    def encodes(self, column: RawColumn) -> bool:
+        """Return whether one-hot encoding expands a column: never free text."""
+        return column.can_encode and not self.remarks(column)
+
+    def remarks(self, column: RawColumn) -> bool:
+        """Return whether a column holds free text: more than a few words or letters in a cell."""
+        if column.kind is not Kind.CATEGORICAL:
+            return False
+        texts = self._coded(column).dictionary
+        blanks = pc.max(pc.count_substring(texts, " ")).as_py()
+        return bool(pc.max(pc.utf8_length(texts)).as_py() > _LONG_TEXT or blanks >= _REMARK_WORDS)
+
+    def recoded(self, codes: Collection[float]) -> RawTable:
+        """Return the table with these numbers read as missing, cell by cell."""
+        data, columns, cells = self.data, [], 0
+        for j, column in enumerate(self.columns):
+            if column.kind is Kind.NUMERIC and codes:
+                values = data.column(j)
+                at = pc.is_in(
+                    values.cast(pa.float64(), safe=False), pa.array([*codes], pa.float64())
+                )
+                found = pc.sum(at).as_py() or 0
+                if found:
+                    values = pc.if_else(at, pa.scalar(None, values.type), values)
+                    ends = pc.min_max(values)
+                    column = replace(
+                        column,
+                        missing=column.missing + found,
+                        constant=ends["min"].as_py() == ends["max"].as_py(),
+                    )
+                    if column.missing == len(values):
+                        column, values = replace(column, kind=Kind.EMPTY), pa.nulls(len(values))
+                    data = data.set_column(j, column.name, values)
+                    cells += found
+            columns.append(column)
+        if not cells:
+            return self
+        meant = listed([format(code, "g") for code in codes])
+        note = f"{counted(cells, 'cell')} of {meant} count as missing."
+        return replace(self, data=data, columns=tuple(columns), notes=(*self.notes, note))
+
+    def _first_rows(self, person: str, most: int) -> NDArray[np.bool_]:
+        """Return which rows are among the first of their person; rows without one are of one."""
+        values = self.data[person]
+        coded = values.chunk(0) if pa.types.is_dictionary(values.type) else None
+        indices = values.combine_chunks().dictionary_encode().indices if coded is None else None
+        code = to_numpy(pc.fill_null(indices if coded is None else coded.indices, -1))
+        order = np.argsort(code, kind="stable")
+        starts = np.r_[True, np.diff(code[order]) != 0]
+        at = np.arange(len(code))
+        place = np.empty(len(code), dtype=np.int64)
+        place[order] = at - np.maximum.accumulate(np.where(starts, at, 0))
+        return place < most
+
     def _check_names(self, what: str, names: Collection[str]) -> None:
         known = [column.name for column in self.columns]
         for name in names:
@@ -232,7 +319,7 @@ class RawTable:
         besides = "" if labelling is None else f" besides the label '{labelling.name}'"
         found = f"only '{numbers[0].name}'" if numbers else "none"
         advice = ""
-        if not encoded and any(column.can_encode for column in self.columns):
+        if not encoded and any(map(self.encodes, self.columns)):
             advice = "; its text columns could be encoded as categories"
         raise InvalidTable(
             f"{self.name} must have at least 2 numeric columns{besides}; it has {found}{advice}."

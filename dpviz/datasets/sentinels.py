@@ -1,6 +1,6 @@
 """What stands for a missing cell.
 
-Some words always do. A number such as -999 may: it is found, said, and never changed.
+Some words always do. A number such as -999 may: it is found and said, and changed where asked.
 """
 
 from __future__ import annotations
@@ -26,16 +26,21 @@ WARNING = (
 
 def sentinel_rows(values: NDArray[np.float64]) -> int:
     """Return how many cells hold a usual code for "missing" that is far from all others."""
+    return sentinel(values)[1]
+
+
+def sentinel(values: NDArray[np.float64]) -> tuple[float, int]:
+    """Return a usual code for "missing", far from all others, and its cells; NaN for none."""
     if not len(values) or not {float(values.min()), float(values.max())} & {*SENTINELS}:
-        return 0  # what is far from all others is an end of the range
+        return np.nan, 0  # what is far from all others is an end of the range
     for code in SENTINELS:
         at = values == code
         rest = values[~at]
         if not at.any() or len(rest) < 3:
             continue
         if far_from(code, float(rest.min()), float(rest.max())):
-            return int(at.sum())
-    return 0
+            return code, int(at.sum())
+    return np.nan, 0
 
 
 def far_from(code: float, low: float, high: float) -> bool:

@@ -248,6 +248,13 @@ def prepare_batches(
     ):
         if value != "drop":
             raise InvalidSetting(name, "drop for rows that are read in batches", value, flag)
+    for name, given, flag in (
+        ("codes", settings.codes, "--codes"),
+        ("person", settings.person, "--person"),
+    ):
+        if given:
+            allowed = "left out for rows that are read in batches"
+            raise InvalidSetting(name, allowed, given, flag)
     if isinstance(source, (str, Path)):
         left = names_in(settings.leave_out)
         source = FileBatches(
@@ -261,7 +268,9 @@ def prepare_batches(
     elif not isinstance(source, (FileBatches, FrameBatches)):
         source = FrameBatches(source)
     with one_blas_thread():
-        return _build(Batched(source, settings.centring == "none"), settings)
+        return _build(
+            Batched(source, settings.centring == "none", settings.rows_a_person), settings
+        )
 
 
 def _build(passes: Passes, settings: Settings) -> BoundedRows:

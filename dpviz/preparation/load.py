@@ -10,7 +10,7 @@ from dpviz.core.allocation_text import is_file, numbered, of_mapping
 from dpviz.core.entries import BOUNDS_ALLOWED, FeatureBounds, names_file
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import params_of, text_of
-from dpviz.core.settings import Settings, names_in
+from dpviz.core.settings import Settings, codes_in, names_in
 from dpviz.datasets import builtin_tables, load, read_bounds, read_thetas
 from dpviz.datasets.table import NAMELESS
 from dpviz.preparation.batches import is_large
@@ -113,6 +113,9 @@ def load_prepared(settings: Settings) -> BoundedRows:
         decimal=settings.decimal,
         encoding=settings.encoding,
         sheet=settings.sheet,
+        codes=codes_in(settings.codes),
+        rows_a_person=settings.rows_a_person,
+        person=settings.person,
         leave_out=names_in(settings.leave_out),
     )
     return prepare(table, settings)

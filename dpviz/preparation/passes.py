@@ -23,6 +23,7 @@ from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.memory import too_much
 from dpviz.core.moments import SecondMoment, is_thin
 from dpviz.core.number_text import numeral
+from dpviz.datasets.raw import unit_words
 from dpviz.datasets.table import Table
 from dpviz.preparation.subsample import Subsample
 from dpviz.preparation.sums import ByLengthOf, Extent, Longest, Moments, Sum, norms
@@ -233,7 +234,8 @@ class Batched:
 
     bounds: FloatArray | None = None
 
-    def __init__(self, source: Source, about_zero: bool) -> None:
+    def __init__(self, source: Source, about_zero: bool, rows_a_person: int | None = None) -> None:
+        self.rows_a_person = rows_a_person
         self.source = source
         self._about_zero = about_zero
         self._extent: Extent | None = None
@@ -298,7 +300,7 @@ class Batched:
                 f"{extent.dropped} {were} of {extent.rows + extent.dropped} without a value "
                 f"{was} left out.",
             )
-        return notes, ()
+        return notes, (unit_words(self.rows_a_person),)
 
     def deviations(self, keep: NDArray[np.bool_]) -> FloatArray:
         """Return population standard deviations of the kept columns, without another pass."""

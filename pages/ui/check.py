@@ -8,10 +8,12 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dpviz.core.settings import names_in, names_listed
+from dpviz.core.number_text import numeral
+from dpviz.core.problem import Budget, group_budget
+from dpviz.core.settings import MOST_ROWS_A_PERSON, names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
-from dpviz.datasets.check import ColumnCheck
-from pages.ui import parts, state
+from dpviz.datasets.check import ColumnCheck, sentinel_effects
+from pages.ui import controls, parts, state
 from pages.ui.texts import plain
 
 _USE_WORDS = {"feature": "feature", "colour": "colour only", "drop": "leave out"}
@@ -55,7 +57,7 @@ def uses(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> dict[str, str]:
     onehot = state.get("categorical") == "onehot"
     found = {}
     for check, column in zip(checks, raw.columns, strict=True):
-        feature = column.is_feature or (onehot and column.can_encode)
+        feature = column.is_feature or (onehot and raw.encodes(column))
         if check.name == label:
             found[check.name] = "colour"
         else:
@@ -75,22 +77,22 @@ def choose(raw: RawTable, wanted: Mapping[str, str]) -> None:
         )
         colour = None
     st.session_state.label_index = None if colour is None else raw.label_choices.index(colour)
-    texts = [name for name, use in wanted.items() if use == "feature" and able[name].can_encode]
+    texts = [name for name, use in wanted.items() if use == "feature" and raw.encodes(able[name])]
     refused = [
         name
         for name, use in wanted.items()
-        if use == "feature" and not (able[name].is_feature or able[name].can_encode)
+        if use == "feature" and not (able[name].is_feature or raw.encodes(able[name]))
     ]
     if refused:
         st.session_state.complaints["check"] = (
             f"'{refused[0]}' cannot be a feature: it holds no numbers, and not from 2 to 50 "
-            "different texts."
+            "different texts of a few words."
         )
     state.put("categorical", "onehot" if texts else "drop")
     left = [
         name
         for name, use in wanted.items()
-        if use == "drop" and (able[name].is_feature or (texts and able[name].can_encode))
+        if use == "drop" and (able[name].is_feature or (texts and raw.encodes(able[name])))
     ]
     state.put("leave_out", names_listed(left))
     chosen: dict[str, str] = st.session_state.setdefault("check.chosen", {})
@@ -129,21 +131,150 @@ def step(raw: RawTable, problem: str | None, few: str | None, *, quiet: bool = F
     now = uses(raw, checks)
     looks = sum(bool(check.warnings) for check in checks) + (few is not None)
     words = f"{looks} to look at" if looks else "nothing stands out"
+    person(checks, quiet=quiet)
+    seen: set[str] = st.session_state.setdefault("check.looked", set())
+    file_id = st.session_state["check.file"]
+    must = any(check.asks for check in checks) and not quiet and file_id not in seen
     box = st.expander(
         f"Check your table: {len(checks)} columns" + ("" if quiet else f", {words}"),
-        expanded=problem is not None,
+        expanded=problem is not None or must,
         icon=":material/fact_check:",
         key="check",
         on_change="rerun",
     )
     if not box.open:
+        if must:
+            seen.add(file_id)
         return
     with box:
+        _codes(raw, checks)
         _editor(raw, checks, now)
         if few is not None:
             st.warning(few, icon=":material/groups:")
         _gaps(raw, now)
         _ways(checks)
+
+
+def person(checks: tuple[ColumnCheck, ...], *, quiet: bool) -> None:
+    """Ask how many rows one person has, and say what is protected until that is known.
+
+    Parameters
+    ----------
+    checks : tuple of ColumnCheck
+    quiet : bool
+        Whether nothing that the rows decide is said.
+    """
+    columns = [check.name for check in checks]
+    likely = [check for check in checks if check.repeats]
+    rows, column = state.get("rows_a_person"), state.get("person")
+    answers = {
+        "open": "not answered",
+        "one": "each row is another person",
+        "some": "a person has several rows",
+        "column": "a column is the person",
+    }
+    now = "column" if column is not None else {None: "open", 1: "one"}.get(rows, "some")
+
+    def answered() -> None:
+        picked = st.session_state["check.person"] or "open"
+        named = likely[0].name if likely else columns[0]
+        state.put("person", named if picked == "column" else None)
+        state.put("rows_a_person", {"open": None, "some": 3}.get(picked, 1))
+
+    def put(name: str) -> None:
+        state.put(name, st.session_state[f"check.{name}"])
+
+    with st.container(border=True, key="check.unit"):
+        controls.fill("check.person", now)
+        st.radio(
+            "At most how many rows has one person?",
+            list(answers),
+            format_func=answers.__getitem__,
+            key="check.person",
+            horizontal=True,
+            on_change=state.on_change(answered),
+        )
+        if now == "column":
+            controls.fill("check.person.name", column)
+            st.selectbox(
+                "Which column is the person?",
+                columns,
+                key="check.person.name",
+                on_change=state.on_change(
+                    lambda: state.put("person", st.session_state["check.person.name"])
+                ),
+            )
+        if now in ("some", "column"):
+            controls.fill("check.rows_a_person", rows)
+            st.number_input(
+                "Rows of one person, at most",
+                1 if column is not None else 2,
+                MOST_ROWS_A_PERSON,
+                key="check.rows_a_person",
+                on_change=state.on_change(lambda: put("rows_a_person")),
+            )
+        st.markdown(_protects(rows))
+        if likely and now != "column" and not quiet:
+            found = likely[0]
+            st.caption(
+                plain(
+                    f"'{found.name}' may name the person: up to {found.repeats} rows have one "
+                    "value."
+                )
+            )
+
+
+def _protects(rows: int | None) -> str:
+    """Return who is protected, with the account of a person who has several rows."""
+    if rows is None:
+        return ":material/help: **This protects one ROW; we do not know how many a person has.**"
+    if rows == 1:
+        return ":material/check: **This protects a person, who has one row.**"
+    budget = Budget(state.get("epsilon"), state.get("delta") or 0.0)
+    grown = group_budget(budget, rows)
+    return (
+        f":material/check: **A person has at most {rows} rows:** epsilon "
+        f"{numeral(budget.epsilon, 3)} for a row is {numeral(grown.epsilon, 3)} for a person, at "
+        "a larger delta."
+    )
+
+
+def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
+    """Ask of each number such as -999 whether it is a value, with what that changes."""
+    for code in sorted({check.code for check in checks if check.code is not None}):
+        effects = sentinel_effects(raw, code)
+        with st.container(border=True, key=f"check.code.{numeral(abs(code), 6)}"):
+            st.markdown(
+                f"**Is {numeral(code, 6)} a value?** It stands in "
+                f"{sum(cells for _, cells, _, _ in effects):,} cells, far from every other number "
+                "there."
+            )
+            st.table(
+                pd.DataFrame(
+                    {
+                        "mean of": [plain(name) for name, *_ in effects],
+                        f"with {numeral(code, 6)}": [numeral(a, 4) for *_, a, _ in effects],
+                        "without": [numeral(b, 4) for *_, b in effects],
+                    }
+                ).set_index("mean of")
+            )
+
+            def treat(code: float = code) -> None:
+                state.put("codes", names_listed([*names_in(state.get("codes")), f"{code:g}"]))
+
+            st.button(
+                f"Treat {numeral(code, 6)} as missing",
+                key=f"check.treat.{numeral(code, 6)}",
+                type="primary",
+                on_click=state.on_change(treat),
+            )
+    if state.get("codes"):
+
+        def undo() -> None:
+            state.put("codes", "")
+
+        st.caption(f"Counted as missing: {state.get('codes')}.")
+        st.button("They are values", key="check.codes.undo", on_click=state.on_change(undo))
 
 
 def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) -> None:
@@ -153,7 +284,6 @@ def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str])
             "kind": [check.kind.value for check in checks],
             "missing": [check.missing for check in checks],
             "use": [_USE_WORDS[now[check.name]] for check in checks],
-            "look": [" ".join(check.warnings) for check in checks],
         }
     )
     # A widget of its own for each state: late reports of an old one cannot undo a change.
@@ -174,7 +304,7 @@ def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str])
         key=key,
         hide_index=True,
         alt="Each column of the file: its kind, its gaps, and what it is used for, to choose",
-        disabled=["column", "kind", "missing", "look"],
+        disabled=["column", "kind", "missing"],
         column_config={
             "column": st.column_config.TextColumn("Column"),
             "kind": st.column_config.TextColumn("Kind"),
@@ -182,10 +312,13 @@ def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str])
             "use": st.column_config.SelectboxColumn(
                 "Use", options=list(_USE_WORDS.values()), required=True
             ),
-            "look": st.column_config.TextColumn("Look at", width="large"),
         },
         on_change=state.on_change(edited),
     )
+    # In words of their own, below: a cell of the table would cut them off.
+    said = [f"- **{plain(c.name)}**: {' '.join(c.warnings)}" for c in checks if c.warnings]
+    if said:
+        st.markdown("\n".join(said))
     complaint = state.complaint("check")
     if complaint is not None:
         st.error(plain(complaint), icon=":material/error:")

@@ -53,7 +53,7 @@ def uploaded_raw() -> RawTable | None:
     file = st.session_state.get("file")
     if file is None:
         return None
-    reading = (state.get(name) for name in ("decimal", "encoding", "sheet"))
+    reading = (state.get(name) for name in ("decimal", "encoding", "sheet", "codes"))
     return table_cache.raw_table(file.file_id, file.name, file, *reading)
 
 
@@ -126,8 +126,9 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     label = _label(raw)
     left = names_in(settings.leave_out)
     name = printable(st.session_state.get("upload.name", "")) or "table"
-    reading = f"{settings.decimal} {settings.encoding} {raw.sheet}"
-    options = (label, settings.categorical, settings.missing, reading, left, name)
+    reading = f"{settings.decimal} {settings.encoding} {settings.codes} {raw.sheet}"
+    unit = (settings.rows_a_person, settings.person)
+    options = (label, settings.categorical, settings.missing, reading, left, unit, name)
     return table_cache.uploaded(file_id, *options, raw), f"{file_id}/{options!r}"
 
 

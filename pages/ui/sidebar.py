@@ -100,7 +100,10 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         st.session_state["file"] = st.session_state["upload"]
         if st.session_state["upload"] is not None:
             state.put("table", UPLOAD)
-            state.put("sheet", "")
+            for name, plain_value in (
+                ("sheet", ""), ("codes", ""), ("rows_a_person", None), ("person", None),
+            ):  # fmt: skip
+                state.put(name, plain_value)
 
     if not limits.caps().uploads:
         st.caption("This server takes no uploads.")
@@ -155,8 +158,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     controls.setting("categorical")
     controls.setting("missing")
     controls.setting("decimal")
-    if state.get("encoding") != "auto":
-        controls.setting("encoding")
+    controls.setting("encoding")
     if current.prepared is not None and len(current.prepared.table.columns) >= state.MAX_FEATURES:
         st.caption(
             f"Pages show at most {state.MAX_FEATURES} features; the command line has no limit."

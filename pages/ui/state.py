@@ -24,7 +24,10 @@ from pages.ui.page_options import VIEWS, ExploreView, page_defaults
 
 UPLOAD = "upload"
 MAX_FEATURES = 1_500
-KEPT = ("table", "label", "categorical", "missing", "decimal", "encoding", "sheet", "leave_out")
+KEPT = (
+    "table", "label", "categorical", "missing", "decimal", "encoding", "sheet", "codes",
+    "rows_a_person", "person", "leave_out",
+)  # fmt: skip
 """What a reset leaves: how the table is read."""
 
 

@@ -10,7 +10,7 @@ from dpviz import datasets
 from dpviz.core.entries import FeatureBounds
 from dpviz.core.errors import DpvizError, InvalidTable
 from dpviz.core.params import params_of
-from dpviz.core.settings import Settings
+from dpviz.core.settings import Settings, codes_in
 from dpviz.datasets import RawTable, Table
 from dpviz.preparation.bounding import Prepared, prepare
 
@@ -35,6 +35,11 @@ def _parsed(
         return str(error)
 
 
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _recoded(reading: tuple[str, ...], codes: str, _raw: RawTable) -> RawTable:
+    return _raw.recoded(codes_in(codes))
+
+
 def raw_table(
     file_id: str,
     name: str,
@@ -42,12 +47,13 @@ def raw_table(
     decimal: str = "auto",
     encoding: str = "auto",
     sheet: str = "",
+    codes: str = "",
 ) -> RawTable:
     """Return the parsed upload, or raise InvalidTable saying why there is none."""
     found = _parsed(file_id, name, decimal, encoding, sheet, file)
     if isinstance(found, str):
         raise InvalidTable(found)
-    return found
+    return _recoded((file_id, decimal, encoding, sheet), codes, found) if codes else found
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -64,12 +70,19 @@ def uploaded(
     missing: str,
     reading: str,
     leave_out: tuple[str, ...],
+    unit: tuple[int | None, str | None],
     name: str,
     _raw: RawTable,
 ) -> Table:
     """Return the upload as a numeric table, by a name that is not its file's."""
+    rows_a_person, person = unit
     table = _raw.to_table(
-        label=label, categorical=categorical, missing=missing, leave_out=leave_out
+        label=label,
+        categorical=categorical,
+        missing=missing,
+        leave_out=leave_out,
+        rows_a_person=rows_a_person,
+        person=person,
     )
     return replace(table, name=name)
 

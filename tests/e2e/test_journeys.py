@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from dpviz.core.paths import app_path
+from dpviz.core.seeding import generator
 from tests.e2e.harness import (
     Server,
     new_page,
@@ -23,6 +24,7 @@ from tests.e2e.harness import (
     wait_idle,
     watch_of,
 )
+from tests.unit.test_datasets_formats import workbook
 
 ROOT = app_path().parent
 EXAMPLE = ROOT / "data" / "example.csv"
@@ -459,3 +461,39 @@ def test_a_deep_link_on_a_fresh_server(page: Page, fresh_server: object, page_na
     assert parse_qs(urlsplit(page.url).query) == parse_qs(f"{TWO}&epsilon=2&k=3"[1:])
     if path:
         assert f"/{path}" in page.url
+
+
+def hospital() -> bytes:
+    """Return a workbook as hospitals export it: umlauts, -999 for gaps, three visits a patient."""
+    rng = generator(0, "tests", "hospital")
+    names = ["Patient Nr", "Größe (cm)", "Gewicht (kg)", "CRP (mg/l)", "Kalium", "Bemerkung"]
+    rows: list[list[object]] = [[*names]]
+    for i in range(900):
+        numbers: list[object] = [round(float(x), 2) for x in rng.normal((170, 75, 40, 4), 5)]
+        if i % 20 == 0:
+            numbers[2] = -999.0
+        remark = "seit Montag wieder Schmerzen im linken Arm" if i % 7 else "ohne Befund"
+        rows.append([float(70_000 + 31 * (i // 3)), *numbers, remark])
+    return workbook({"Hinweise": [["Export der Station"]], "Labor": rows})
+
+
+def test_from_a_hospitals_workbook_to_explore_with_the_person_answered(
+    page: Page, server: Server
+) -> None:
+    open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian&k=1")
+    send(page, "labor.xlsx", hospital())
+    page.keyboard.press("Escape")
+    question = page.locator(".st-key-check-unit")
+    expect(question).to_contain_text("This protects one ROW")
+    with rerun(page):
+        question.get_by_text("a column is the person", exact=True).click()
+    expect(question).to_contain_text("This protects a person, who has one row.")
+    with rerun(page):
+        page.get_by_text("Check your table: 6 columns").click()
+    code = page.locator('[class*="st-key-check-code-"]')
+    expect(code).to_contain_text("Is -999 a value? It stands in 45 cells")
+    with rerun(page):
+        code.get_by_role("button", name="Treat -999 as missing").click()
+    expect(code).to_have_count(0)
+    expect(page.locator(BOARD)).to_have_count(1)
+    assert "Montag" not in page.locator("body").inner_text()

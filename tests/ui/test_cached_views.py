@@ -63,7 +63,10 @@ CHANGES: dict[str, dict[str, Any]] = {
     "form of the picture": {"picture": 0.4, "picture_form": "ellipses"},
 }
 # Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
-ELSEWHERE = {"label", "categorical", "missing", "decimal", "encoding", "sheet", "leave_out", "name"}
+ELSEWHERE = {
+    "label", "categorical", "missing", "decimal", "encoding", "sheet", "codes", "rows_a_person",
+    "person", "leave_out", "name",
+}  # fmt: skip
 
 
 def shown(settings: Settings) -> pd.DataFrame:

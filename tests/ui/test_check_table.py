@@ -83,3 +83,37 @@ def test_the_decimal_mark_can_be_said() -> None:
     assert "decimal mark point or comma" in said
     change(at, "view.decimal", "comma (1,5)")
     assert errors(at) == []
+
+
+def visits() -> bytes:
+    """Return a table in which a person has up to three rows, and -999 stands for a gap."""
+    lines = ["Patient Nr,a,b"]
+    rng = generator(0, "tests", "visits")
+    for i in range(60):
+        a = -999 if i % 12 == 0 else round(float(50 + rng.normal()), 3)
+        lines.append(f"{84_000 + 130 * (i // 3)},{a},{rng.normal():.3f}")
+    return "\n".join(lines).encode()
+
+
+def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> None:
+    at = upload(start("claims", **SETTINGS), "t.csv", visits())
+    assert any("protects one ROW" in text.value for text in at.markdown)
+    assert any("up to 3 rows have one value" in text for text in [facts(at)])
+    # something must be looked at, so the check is open by itself
+    assert any("Is -999 a value?" in text.value for text in at.markdown)
+    assert left_out(at) == ("Patient Nr",)
+    change(at, "check.person", "some")
+    assert held(at, "rows_a_person") == 3
+    assert any("epsilon 1 for a row is 3 for a person" in text.value for text in at.markdown)
+    change(at, "check.person", "column")
+    assert (held(at, "person"), held(at, "rows_a_person")) == ("Patient Nr", 1)
+    press(at, "check.treat.-999")
+    assert held(at, "codes") == "-999"
+    assert not any("Is -999 a value?" in text.value for text in at.markdown)
+    for page in ("explore", "claims"):
+        go(at, page)
+        assert errors(at) == []
+        assert held(at, "person") == "Patient Nr"
+    # another file is another question
+    upload(at, "other.csv", patients())
+    assert (held(at, "person"), held(at, "rows_a_person"), held(at, "codes")) == (None, None, "")

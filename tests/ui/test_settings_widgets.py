@@ -44,6 +44,10 @@ from tests.ui.driver import (
 WITHOUT_WIDGET = {
     "bounds": "its widget is drawn on the Precision page, and only for a box",
     "leave_out": "its widget is the table of an upload's columns (test_check_table.py)",
+    "sheet": "its widget lists the sheets of a workbook that has several",
+    "codes": "its button stands beside what the check of the table finds",
+    "rows_a_person": "its widget is the question of the unit (test_check_table.py)",
+    "person": "its widget is the question of the unit",
     "name": "no page sets it: an upload's name is asked for beside the upload, and no link has it",
 }
 # Options whose widget carries another name, because the session holds a number for the link.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
+from dpviz.accounting.gaussian import delta_of, mu_of
+from dpviz.core.problem import Budget, group_budget
 from dpviz.core.seeding import generator
 from dpviz.datasets import check_columns, load, read_raw, rows_lost, suggested_drops
-from dpviz.datasets.check import ColumnCheck
+from dpviz.datasets.check import ColumnCheck, sentinel_effects
 
 N = 60
 
@@ -104,3 +108,88 @@ def test_a_code_for_missing_is_said_on_the_command_line_too() -> None:
     assert note.startswith("Some cells of 'b' hold a number such as -999, far from all others")
     near = rows.replace("-999", "45")
     assert read_raw(f"a,b,c\n{near}".encode(), name="t.csv").to_table().notes == ()
+
+
+def test_what_may_name_the_person_is_found_where_it_repeats() -> None:
+    visits = np.repeat(np.arange(40), 3)[:N] * 7 + 1000
+    found = checks_of(patient=visits, Fall_Nr=np.arange(N) // 2 * 3 + 10_000, plz=["01067"] * N,
+                      many=10_000 + np.arange(N) % 40 * 131, idle=np.arange(N) % 3)  # fmt: skip
+    assert found["patient"].repeats == 3
+    assert found["patient"].identifies
+    assert found["Fall_Nr"].repeats == 2
+    assert found["many"].repeats == 2  # no name, and over half of the whole numbers differ
+    assert not found["many"].identifies
+    assert found["idle"].repeats == 0
+    assert any("May name the person: up to 3 rows" in w for w in found["patient"].warnings)
+
+
+def test_twins_codes_and_an_outcome_are_named() -> None:
+    same = RNG.normal(size=N)
+    sex = np.arange(N) % 3
+    found = checks_of(one=same, two=same, sex=sex, Diagnose=np.arange(N) % 2)
+    assert found["one"].warnings == ()
+    assert found["two"].warnings == ("The same in every row as 'one'.",)
+    assert any("a code, or an amount?" in warning for warning in found["sex"].warnings)
+    assert any("Likely the outcome" in warning for warning in found["Diagnose"].warnings)
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (["Erika Muster", "Max Muster", "Ina Ost"] * 20, "Names of people"),
+        (["seit Montag wieder starke Schmerzen links", "kein Befund"] * 30, "Free text"),
+        (["a"] * 57 + ["b"] * 3, "fewer than 5 people"),
+        (["2024-01-02", "2024-02-02"] * 30, "Dates find people"),
+        (["a", "b", "c"] * 20, ""),
+    ],
+)
+def test_a_label_that_finds_people_is_said(cells: list[str], words: str) -> None:
+    check = checks_of(x=cells)["x"]
+    assert words in check.exposes
+    assert bool(check.exposes) == bool(words)
+    assert check.use == ("drop" if words else "colour")
+
+
+def test_free_text_is_never_one_hot() -> None:
+    remarks = ["seit Montag wieder starke Schmerzen links", "kein Befund"] * 3
+    lines = ["a,b,t,u", *(f"{i},{i * i},{t},{t[:1]}" for i, t in enumerate(remarks))]
+    table = read_raw("\n".join(lines).encode(), name="t").to_table(categorical="onehot")
+    assert table.columns == ("a", "b", "u=k", "u=s")
+
+
+def test_a_code_becomes_missing_cell_by_cell() -> None:
+    raw = read_raw(b"a,b,c\n1,2,x\n-999,3.5,y\n4,-999,x\n6,7,y\n5,8,x\n", name="t.csv")
+    assert sentinel_effects(raw, -999) == [
+        ("a", 1, pytest.approx(-196.6), 4.0),
+        ("b", 1, pytest.approx(-195.7), pytest.approx(5.125)),
+    ]
+    read = raw.recoded([-999])
+    assert read.data["a"].to_pylist() == [1, None, 4, 6, 5]
+    assert read.data["b"].to_pylist() == [2, 3.5, None, 7, 8]
+    assert [column.missing for column in read.columns] == [1, 1, 0]
+    assert read.notes[-1] == "2 cells of '-999' count as missing."
+    assert raw.recoded([-1]) is raw
+
+
+def test_rows_are_cut_to_those_of_a_person() -> None:
+    raw = read_raw(b"p,a,b\n7,1,1\n8,2,1\n7,3,0\n,4,1\n7,5,0\n,6,1\n", name="t.csv")
+    assert raw.to_table(leave_out=["p"]).rows[:, 0].tolist() == [1, 2, 3, 4, 5, 6]
+    one = raw.to_table(person="p")
+    assert one.columns == ("a", "b")
+    assert one.rows[:, 0].tolist() == [1, 2, 4]  # rows without a person are those of one
+    assert raw.to_table(person="p", rows_a_person=2).rows[:, 0].tolist() == [1, 2, 3, 4, 6]
+    assert one.assumed_public == ("that no person has more than 1 row",)
+    assert "protects one ROW" in raw.to_table().assumed_public[0]
+
+
+def test_a_budget_of_a_row_grows_for_a_person_with_several() -> None:
+    row = Budget(1.0, 1e-6)
+    assert group_budget(row, 1).delta == pytest.approx(1e-6)
+    grown = group_budget(row, 3)
+    assert grown.epsilon == 3.0
+    assert grown.delta == pytest.approx(1e-6 * (1 + math.e + math.e**2))
+    assert group_budget(Budget(0.5), 4) == Budget(2.0, 0.0)
+    # a Gaussian release of (1, 1e-6) for a row, at three times its sensitivity, keeps the claim
+    mu = mu_of(row)
+    assert delta_of(grown.epsilon, 3 * mu) <= grown.delta
+    assert delta_of(grown.epsilon, 4 * mu) > grown.delta  # the control: one row more

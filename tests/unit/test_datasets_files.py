@@ -25,6 +25,7 @@ from hypothesis.extra import numpy as hnp
 from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable
 from dpviz.datasets import Kind, Table, load, read_raw
 from dpviz.datasets.columns import MAX_CATEGORIES, clean_names, distinct
+from dpviz.datasets.raw import unit_words
 from dpviz.datasets.source import Limits
 from dpviz.preparation.batches import FileBatches, is_large
 
@@ -254,7 +255,7 @@ def test_missing_markers_in_numbers_and_texts(marker: str) -> None:
     assert dropped.rows.tolist() == [[1, 2], [5, 6], [7, 8]]
     assert "1 cell is missing in 'b'." in dropped.notes
     assert "1 row of 4 without a value was left out." in dropped.notes
-    assert not dropped.assumed_public
+    assert dropped.assumed_public == (unit_words(None),)
     filled = raw.to_table(missing="median", categorical="onehot")
     assert filled.columns == ("a", "b", "t=u", "t=v")
     assert filled.rows[1].tolist() == [3, 6, 0, 0]  # the median of 2, 6, 8
