@@ -201,7 +201,7 @@ def _check(
         warnings.append(f"May name the person: up to {counted(repeats, 'row')} have one value.")
     elif values is not None and _OUTCOME.search(column.name) and not column.constant:
         warnings.append("Likely the outcome: it can colour the picture instead of being analysed.")
-    exposes = _exposed(raw, column)
+    exposes = exposed(raw, column)
     if exposes:
         use = "drop" if use == "colour" else use
         warnings.append(exposes)
@@ -247,7 +247,7 @@ def _repeats(raw: RawTable, column: RawColumn, values: NDArray[np.float64] | Non
     return int(counts.max()) if many or _PERSON.search(column.name) else 0
 
 
-def _exposed(raw: RawTable, column: RawColumn) -> str:
+def exposed(raw: RawTable, column: RawColumn) -> str:
     """Return what showing a column's texts would tell of people, or nothing."""
     if column.kind is Kind.DATE:
         return "Dates find people: not shown unless asked for."

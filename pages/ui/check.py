@@ -12,7 +12,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, group_budget
 from dpviz.core.settings import MOST_ROWS_A_PERSON, names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
-from dpviz.datasets.check import ColumnCheck, sentinel_effects
+from dpviz.datasets.check import ColumnCheck, exposed, sentinel_effects
 from pages.ui import controls, parts, state
 from pages.ui.texts import plain
 
@@ -148,11 +148,35 @@ def step(raw: RawTable, problem: str | None, few: str | None, *, quiet: bool = F
         return
     with box:
         _codes(raw, checks)
+        _words(raw, checks, now)
         _editor(raw, checks, now)
         if few is not None:
             st.warning(few, icon=":material/groups:")
         _gaps(raw, now)
         _ways(checks)
+
+
+def coded(raw: RawTable, label: str | None) -> bool:
+    """Return whether the classes of the label are numbered, as their words would find people."""
+    column = next((column for column in raw.columns if column.name == label), None)
+    confirmed = (st.session_state.get("check.file"), label) == st.session_state.get("check.words")
+    return column is not None and not confirmed and bool(exposed(raw, column))
+
+
+def _words(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) -> None:
+    """Say that the classes of the label are numbered, and offer to show their words."""
+    label = next((check for check in checks if now[check.name] == "colour"), None)
+    if label is None or not coded(raw, label.name):
+        return
+
+    def confirmed() -> None:
+        st.session_state["check.words"] = (st.session_state["check.file"], label.name)
+
+    st.warning(
+        plain(f"'{label.name}': {label.exposes} Its classes are shown by number."),
+        icon=":material/visibility_off:",
+    )
+    st.button("Show its words", key="check.words.show", on_click=state.on_change(confirmed))
 
 
 def person(checks: tuple[ColumnCheck, ...], *, quiet: bool) -> None:
@@ -331,6 +355,10 @@ def _gaps(raw: RawTable, now: dict[str, str]) -> None:
     if not lost:
         st.caption(f"{n:,} rows, none with a gap in a feature.")
         return
+    st.caption(
+        "In a release no row is dropped: an empty cell becomes the typical value that you state "
+        "there, in its own row."
+    )
     if state.get("missing") == "median":
         st.caption(f"{lost:,} of {n:,} rows have gaps, filled with their columns' medians.")
     else:

@@ -128,7 +128,8 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     name = printable(st.session_state.get("upload.name", "")) or "table"
     reading = f"{settings.decimal} {settings.encoding} {settings.codes} {raw.sheet}"
     unit = (settings.rows_a_person, settings.person)
-    options = (label, settings.categorical, settings.missing, reading, left, unit, name)
+    coded = check.coded(raw, label)
+    options = (label, settings.categorical, settings.missing, reading, left, unit, coded, name)
     return table_cache.uploaded(file_id, *options, raw), f"{file_id}/{options!r}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from dpviz import datasets
@@ -71,10 +72,14 @@ def uploaded(
     reading: str,
     leave_out: tuple[str, ...],
     unit: tuple[int | None, str | None],
+    coded: bool,
     name: str,
     _raw: RawTable,
 ) -> Table:
-    """Return the upload as a numeric table, by a name that is not its file's."""
+    """Return the upload as a numeric table, by a name that is not its file's.
+
+    Where ``coded``, its labels are numbered and not shown.
+    """
     rows_a_person, person = unit
     table = _raw.to_table(
         label=label,
@@ -84,6 +89,10 @@ def uploaded(
         rows_a_person=rows_a_person,
         person=person,
     )
+    if coded and table.labels is not None:
+        classes, which = np.unique(table.labels, return_inverse=True)
+        numbers = np.array([f"class {j}" for j in range(1, len(classes) + 1)])
+        table = replace(table, labels=numbers[which])
     return replace(table, name=name)
 
 

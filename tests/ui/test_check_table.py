@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.core.seeding import generator
 from dpviz.core.settings import names_in
-from pages.ui import check
+from dpviz.datasets import read_raw
+from pages.ui import check, table_cache
 from tests.ui.driver import change, errors, go, held, keys, press, start, upload
 
 SETTINGS = {"trials": "5", "m": "gaussian"}
@@ -117,3 +119,24 @@ def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> No
     # another file is another question
     upload(at, "other.csv", patients())
     assert (held(at, "person"), held(at, "rows_a_person"), held(at, "codes")) == (None, None, "")
+
+
+def test_labels_that_find_people_are_numbered_until_confirmed() -> None:
+    rare = patients().replace(b",u", b",erika muster", 3)
+    at = upload(start("claims", **SETTINGS), "t.csv", rare)
+    change(at, "upload.label", 0)
+
+    assert any("Its classes are shown by number." in box.value for box in at.warning)
+    press(at, "check.words.show")
+    assert not any("shown by number" in box.value for box in at.warning)
+    assert errors(at) == []
+
+
+@pytest.mark.parametrize("coded", [True, False])
+def test_numbered_classes_are_those_of_the_words(coded: bool) -> None:
+    raw = read_raw(b"a,b,who\n1,2,erika\n2,5,max\n4,4,erika\n", name="t.csv")
+    table = table_cache.uploaded.__wrapped__(
+        "1", "who", "drop", "drop", "", (), (1, None), coded, "t", raw
+    )
+    words = ["class 1", "class 2", "class 1"] if coded else ["erika", "max", "erika"]
+    assert table.labels.tolist() == words
