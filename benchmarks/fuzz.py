@@ -4,7 +4,8 @@
 find can be made again with ``--first``. Counts what must not happen: an exception that is no
 sentence, a cell of the data in a message, a warning, readers that disagree; of links an exception
 on a page or a link that costs more than a second to read. Links all go through the parser, and one
-in ``--every`` through a page, which is drawn whole with a small table.
+in ``--every`` through a page, which is drawn whole with a small table. Tables of ``--clean``
+numbers in many dialects are read by pandas and polars too, to the same bits.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.hostile import both_readers, file, link
+from tests.hostile import both_readers, clean, file, link, readers_disagree
 from tests.ui.driver import PAGES, ROOT
 
 
@@ -30,6 +31,18 @@ def fuzz_files(seed: int, first: int, count: int) -> list[str]:
             kinds[given.kind] += 1
             found += both_readers(given, Path(folder))
     print(f"{count} files: " + ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items())))
+    return found
+
+
+def fuzz_clean(seed: int, first: int, count: int) -> list[str]:
+    """Return where readers disagree about clean numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = [
+            f"clean {number}: {problem}"
+            for number in range(first, first + count)
+            for problem in readers_disagree(clean(seed, number), Path(folder))
+        ]
+    print(f"{count} tables of clean numbers, also read by pandas and polars")
     return found
 
 
@@ -55,6 +68,7 @@ def main() -> int:
     """Run both and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=20_000)
+    parser.add_argument("--clean", type=int, default=5_000)
     parser.add_argument("--links", type=int, default=5_000)
     parser.add_argument("--every", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
@@ -62,6 +76,7 @@ def main() -> int:
     given = parser.parse_args()
     started = time.monotonic()
     found = fuzz_files(given.seed, given.first, given.files) if given.files else []
+    found += fuzz_clean(given.seed, given.first, given.clean) if given.clean else []
     found += fuzz_links(given.seed, given.first, given.links, given.every) if given.links else []
     for problem in found[:50]:
         print(problem[:500])

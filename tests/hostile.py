@@ -221,6 +221,89 @@ def file(seed: int, number: int) -> Hostile:
     return Hostile(number, kind, name, data)
 
 
+@dataclass(frozen=True)
+class Clean:
+    """One generated table of plain numbers, and how it is written.
+
+    Parameters
+    ----------
+    data : bytes
+    delimiter, mark : str
+        Between cells, and in numbers.
+    """
+
+    data: bytes
+    delimiter: str
+    mark: str
+
+
+def clean(seed: int, number: int) -> Clean:
+    """Return one generated table of numbers alone, in a dialect that people's programs write.
+
+    Three digits after a mark are left out: they may be thousands, which a reader has to guess.
+    """
+    rng = generator(seed, "hostile", "clean", number)
+    delimiter, mark = ([",", "."], [";", "."], [";", ","], ["\t", "."], ["\t", ","], ["|", "."],
+                       ["|", ","], [",", ","])[rng.integers(8)]  # fmt: skip
+    width, rows = int(rng.integers(2, 7)), int(rng.integers(2, 60))
+    columns = []
+    for j in range(width):
+        values = rng.standard_normal(rows) * 10.0 ** rng.integers(-8, 9)
+        written = str(rng.choice([".1f", ".2f", ".6f", ".9f", ".4e", ".15E", ".16e", "d", "r"]))
+        if written == "d":
+            cells = [str(int(value)) for value in rng.integers(-(10**6), 10**6, rows)]
+        elif written == "r":
+            cells = [
+                f"{float(value)!r}0" if "e" not in repr(value) else repr(value)
+                for value in values.tolist()
+            ]
+        else:
+            cells = [format(value, written) for value in values]
+        columns.append([f"x{j}", *(cell.replace(".", mark) for cell in cells)])
+    # a comma that is both needs quotes
+    quoted = delimiter == mark or rng.random() < 0.2
+    sink = io.StringIO(newline="")
+    end = str(rng.choice(["\n", "\r\n"]))
+    quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+    csv.writer(sink, delimiter=delimiter, lineterminator=end, quoting=quoting).writerows(
+        zip(*columns, strict=True)
+    )
+    text = sink.getvalue()
+    if rng.random() < 0.3:
+        text = text.removesuffix(end)
+    return Clean(text.encode("utf-8-sig" if rng.random() < 0.2 else "utf-8"), delimiter, mark)
+
+
+def readers_disagree(given: Clean, folder: Path) -> list[str]:
+    """Return whose numbers are others than both our readers', to the last bit.
+
+    pandas and polars are told the dialect; ours find it by themselves.
+    """
+    import pandas as pd
+    import polars as pl
+
+    names, rows, _ = _in_memory(Hostile(0, "clean", "t.csv", given.data))
+    columns, batches = _in_batches(Hostile(0, "clean", "t.csv", given.data), folder)
+    frame = pd.read_csv(
+        io.BytesIO(given.data), sep=given.delimiter, decimal=given.mark, encoding="utf-8-sig"
+    )
+    polars = pl.read_csv(
+        given.data, separator=given.delimiter, decimal_comma=given.mark == ",",
+        schema_overrides=dict.fromkeys(frame.columns, pl.Float64),
+    )  # fmt: skip
+    found = []
+    for whose, other_names, numbers in (
+        ("batches", columns, batches),
+        ("pandas", tuple(frame.columns), frame.to_numpy(dtype=np.float64)),
+        ("polars", tuple(polars.columns), polars.to_numpy()),
+    ):
+        if names != other_names:
+            found.append(f"{whose}: other columns: {names} {other_names}")
+        elif not np.array_equal(rows, numbers):
+            found.append(f"{whose}: other numbers")
+    return found
+
+
 def files(seed: int, count: int, first: int = 0) -> Iterator[Hostile]:
     """Yield generated files by their number."""
     for number in range(first, first + count):
