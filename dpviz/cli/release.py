@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from dpviz.cli.options import Commands, add_settings, add_table, stated
-from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.ledger import ledger_at
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
 from dpviz.releasing.verifying import verify as fits
 from dpviz.studies.card import CardOptions, card, write
@@ -147,7 +147,7 @@ def _bind(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    ledger = Ledger(Path(arguments.file))
+    ledger = ledger_at(arguments.file)
     found = fits(ledger, [Path(name) for name in arguments.releases])
     for problem in found:
         print(problem)

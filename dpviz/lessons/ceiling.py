@@ -330,7 +330,7 @@ def _loadings(found: CeilingCard) -> str:
         clear = low[j] > 0 or high[j] < 0
         colour = "#1f5fa8" if clear else "#8a93a0"
         ends = [decimals(float(middle + unit * value), 1) for value in (low[j], high[j], first[j])]
-        name = names[j] if len(names[j]) <= 18 else f"{names[j][:17]}…"
+        name = names[j] if len(names[j]) <= 18 else f"{names[j][:10]}…{names[j][-7:]}"
         parts.append(
             f'<text x="{left - 8}" y="{y + 4}" text-anchor="end" font-size="13">{escape(name)}'
             f'</text><path d="M{ends[0]} {y}H{ends[1]}" stroke="{colour}" stroke-width="7" '

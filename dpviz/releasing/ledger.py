@@ -797,6 +797,17 @@ def ledger_names() -> list[str]:
     return [name for _, name in sorted(known, key=lambda one: (-one[0], one[1]))]
 
 
+def ledger_at(word: str | Path) -> Ledger:
+    """Return the ledger in a file, or the one that pages know by this name where there is no file.
+
+    The ledger need not be there.
+    """
+    path = Path(word)
+    if not path.exists() and str(word) in ledger_names():
+        path = ledger_named(str(word))
+    return Ledger(path)
+
+
 class _Lock:
     """The lock of one ledger, held while its file is read and written."""
 

@@ -12,6 +12,8 @@ from dpviz.report.figures.worlds import hundred
 
 _FEATURES, _COMPONENTS = 12, 3
 """Loadings that the page has room for; the file holds all."""
+_SHEET = 1_110.0
+"""Pixels of a sheet of A4, and some room."""
 _BLUE, _PALE = "#1f5fa8", "#8a93a0"
 _STYLE = """
 @page { size: A4; margin: 0; }
@@ -26,6 +28,7 @@ header { display: flex; justify-content: space-between; gap: 16px;
 h1 { font-size: 22px; margin: 0; } h2 { font-size: 12.6px; margin: 0; } p { margin: 2px 0; }
 .stamp { border: 2px solid #21796e; color: #21796e; border-radius: 4px; padding: 5px 14px;
   text-align: center; font-weight: 700; align-self: start; white-space: nowrap; }
+.stamp.look { border-color: #846300; color: #846300; }
 .stamp small, .lead small { display: block; font-weight: 400; font-size: 11px; }
 .lead { display: flex; gap: 18px; align-items: center; padding: 6px 0; }
 .lead figure { margin: 0; text-align: center; color: #55616d; font-size: 11px; }
@@ -47,7 +50,8 @@ th, td { padding: 1px 10px 1px 0; vertical-align: top; border-bottom: 1px solid 
 code { font-size: 10.4px; overflow-wrap: anywhere; }
 .sign { display: flex; gap: 24px; margin-top: 26px; }
 .sign div { flex: 1; border-top: 1px solid #1c2530; display: flex; justify-content: space-between; }
-@media (max-width: 700px) { main { width: auto; padding: 16px; } section { display: block; }
+@media (max-width: 700px) { section { display: block; }
+  main { width: auto !important; zoom: 1 !important; padding: 16px; }
   .lead, .sign, header { flex-wrap: wrap; } .not { grid-template-columns: 1fr 1fr; } }
 @media print { body { background: #fff; } }
 """
@@ -84,7 +88,24 @@ def to_html(card: Mapping[str, Any]) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: privacy card'
         f'</title><meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
-        f"<body><main>{''.join(parts)}</main></body></html>\n"
+        f"<body><main{_fit(card)}>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _fit(card: Mapping[str, Any]) -> str:
+    """Return the style that keeps a card of long names and many lines on one sheet."""
+    said = sum(len(card[key]) for key in ("controller", "purpose", "recipients"))
+    lines = math.ceil(len(card["title"]) / 60) + math.ceil(said / 70)
+    for one in card["assumptions"]:
+        by = ("what", 54), ("source", 25), ("confirmed_by", 14)
+        lines += max(math.ceil(len(one[key]) / wide) for key, wide in by)
+    # pixels of what is always there, of a line, and of a feature, as Chromium draws them
+    high = 920 + 14.5 * lines + 12 * min(len(card["use"]["features"]), _FEATURES)
+    zoom = min(1.0, _SHEET / high)
+    return (
+        ""
+        if zoom == 1
+        else (f' style="zoom:{zoom:.3f};width:calc(210mm / {zoom:.3f});min-height:0"')
     )
 
 
@@ -100,10 +121,12 @@ def _head(card: Mapping[str, Any]) -> str:
         for key, word in (("controller", ""), ("purpose", "purpose"), ("recipients", "recipients"))
         if card[key]
     ]
+    # never green where there is hardly protection
+    look = " look" * (card["claim"]["suspicions"][0]["after"] >= 0.5)
     number = "" if card["ledger"] is None else f" · release {card['ledger']['number']}"
     return (
         f"<header><div><h1>Privacy card</h1><p><b>{escape(card['title'])}</b>{number}</p>"
-        f"<p>{' · '.join(said)}</p></div><div class=stamp>RELEASED<small>"
+        f"<p>{' · '.join(said)}</p></div><div class='stamp{look}'>RELEASED<small>"
         f"{escape(card['released'][:16].replace('T', ' '))} UTC</small></div></header>"
     )
 
@@ -163,7 +186,8 @@ def _loadings(use: Mapping[str, Any]) -> str:
         )
         if count > 0
     ]
-    return f"{loadings_svg(use)}<p>{'; '.join(more)}</p>"
+    said = f"<p>{'; '.join(more)}</p>" if more else ""
+    return f"{loadings_svg(use)}{said}"
 
 
 def loadings_svg(use: Mapping[str, Any]) -> str:
@@ -215,14 +239,16 @@ def loadings_svg(use: Mapping[str, Any]) -> str:
     width, height = left + wide * len(shown), bottom + 16
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" style="max-width:100%" role="img" aria-label="Loadings with their bars"'
-        f' font-family="sans-serif"><rect width="{width}" height="{height}" fill="#fff"/>'
+        f'height="{height}" style="max-width:100%;height:auto" role="img" '
+        'aria-label="Loadings with their bars" font-family="sans-serif">'
+        f'<rect width="{width}" height="{height}" fill="#fff"/>'
         f"{''.join(parts)}</svg>"
     )
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= 18 else f"{name[:17]}…"
+    # names that differ at their end alone are told apart
+    return name if len(name) <= 18 else f"{name[:10]}…{name[-7:]}"
 
 
 def _layers(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:

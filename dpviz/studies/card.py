@@ -20,7 +20,7 @@ from dpviz.core.json_text import strict_json
 from dpviz.core.params import Declared, text
 from dpviz.core.whole import whole
 from dpviz.datasets import Table
-from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.ledger import Ledger, ledger_at
 from dpviz.releasing.making import content_of, given_by
 from dpviz.releasing.outputs import read_release
 from dpviz.releasing.reading import CONFIDENCE, Reading, read
@@ -177,7 +177,7 @@ def card(
         for number, one in enumerate(made["assumptions"], start=1)
         if not (one["source"] and one["confirmed_by"])
     ]
-    book = None if ledger is None else Ledger(Path(ledger))
+    book = None if ledger is None else ledger_at(fspath(ledger))
     if book is not None:
         made["ledger"] |= _of_ledger(book, found)
     if (table is None) is not (schema is None):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number, params_of
-from dpviz.releasing.ledger import Contents, Ledger
+from dpviz.releasing.ledger import Contents, Ledger, ledger_at
 from dpviz.releasing.making import content_of, given_by
 from dpviz.releasing.options import LedgerOptions
 from dpviz.releasing.schema import Schema
@@ -130,7 +130,7 @@ def ledger(
     Parameters
     ----------
     file : str or path
-        The ledger's file.
+        The ledger's file, or the name by which pages know it.
     limit : (float, float) or str, optional
         Epsilon and delta that all releases together may never pass: a new ledger is made, whose
         limit is never changed. Without it the ledger is read.
@@ -172,12 +172,13 @@ def ledger(
     >>> found.data()["left"]["epsilon"]
     3.0
     """
-    book = Ledger(Path(file))
     if limit is None:
+        book = ledger_at(fspath(file))
         if options or schema is not None:
             named = next(iter(options), "schema")
             raise params_of(LedgerOptions)["limit"].error(f"none, beside {named}")
     else:
+        book = Ledger(Path(file))
         text = limit if isinstance(limit, str) else ",".join(map(format_number, map(float, limit)))
         digest = "" if schema is None else Schema.read(Path(schema)).digest
         LedgerOptions(limit=text, **options).create(book, digest)

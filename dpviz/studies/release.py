@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpviz.core.number_text import numeral
 from dpviz.datasets import Table
-from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.ledger import Ledger, ledger_at
 from dpviz.releasing.making import RealRelease, given_by, make
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.schema import Schema
@@ -117,7 +117,7 @@ def release(
     if "row_bound" in options:
         options["row_bound"] = str(options["row_bound"])
     chosen = ReleaseOptions(**options)
-    book = ledger if isinstance(ledger, Ledger) else Ledger(Path(ledger))
+    book = ledger if isinstance(ledger, Ledger) else ledger_at(fspath(ledger))
     stated = schema if schema is None or isinstance(schema, Schema) else Schema.read(Path(schema))
     made = make(
         chosen,

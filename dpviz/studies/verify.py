@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from dpviz.core.errors import DpvizError
-from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.ledger import Ledger, ledger_at
 from dpviz.releasing.outputs import read_document, read_release
 from dpviz.releasing.verifying import verify as fits
 from dpviz.studies import Answer
@@ -103,10 +103,10 @@ def verify(
     >>> found.problems
     []
     """
-    return Verified(_problems(Path(card), Path(release), Path(ledger)))
+    return Verified(_problems(Path(card), Path(release), ledger_at(fspath(ledger))))
 
 
-def _problems(card: Path, release: Path, ledger: Path) -> list[str]:
+def _problems(card: Path, release: Path, ledger: Ledger) -> list[str]:
     found = read_document(card, "card", FORMAT)
     try:
         made = read_release(release)
@@ -124,8 +124,8 @@ def _problems(card: Path, release: Path, ledger: Path) -> list[str]:
         problems.append(f"{release.name} is not the file that {card.name} is about: it differs.")
     elif wrong := _differing(found, fresh):
         problems.append(f"{card.name} says something else than its release: {', '.join(wrong)}.")
-    problems += _of_ledger(found, fresh, Ledger(ledger), card.name)
-    return problems + fits(Ledger(ledger), [release])
+    problems += _of_ledger(found, fresh, ledger, card.name)
+    return problems + fits(ledger, [release])
 
 
 def _differing(found: Mapping[str, Any], fresh: Mapping[str, Any]) -> list[str]:

@@ -6,11 +6,15 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+import dpviz
 from dpviz.core.problem import Budget, Relation
+from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.schema import Column, Schema
 from dpviz.releasing.verifying import verify
 from tests.e2e.harness import Server, open_app, rerun, wait_idle
 
@@ -170,3 +174,26 @@ def test_what_is_paid_for_stands_in_the_link(page: Page, server: Server) -> None
     expect(page).to_have_url(re.compile("center=private.*row_bound=private"))
     page.set_viewport_size(PHONE)
     assert not overflows(page)
+
+
+def test_a_card_stays_one_page_with_long_names_and_many_columns(page: Page, tmp_path: Path) -> None:
+    long = "Laboratory value with a long name that nobody has cut short, "[:57]
+    names = [f"{long}{number:03}" for number in range(40)]
+    rows = np.random.default_rng(0).normal(size=(300, 40)) * np.linspace(3, 0.5, 40)
+    book, out = dpviz.ledger(tmp_path / "book.jsonl", limit=(9, 1e-4)).ledger, tmp_path / "out"
+    dpviz.release(
+        Table("wide", rows, tuple(names)),
+        schema=Schema(tuple(Column(name, -20, 20) for name in names)),
+        ledger=book, out=out, rows="unit", center="private", delta=1e-6, epsilon=5, k=5,
+    )  # fmt: skip
+    said = ("reporting limits, sheet of 2024-03-01, page 7", "A. Example, data office")
+    card = dpviz.card(
+        out, ledger=book.path, title="T" * 60, purpose="quality report " * 8 + "2026",
+        controller="A hospital", sources=dict.fromkeys(range(1, 6), said),
+    )  # fmt: skip
+    page.set_content(card.to_html())
+    sheets = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page[^s]", sheets)) == 1
+    assert page.locator("main svg text").filter(has_text="…").count() == 12
+    assert len(set(page.locator("main svg text").filter(has_text="…").all_text_contents())) == 12
+    assert page.locator(".stamp.look").count() == 1  # 1 in 100 becomes 60

@@ -573,3 +573,16 @@ def test_real_memory_is_known_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("DPVIZ_LEDGERS_TEMPORARY")
         with pytest.raises(LedgerError, match="would lie in memory"):
             ledger_module.ledger_named("mine")
+
+
+def test_a_ledger_that_pages_made_is_found_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DPVIZ_LEDGERS", str(tmp_path))
+    monkeypatch.setenv("DPVIZ_LEDGERS_TEMPORARY", "on")
+    assert main(["ledger", "new", str(tmp_path / "study.jsonl"), "--limit", "3,1e-5"]) == 0
+    assert main(["ledger", "study"]) == 0
+    assert main(["ledger", "verify", "study"]) == 0
+    said = capsys.readouterr()
+    assert "study.jsonl: epsilon 0" in said.out
+    assert main(["ledger", "studies"]) == 2  # a name that nobody gave is no ledger
