@@ -24,7 +24,11 @@ NO_OPENDP = (
 )
 NO_WORKBOOKS = "Inside a browser no workbook can be read; save its sheet as CSV."
 _MORE = {
-    "streamlit": ("the dashboard", "Streamlit", ("plotly>=6,<8", "streamlit>=1.67,<2")),
+    "streamlit": (
+        "the dashboard",
+        "Streamlit",
+        ("plotly>=6,<8", "segno>=1.6.1,<2", "streamlit>=1.67,<2"),
+    ),
     "plotly": ("a figure", "Plotly", ("plotly>=6,<8",)),
     "pooch": ("a download", "Pooch", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),
     "xlrd": ("a table in the old Excel format", "xlrd", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),

@@ -156,7 +156,16 @@ def room() -> Room | None:
     return Room(name, key) if name and key else None
 
 
-def steered(key: str, step: str, asked: Asked | None) -> dict[str, str] | None:
+@cache
+def _code(address: str) -> list[str]:
+    """Return the QR code of an address: rows of 0 and 1, a quiet zone of four around."""
+    import segno
+
+    made = segno.make_qr(f"http://{address}", error="m", boost_error=False)
+    return ["".join(map(str, row)) for row in made.matrix_iter(border=4)]
+
+
+def steered(key: str, step: str, asked: Asked | None) -> dict[str, Any] | None:
     """Ask a step's question of the room, if the key is its own; return what the projector shows.
 
     Parameters
@@ -170,4 +179,5 @@ def steered(key: str, step: str, asked: Asked | None) -> dict[str, str] | None:
     if found is None or not key or not found.knows(key):
         return None
     found.ask(step, asked)
-    return {"name": found.name, "key": key, "address": os.environ.get(ADDRESS, "")}
+    address = f"{os.environ.get(ADDRESS, '')}/c/{found.name}"
+    return {"name": found.name, "key": key, "address": address, "code": _code(address)}

@@ -57,7 +57,7 @@ def draw(
     bets: Mapping[str, float],
     made: int,
     present: bool,
-    room: Mapping[str, str] | None = None,
+    room: Mapping[str, Any] | None = None,
     tell: Callable[[str, Any], None],
 ) -> None:
     """Draw a step, from 0.

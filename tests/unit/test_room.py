@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpviz.lessons import course
+from dpviz.lessons import room as rooms
 from dpviz.lessons.lesson import Asked
 from dpviz.lessons.room import LASTS, PHONES, Room, RoomClosed, letters
 
@@ -107,3 +108,52 @@ def test_letters_are_four_that_cannot_be_mistaken() -> None:
     seen = {letters() for _ in range(50)}
     assert all(len(one) == 4 and one.isupper() and not set(one) & set("IOQ") for one in seen)
     assert len(seen) > 40
+
+
+_MASKS = (
+    lambda y, x: (y + x) % 2,
+    lambda y, x: y % 2,
+    lambda y, x: x % 3,
+    lambda y, x: (y + x) % 3,
+    lambda y, x: (y // 2 + x // 3) % 2,
+    lambda y, x: y * x % 2 + y * x % 3,
+    lambda y, x: (y * x % 2 + y * x % 3) % 2,
+    lambda y, x: ((y + x) % 2 + y * x % 3) % 2,
+)
+
+
+def decoded(code: list[str]) -> str:
+    """Return the text of a QR code of version 2 to 4 with one block, without its corrections."""
+    assert all("1" not in row for row in (*code[:4], *code[-4:]))  # the quiet zone
+    assert {row[:4] + row[-4:] for row in code} == {"0" * 8}
+    grid = [[int(one) for one in row[4:-4]] for row in code[4:-4]]
+    size = len(grid)
+    masked = int("".join(str(grid[8][x]) for x in (2, 3, 4)), 2) ^ 0b101
+    at = size - 7  # of the one alignment pattern
+
+    def plain(y: int, x: int) -> bool:
+        finder = (y < 9 and (x < 9 or x >= size - 8)) or (y >= size - 8 and x < 9)
+        return finder or 6 in (y, x) or (abs(y - at) <= 2 and abs(x - at) <= 2)
+
+    bits, up = "", True
+    for right in (*range(size - 1, 6, -2), 5, 3, 1):
+        for y in range(size - 1, -1, -1) if up else range(size):
+            for x in (right, right - 1):
+                if not plain(y, x):
+                    bits += str(grid[y][x] ^ (_MASKS[masked](y, x) == 0))
+        up = not up
+    assert bits[:4] == "0100"  # bytes
+    count = int(bits[4:12], 2)
+    return bytes(int(bits[12 + 8 * i : 20 + 8 * i], 2) for i in range(count)).decode()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8501", "192.168.178.123:12345"])
+def test_the_projector_shows_a_code_that_a_camera_reads(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setattr(rooms, "room", lambda: Room("KELP", "secret"))
+    monkeypatch.setenv(rooms.ADDRESS, address)
+    assert rooms.steered("wrong", "3.2", FLAG) is None
+    shown = rooms.steered("secret", "3.2", FLAG)
+    assert shown is not None
+    assert decoded(shown["code"]) == f"http://{address}/c/KELP"

@@ -276,6 +276,21 @@ const DpvizStage = (() => {
       };
     }
 
+    // Dark on light in every theme: a camera reads no other.
+    drawCode(parent, code) {
+      const canvas = make("canvas", "dps-code", parent);
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", `QR code of ${this.data.room.address}`);
+      canvas.width = canvas.height = 8 * code.length;
+      const pen = canvas.getContext("2d");
+      pen.fillStyle = "#fff";
+      pen.fillRect(0, 0, canvas.width, canvas.height);
+      pen.fillStyle = "#000";
+      code.forEach((row, y) => [...row].forEach((dark, x) => {
+        if (dark === "1") pen.fillRect(8 * x, 8 * y, 8, 8);
+      }));
+    }
+
     showBets() {
       const { name, key } = this.data.room;
       fetch(`/c/${name}/show`, { method: "POST", headers: { "x-room-key": key } });
@@ -357,7 +372,8 @@ const DpvizStage = (() => {
         const join = this.join = make("div", "dps-join", words);
         const line = make("p", "", join, `${data.words.join} `);
         make("b", "", line, data.room.name);
-        make("p", "", join, `${data.room.address}/c/${data.room.name}`);
+        make("p", "", join, data.room.address);
+        this.drawCode(join, data.room.code);
         this.bets = make("p", "dps-count", words);
         words.insertBefore(this.bets, this.options);
       }
