@@ -4,8 +4,9 @@
 scrubbed; `least` finds the least epsilon for a goal, `decide` a stakeholder's with what it risks,
 and `predict` needs no draw; `audit` bounds what a mechanism really costs, by attack; `claims` says
 which promises hold here, and `reproduce` which of the papers' do; `account` says what repeating
-costs, `waterfall` what a private preparation does, and `task` what can still be learned. `schema`
-drafts how a release reads a table, `release` makes one, `card` files it, `verify` checks that, and
+costs, `waterfall` what a private preparation does, `task` what can still be learned, and
+`published` which picture may be shown to anybody. `schema` drafts how a release reads a table,
+`release` makes one, `card` files it, `verify` checks that, and
 `ledger` says what releases have spent. `list_mechanisms` and `list_datasets` say what there is. An
 answer is kept by its ``save``, read by `load` and asked again by `rerun`. `PrivatePCA` makes one
 private release as a scikit-learn estimator; `budget` limits what several cost together, and
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from dpviz.studies.ledger import ledger
     from dpviz.studies.listing import list_datasets, list_mechanisms
     from dpviz.studies.predict import predict
+    from dpviz.studies.published import published
     from dpviz.studies.release import release
     from dpviz.studies.reproduce import reproduce
     from dpviz.studies.rerun import rerun
@@ -52,8 +54,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Mechanism", "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "card",
     "check", "claims", "compare", "decide", "least", "ledger", "list_datasets", "list_mechanisms",
-    "load", "mechanism", "metric", "predict", "release", "reproduce", "rerun", "schema", "spending",
-    "sweep", "task", "verify", "waterfall",
+    "load", "mechanism", "metric", "predict", "published", "release", "reproduce", "rerun",
+    "schema", "spending", "sweep", "task", "verify", "waterfall",
 ]  # fmt: skip
 __version__: str
 

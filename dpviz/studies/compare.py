@@ -18,6 +18,7 @@ from dpviz.preparation.plan import Planned
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore
 from dpviz.report.sentences.phrases import text_table
+from dpviz.report.tables.board import pictured
 from dpviz.report.tables.comparison import distance_table, measure_table, spectrum_table
 from dpviz.report.tables.projection import picture_table
 from dpviz.simulation.compare import Comparison
@@ -25,6 +26,7 @@ from dpviz.simulation.compare import compare as compare_prepared
 from dpviz.simulation.simulate import Cell
 from dpviz.studies import Answer
 from dpviz.studies.asked import Options, asks, ready
+from dpviz.studies.published import published_figure
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -45,8 +47,10 @@ class Compared(Answer):
         Every draw: metrics, eigenvalues, components.
     """
 
-    figures: ClassVar[tuple[str, ...]] = ("spectrum", "distance", "projection", *METRICS)
-    with_rows: ClassVar[tuple[str, ...]] = ("projection",)
+    figures: ClassVar[tuple[str, ...]] = (
+        "spectrum", "distance", "projection", "published", *METRICS
+    )  # fmt: skip
+    with_rows: ClassVar[tuple[str, ...]] = ("projection", "published")
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
@@ -120,7 +124,9 @@ class Compared(Answer):
         name : str, optional
             ``spectrum`` (the default): noisy eigenvalues against the true ones; ``distance``: of
             each draw's subspace from the true one; ``projection``: the 2-D picture of the first
-            draw; or a metric of `dpviz.metrics.METRICS`: its mean and the central 95 % of draws.
+            draw; ``published``: what may be published of it at this epsilon, axes and points
+            together, where a claim holds; or a metric of `dpviz.metrics.METRICS`: its mean and the
+            central 95 % of draws.
 
         Returns
         -------
@@ -154,11 +160,13 @@ class Compared(Answer):
                 farthest=farthest_distance(d, k),
                 chance=chance_distance(d, k),
             )
-        if name == "projection":
+        if name in ("projection", "published"):
             if not isinstance(prepared, Prepared):
-                allowed = ", ".join(other for other in self.figures if other != name)
+                allowed = ", ".join(o for o in self.figures if o not in self.with_rows)
                 allowed = f"one of {allowed} where the rows are not in memory"
                 raise InvalidSetting("figure", allowed, name)
+            if name == "published":
+                return published_figure(list(pictured(found, prepared).values()), prepared)
             results = list(found.results)
             table = picture_table(prepared, results, 0, "aligned", _POINTS)
             ribbon = prepared.table.ribbon

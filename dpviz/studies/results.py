@@ -637,6 +637,59 @@ class VerifyResult(TypedDict):
     problems: list[str]
 
 
+class ReleasedPicture(TypedDict):
+    """One picture, by its released numbers alone.
+
+    Attributes
+    ----------
+    directions : One list of d numbers an axis.
+    frame : The picture reaches from minus to plus this along each axis.
+    directions_alone : Whether places are in units of each row's own length.
+    counts : Noisy, by label and cell; of ellipses the noisy moments of each label.
+    noise : gaussian or laplace.
+    drowned : Labels that cannot be told apart.
+    expected : By simulation from these numbers, from end to end; null for ellipses.
+    """
+
+    form: str
+    directions: list[list[float]]
+    frame: list[float]
+    directions_alone: bool
+    counts: list[Any]
+    noise: str
+    noise_std: float
+    drowned: list[str]
+    expected: dict[str, list[float] | None] | None
+
+
+class PublishedData(TypedDict):
+    """What one mechanism publishes.
+
+    Attributes
+    ----------
+    picture : Null where no claim holds, or all of it would drown.
+    """
+
+    mechanism: str
+    status: str
+    evidence: str
+    claimed: PairData | None
+    spent: Sourced | None
+    picture: ReleasedPicture | None
+
+
+class PublishedResult(TypedDict):
+    """Pictures that may be shown to anybody: `dpviz.published`."""
+
+    table: str
+    n: int
+    columns: list[str]
+    settings: Settings
+    labels: list[str]
+    assumed_public: list[str]
+    results: list[PublishedData]
+
+
 RESULTS: dict[str, Any] = {
     "account": AccountResult,
     "audit": AuditResult,
@@ -650,6 +703,7 @@ RESULTS: dict[str, Any] = {
     "list_datasets": list[TableRow],
     "list_mechanisms": list[MechanismRow],
     "predict": PredictResult,
+    "published": PublishedResult,
     "release": ReleaseResult,
     "reproduce": list[Printed] | ExperimentResult,
     "rerun": RerunResult,

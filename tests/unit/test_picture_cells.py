@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpviz
+from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
@@ -170,3 +173,26 @@ def test_what_is_released_tells_what_a_picture_is_worth(
 def test_worth_by_the_wrong_noise_is_noticed() -> None:
     """The control: the same released numbers, their noise taken for ten times as large."""
     assert (beyond(of_draws("digits", "none", 1.0, loud=10.0)) > 0).all()
+
+
+def test_a_picture_to_be_shown_is_drawn_once_and_compares_with_nothing() -> None:
+    asked: Any = {"epsilon": 3.0, "scale": "standardize", "mechanisms": ["spherical", "wishart"]}
+    rows = pd.DataFrame(load("breast_cancer").rows).add_prefix("f")
+    first, second = (dpviz.published(rows, **asked).data() for _ in range(2))
+    made = [one["results"][0]["picture"]["counts"] for one in (first, second)]
+    assert made[0] != made[1]  # nobody draws the noise of a table that is not public again
+    found = dpviz.published("breast_cancer", **asked)
+    assert found.to_json() == dpviz.published("breast_cancer", **asked).to_json()
+    assert [one["picture"] is None for one in found.data()["results"]] == [False, True]
+    assert found.data()["results"][0]["spent"]["epsilon"] == pytest.approx(3.0, rel=1e-6)
+    assert "costs epsilon 3 in all" in found.summary()
+    for answer in (found, dpviz.compare("breast_cancer", trials=2, **asked)):
+        figure = answer.figure("published")
+        titles = " ".join(note.text for note in figure.layout.annotations)
+        assert "Spherical" in titles
+        assert "Wishart" not in titles  # a broken claim publishes nothing
+        assert "none is a person" in titles
+        assert sum(len(trace.x) for trace in figure.data) == 300
+    batched = dpviz.compare("plan:n=1e4,spectrum=0.3,0.1,0.01", k=1, mechanisms="gaussian")
+    with pytest.raises(InvalidSetting, match="not in memory"):
+        batched.figure("published")

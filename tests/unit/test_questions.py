@@ -72,6 +72,10 @@ CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
             n=1e4, spectrum="power:d=6,exponent=1.5,total=0.5", mechanisms="gaussian"
         ),
     ),
+    "published": (
+        "iris --epsilon 3 --mechanism spherical --mechanism wishart",
+        lambda: dpviz.published("iris", epsilon=3, mechanisms=["spherical", "wishart"]),
+    ),
     "board": ("", lambda: dpviz.board("iris", trials=2, mechanisms="gaussian")),
     "schema": ("iris --bounds 0:10", lambda: dpviz.schema("iris", bounds="0:10")),
     "task": (

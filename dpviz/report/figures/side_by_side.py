@@ -188,7 +188,12 @@ def _listed(figure: go.Figure, count: int) -> go.Figure:
 
 
 def pictures(
-    table: pd.DataFrame, panels: Sequence[Panel], *, strip: bool = False, ribbon: str | None = None
+    table: pd.DataFrame,
+    panels: Sequence[Panel],
+    *,
+    strip: bool = False,
+    ribbon: str | None = None,
+    exact: bool = True,
 ) -> go.Figure:
     """Draw the 2-D picture of each variant after the exact one, all at one scale.
 
@@ -200,11 +205,13 @@ def pictures(
     strip : bool
         Whether the height of a point only keeps it from the others.
     ribbon : str, optional
-        What stands over rows that are not public, in exported images too.
+        What stands over the pictures, in exported images too.
+    exact : bool
+        Whether the exact picture is there.
     """
-    figure, across = _grid(["exact", *_titles(panels)], square=True)
+    figure, across = _grid(["exact"] * exact + _titles(panels), square=True)
     kinds = list(dict.fromkeys(table["label"]))
-    for number, key in enumerate(["", *(panel.key for panel in panels)]):
+    for number, key in enumerate([""] * exact + [panel.key for panel in panels]):
         part = table[table["mechanism"] == key]
         for which, kind in enumerate(kinds):
             points = part[part["label"] == kind]

@@ -322,7 +322,7 @@ def _fidelity(result: Result) -> list[Line]:
     return [("Published", f"{text}; never printed")]
 
 
-def _pictured(comparison: Comparison, prepared: Measured) -> dict[Mechanism, Result]:
+def pictured(comparison: Comparison, prepared: Measured) -> dict[Mechanism, Result]:
     """Return what each mechanism publishes where a picture shares its budget: one draw of it."""
     if not isinstance(prepared, Prepared):
         return {}
@@ -502,7 +502,7 @@ def frame_of(
         comparison.skipped,
         draw=draw,
         axes=axes,
-        published=_pictured(comparison, prepared),
+        published=pictured(comparison, prepared),
         worth=worth,
     )
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pandas as pd
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.seeding import generator
+from dpviz.picture.counting import Picture
+from dpviz.picture.shown import points, steady
 from dpviz.preparation.bounding import Prepared
 from dpviz.simulation.cells import Result
 
@@ -50,6 +54,37 @@ def coordinates(rows: FloatArray, frame: FloatArray, target: FloatArray, axes: s
         shown = (frame * signs)[:, :2]
     drawn: FloatArray = rows @ shown
     return drawn
+
+
+def published_table(
+    pictures: Mapping[str, Picture], kinds: Sequence[str], count: int
+) -> pd.DataFrame:
+    """Return points of published pictures, one row a point: `PICTURE_COLUMNS`.
+
+    Parameters
+    ----------
+    pictures : mapping
+        By mechanism.
+    kinds : sequence of str
+        Names of labels; points whose label cannot be told have none.
+    count : int
+        Points of each.
+    """
+    parts = []
+    for mechanism, picture in pictures.items():
+        shown = points(picture, steady(count))
+        names = np.array([*kinds, ""], dtype=object) if picture.plan.kinds > 1 else np.array([""])
+        heights = generator(0, "strip", count).uniform(-1, 1, count)
+        up = shown.places[:, 1] if picture.plan.axes == 2 else heights
+        colours = shown.colours if picture.plan.kinds > 1 else np.zeros(count, dtype=int)
+        parts.append(
+            pd.DataFrame(
+                {"mechanism": mechanism, "x": shown.places[:, 0], "y": up, "label": names[colours]}
+            )
+        )
+    if not parts:
+        return pd.DataFrame(columns=list(PICTURE_COLUMNS))
+    return pd.concat(parts, ignore_index=True)[list(PICTURE_COLUMNS)]
 
 
 def picture_table(
