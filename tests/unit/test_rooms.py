@@ -56,8 +56,8 @@ ARROWS: dict[str, str] = {
         "simulation theory"
     ),
     "studies": (
-        "auditing core datasets lessons mechanisms metrics papers preparation releasing report "
-        "simulation testing"
+        "auditing core datasets lessons mechanisms metrics papers picture preparation releasing "
+        "report simulation testing"
     ),
     "__init__": "mechanisms metrics releasing studies",
     "cli": (
