@@ -195,16 +195,14 @@ CLIPPED = (
 def test_half_the_noise_on_clipped_rows_is_caught(
     sound: Mechanism, half: Mechanism, budget: Budget
 ) -> None:
-    """Over 8 seeds the bound has mean 2.15 (sd .04) and 1.35 (.02), against a claim of 1."""
+    """Over 8 seeds the bound has mean 2.05 (sd .06) and 1.52 (.04), against a claim of 1."""
     problem = Problem(1_000, 2, 1, Relation.REPLACE, Domain.ball(2))
     assert sound.releases(problem, budget) == "matrix"
-    found = audit(half, budget, d=2, n=1_000, trials=60_000, pairs=[TURNED])
+    found = audit(half, budget, d=2, n=1_000, trials=30_000, pairs=[TURNED])
     assert found.measured_refutes
-    honest = audit(
-        sound, budget, d=2, n=1_000, trials=20_000, pairs=[TURNED], confidence=CONFIDENCE
-    )
+    honest = audit(sound, budget, d=2, n=1_000, trials=8_000, pairs=[TURNED], confidence=CONFIDENCE)
     assert not honest.measured_refutes
-    assert honest.epsilon_lower > 0.1 * budget.epsilon  # and it is not blind
+    assert honest.epsilon_lower > 0.3 * budget.epsilon  # and it is not blind: .5 here
 
 
 @pytest.mark.parametrize(("sound", "half", "budget"), CLIPPED, ids=["gaussian", "pure"])
