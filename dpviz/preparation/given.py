@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.core.errors import InvalidSetting, InvalidTable, WrongArgument
-from dpviz.core.settings import Settings, names_in
+from dpviz.core.settings import Settings, codes_in, names_in
 from dpviz.datasets import relabelled, without
 from dpviz.datasets.frames import is_frame, read_frame, table_of_array
 from dpviz.datasets.table import Table
@@ -103,11 +103,17 @@ def _table_of(given: Any, settings: Settings) -> Table:
     if isinstance(given, Table) or _is_array(given):
         table = given if isinstance(given, Table) else table_of_array(_array_of(given))
         return without(relabelled(table, settings.label), names_in(settings.leave_out))
-    return read_frame(given, name_of(given)).to_table(
-        label=settings.label,
-        categorical=settings.categorical,
-        missing=settings.missing,
-        leave_out=names_in(settings.leave_out),
+    return (
+        read_frame(given, name_of(given))
+        .recoded(codes_in(settings.codes))
+        .to_table(
+            label=settings.label,
+            categorical=settings.categorical,
+            missing=settings.missing,
+            leave_out=names_in(settings.leave_out),
+            rows_a_person=settings.rows_a_person,
+            person=settings.person,
+        )
     )
 
 

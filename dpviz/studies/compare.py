@@ -356,9 +356,10 @@ def compare(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [31, 44, 57, 62], "visits": [2, 0, 5, 3]})
     >>> bounds = {"age": (0, 120), "visits": (0, 50)}
-    >>> found = dpviz.compare(frame, k=1, domain="box", bounds=bounds, mechanisms="laplace")
+    >>> stated = {"domain": "box", "bounds": bounds, "rows_a_person": 1}
+    >>> found = dpviz.compare(frame, k=1, mechanisms="laplace", **stated)
     >>> found.comparison.prepared.assumed_public
-    ("the number of rows n and the features' names",)
+    ("the number of rows n and the features' names", 'that no person has more than 1 row')
     """
     prepared, settings = ready(table, options)
     return Compared(compare_prepared(prepared, settings, progress, foretell, memory))
