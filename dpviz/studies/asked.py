@@ -90,6 +90,11 @@ class Options(TypedDict, total=False):
     label: str | None
     categorical: Literal["drop", "onehot"]
     decimal: Literal["auto", "point", "comma"]
+    encoding: str
+    sheet: str
+    codes: str
+    rows_a_person: int | None
+    person: str | None
     leave_out: str
     missing: Literal["drop", "median"]
     name: str
