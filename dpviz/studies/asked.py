@@ -90,7 +90,7 @@ class Options(TypedDict, total=False):
     label: str | None
     categorical: Literal["drop", "onehot"]
     decimal: Literal["auto", "point", "comma"]
-    encoding: str
+    encoding: Literal["auto", "cp1252", "utf-16"]
     sheet: str
     codes: str
     rows_a_person: int | None
