@@ -95,6 +95,7 @@ const HEARD = {
 
 function ready({ seconds, restored }) {
   Object.assign(window.dpvizEdition, { seconds, restored });
+  takeOver();
   const main = document.createElement("script");
   main.type = "module";
   main.crossOrigin = "";
@@ -327,4 +328,31 @@ async function begin() {
   worker = start("worker.js", { kind: "start", lock, base: HERE.href, address: BASE.href, port: port2 }, port2);
 }
 
-begin().catch(() => stopped("The host did not say what to load: check the connection and reload."));
+// ------------------------------------------------------------------ the board before Python
+
+// The first page shows a board that was computed beforehand. Python is loaded when somebody asks
+// for more than it holds; a link into a setting asks for Python at once.
+function showBoard() {
+  screen.dataset.state = "board";
+  screen.prepend(part("board").content.cloneNode(true));
+  for (const name of ["bar", "step"]) part(name).hidden = true;
+  part("more").hidden = false;
+  part("more").addEventListener("click", () => {
+    part("more").hidden = true;
+    for (const name of ["bar", "step"]) part(name).hidden = false;
+    started();
+  });
+}
+
+// The dashboard opens where the board is, at the epsilon that its slider has now.
+function takeOver() {
+  const frame = screen.querySelector("iframe");
+  const said = frame?.contentDocument?.querySelector('input[aria-label="Epsilon"]')?.getAttribute("aria-valuetext");
+  const epsilon = /^epsilon (\S+)$/.exec(said ?? "")?.[1];
+  if (epsilon) history.replaceState(null, "", new URL(`?epsilon=${epsilon}`, BASE));
+}
+
+const started = () => begin().catch(() => stopped("The host did not say what to load: check the connection and reload."));
+
+if (!part("board") || location.search || obstacle() !== null) started();
+else showBoard();

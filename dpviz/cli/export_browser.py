@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dpviz.cli.options import Commands
 from dpviz.core.errors import InvalidSetting
@@ -13,6 +14,32 @@ from dpviz.datasets.embedded import FOLDER, INDEX, described, index_of
 from dpviz.edition.bundle import Member
 from dpviz.edition.folder import export
 from dpviz.edition.lock import read_lock
+
+_COLUMNS = 5  # of the board; the page is 1 MB with one or two more
+WORKFLOW = (
+    ".github/workflows/pages.yml",
+    """name: pages
+on:
+  push:
+    branches: [main]
+  workflow_dispatch:
+permissions:
+  contents: read
+  pages: write
+  id-token: write
+jobs:
+  publish:
+    runs-on: ubuntu-latest
+    environment:
+      name: github-pages
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/upload-pages-artifact@v3
+        with:
+          path: .
+      - uses: actions/deploy-pages@v4
+""",
+)
 
 
 def add(commands: Commands) -> None:
@@ -44,6 +71,20 @@ def add(commands: Commands) -> None:
         help="CSV or Parquet file that every visitor finds among the tables (repeatable); "
         "whoever can open the folder can read it",
     )
+    parser.add_argument(
+        "--no-board",
+        action="store_true",
+        help="load Python at once; without it the first page shows a board of digits that is "
+        "dragged before Python is there",
+    )
+    parser.add_argument(
+        "--lesson", metavar="N", type=int, help="open at this lesson of the Guide, from 1"
+    )
+    parser.add_argument(
+        "--workflow",
+        action="store_true",
+        help="put the file beside it by which GitHub publishes a repository of this folder",
+    )
     parser.set_defaults(run=_export)
 
 
@@ -52,13 +93,40 @@ def _export(arguments: argparse.Namespace) -> int:
         None if name is None else Path(name) for name in (arguments.pyodide, arguments.libraries)
     )
     tables = _embedded([Path(name) for name in arguments.embed])
-    written = export(Path(arguments.out), read_lock(), folder, tables, wheels)
+    first = None if arguments.lesson is None else lesson_address(arguments.lesson)
+    shown = None if arguments.no_board or first else board_file()
+    extra = dict([WORKFLOW]) if arguments.workflow else {}
+    written = export(
+        Path(arguments.out), read_lock(), folder, tables, wheels, shown, extra, first
+    )  # fmt: skip
     print(
         f"{arguments.out}: {written.pages} pages, {decimals(written.written / 1e6, 0)} MB; a first "
         f"visit loads {decimals(written.loaded / 1e6, 0)} MB.\n"
         f"To look at it: python -m http.server --directory {arguments.out}"
     )
     return 0
+
+
+def lesson_address(number: int) -> str:
+    """Return the address of a lesson below the folder's own."""
+    from dpviz.lessons import lessons
+    from dpviz.lessons.teaching import link
+
+    known = {lesson.number: lesson for lesson in lessons()}
+    if number not in known:
+        raise InvalidSetting("lesson", f"from 1 to {max(known)}", number, "--lesson")
+    return link(known[number], 1).removeprefix("/").replace("?", "/?")
+
+
+def board_file() -> bytes:
+    """Return the file of the board that the first page shows, below 1 MB."""
+    from dpviz.mechanisms import featured
+    from dpviz.studies.board import board
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "board.html"
+        board("digits", mechanisms=list(featured()[:_COLUMNS])).write(file)
+        return file.read_bytes()
 
 
 def _embedded(paths: list[Path]) -> list[Member]:

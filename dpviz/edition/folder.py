@@ -12,6 +12,7 @@ import shutil
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -25,6 +26,7 @@ from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile
 from dpviz.edition.sources import Library, libraries_of
 
 NAME = "THIRD_PARTY.txt"
+BOARD = "board.html"
 _TEXTS = SOURCE / "licences"
 
 
@@ -96,6 +98,8 @@ def _texts(
 
 _MAIN = '<script type="module" crossorigin src="'
 _ROOT = '<div id="root"></div>'
+_BOARD = re.compile(r'<template data-part="board">.*?</template>\s*', re.DOTALL)
+_AHEAD = re.compile(r'<link\s+rel="(?:module)?preload"[^>]*>\s*')
 _CHARSET = '<meta charset="UTF-8" />'
 _SERVED = ("page.js", "files.js", "worker.js")
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
@@ -142,6 +146,9 @@ def export(
     pyodide: Path | None = None,
     tables: Iterable[bundle.Member] = (),
     wheels: Path | None = None,
+    board: bytes | None = None,
+    extra: Mapping[str, str] | None = None,
+    first: str | None = None,
 ) -> Written:
     """Write the folder.
 
@@ -156,6 +163,12 @@ def export(
         Files to put beside the app.
     wheels : Path, optional
         Folder with the libraries' wheels; without one they come from this environment.
+    board : bytes, optional
+        A board's file, which the first page shows before Python is asked for.
+    extra : mapping of str to str, optional
+        Texts of more files by their path in the folder.
+    first : str, optional
+        Where the folder's own address leads, such as a lesson's.
 
     Raises
     ------
@@ -202,7 +215,19 @@ def export(
     loaded = sum(file.size for file in lock.files) + sum(each["bytes"] for each in bundles)
     page = _page(index.decode(), loaded, None if pyodide else lock.cdn)
     names = page_names()
-    (out / "index.html").write_text(page, encoding="utf-8")
+    if board is not None:
+        (out / BOARD).write_bytes(board)
+    for place, text in (extra or {}).items():
+        (out / place).parent.mkdir(parents=True, exist_ok=True)
+        (out / place).write_text(text, encoding="utf-8")
+    top, page = page, _BOARD.sub("", page)
+    # what Streamlit's page would load ahead waits until Python is asked for
+    top = page if board is None else _AHEAD.sub("", top)
+    if first is not None:
+        led = f'<meta http-equiv="refresh" content="0; url=./{escape(first)}">'
+        top = f'<!doctype html><html lang="en"><head>{_CHARSET}{led}<title>dpviz</title></head>'
+        top += f'<body><a href="./{escape(first)}">dpviz</a></body></html>'
+    (out / "index.html").write_text(top, encoding="utf-8")
     for name in names:
         (out / name).mkdir()
         (out / name / "index.html").write_text(page.replace('"./', '"../'), encoding="utf-8")

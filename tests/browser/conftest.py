@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
+from dpviz.cli.export_browser import board_file
 from dpviz.edition.folder import export
 from dpviz.edition.lock import read_lock
 from tests.browser.driver import CSV, SUB_PATH, asked_hosts
@@ -89,7 +90,7 @@ def edition(tmp_path_factory: pytest.TempPathFactory) -> Path:
     index = b'[{"key": "tiny", "file": "tiny.csv", "n": 6, "d": 3}]'
     tables = [("data/embedded/tiny.csv", CSV), ("data/embedded/tables.json", index)]
     (root / SUB_PATH).parent.mkdir(parents=True)
-    export(root / SUB_PATH, lock, folder_of(lock), tables, folder_of(lock))
+    export(root / SUB_PATH, lock, folder_of(lock), tables, folder_of(lock), board_file())
     return root / SUB_PATH
 
 

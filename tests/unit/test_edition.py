@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.cli import main
-from dpviz.core.errors import InvalidTable
+from dpviz.cli import export_browser, main
+from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.here import in_browser
 from dpviz.datasets import builtin
 from dpviz.datasets.embedded import Embedded, described, embedded_tables, index_of
@@ -92,6 +92,28 @@ def test_the_page_holds_streamlit_back_and_names_no_other_host(folder: Path) -> 
     without_licence = page[page.index("<html") :]
     assert "://" not in without_licence
     assert "Your tables stay on this machine" in " ".join(page.split())
+
+
+def test_the_first_page_shows_a_board_or_leads_to_a_lesson(
+    small: tuple[Lock, Path], wheels: Path | None, tmp_path: Path
+) -> None:
+    out, (lock, files) = tmp_path / "out", small
+    workflow = export_browser.WORKFLOW
+    export(out, lock, files, (), wheels, b"<p>a board</p>", dict([workflow]))
+    top, page = (
+        (out / name).read_text(encoding="utf-8") for name in ("index.html", "guide/index.html")
+    )
+    assert (out / "board.html").read_bytes() == b"<p>a board</p>"
+    # it waits for nothing of Streamlit's, and the other pages are as ever
+    assert ("./board.html" in top, "board.html" in page) == (True, False)
+    assert ('rel="modulepreload"' in top, 'rel="modulepreload"' in page) == (False, True)
+    assert "actions/deploy-pages" in (out / workflow[0]).read_text(encoding="utf-8")
+    export(out, lock, files, (), wheels, first=export_browser.lesson_address(4))
+    led = (out / "index.html").read_text(encoding="utf-8")
+    assert 'content="0; url=./guide/?lesson=4&amp;step=1"' in led
+    assert not (out / "board.html").exists()
+    with pytest.raises(InvalidSetting, match="lesson must be from 1 to"):
+        export_browser.lesson_address(99)
 
 
 def test_the_lock_of_the_folder_has_the_sha256_of_each_file(folder: Path) -> None:
