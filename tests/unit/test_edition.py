@@ -374,8 +374,9 @@ def test_what_the_app_imports_is_in_pyodide_or_taken_along() -> None:
     required = {re.split(r"[<>=]", line)[0] for line in lines if line and line[0] != "#"}
     lock = read_lock()
     # pooch only downloads, and cloudpickle serves worker processes: a browser does neither;
-    # python-calamine is compiled, so that a workbook is saved as CSV first
-    absent = {"cloudpickle", "pooch", "python-calamine"}
+    # python-calamine is compiled, so that a workbook is saved as CSV first;
+    # segno draws the code of a class's room, which a browser cannot open
+    absent = {"cloudpickle", "pooch", "python-calamine", "segno"}
     assert required - set(lock.packages) - set(lock.wheels) == absent
 
 
