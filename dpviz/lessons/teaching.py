@@ -2,15 +2,65 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
+from scipy.optimize import brentq
+
+from dpviz.accounting.gaussian import noise_std
+from dpviz.core.number_text import numeral
+from dpviz.core.problem import Budget
 from dpviz.lessons import Lesson, course
 
 SHORT, MIDDLE, LONG = (1, 2, 3), (1, 2, 3, 4, 5), tuple(range(1, 9))
 """Lessons of twenty minutes, of a school hour and of two."""
 
 _MINUTES = {1: 6, 2: 8, 3: 6, 4: 8, 5: 8, 6: 10, 7: 16, 8: 14}
+
+_SHEET = {
+    1: (
+        "say why an exact result is a release of every row behind it",
+        "A mean hides single people. (Not from somebody who knows the others.)",
+        "the sum of all rows, and below it the others', one line each, crossed out",
+    ),
+    2: (
+        "say what epsilon promises one person, in people out of a hundred",
+        "Epsilon is the share of people at risk. (It limits how far anybody's odds can move.)",
+        "a hundred dots with her and a hundred without; hits in one, false alarms in the other",
+    ),
+    3: (
+        "tie a smaller epsilon to more noise and to less that can be told",
+        "Half the epsilon, half the picture. (Long nothing happens, then nearly all of it.)",
+        "an axis of epsilon; the class marks where the change begins and where all is lost",
+    ),
+    4: (
+        "ask for every draw before they believe one",
+        "A good picture proves a good setting. (It may be the luckiest of many.)",
+        "a line from nothing to everything, a dot for each draw, the best and the worst circled",
+    ),
+    5: (
+        "trade people for epsilon",
+        "More people need more noise. (The noise stays; each of them counts for less.)",
+        "a fraction: noise above, people below; double below, then halve epsilon",
+    ),
+    6: (
+        "say why small components go first",
+        "All components fade alike. (The noise is as large for each; they are not.)",
+        "a staircase of variances and one line of noise across it",
+    ),
+    7: (
+        "see that noise can be placed, and that the choice may not look at the data",
+        "Look at the data, then choose. (That look is a release and has to be paid for.)",
+        "one bar of precision, cut between two features by the class",
+    ),
+    8: (
+        "test a claim instead of believing its paper",
+        "More noise would mend it. (The edge stays, wherever it lies.)",
+        "two tables, one row apart, and an edge that noise on one side cannot cross",
+    ),
+}
+"""Of each lesson: what the class can do afterwards, a wrong answer to expect, what to draw."""
 
 _INTRODUCTION = """# Teaching with dpviz
 
@@ -59,6 +109,10 @@ def minutes(numbers: Sequence[int]) -> int:
 
 def _lesson(lesson: Lesson) -> list[str]:
     lines = [f"### {lesson.number} {lesson.title}", "", lesson.question, ""]
+    if lesson.number in _SHEET:
+        aim, wrong, drawn = _SHEET[lesson.number]
+        lines += [f"- Aim: the class can {aim}.", f"- Expect: “{wrong.replace('. (', '.” (', 1)}"]
+        lines += [f"- Board: {drawn}.", ""]
     for place, step in enumerate(lesson.steps, start=1):
         lines.append(f"{place}. `{link(lesson, place)}` {lesson.filled(step.say)}")
         asked = lesson.asked(place - 1)
@@ -100,9 +154,10 @@ def exercises() -> list[tuple[str, str]]:
         ),
         said(
             4,
-            "Show a friend one of {draws} releases at epsilon {epsilon} so that the setting looks "
-            "good, and another so that it looks bad. What must a report show?",
-            "They lie between {low} and {high}: all of the draws.",
+            "Make {draws} draws lie: show a friend one release at epsilon {epsilon} so that the "
+            "setting looks good, and another so that it looks bad. Which sentence under each "
+            "picture would have made it honest?",
+            "They lie between {low} and {high}; “one of {draws} draws, which lie between ...”.",
         ),
         said(
             5,
@@ -120,7 +175,30 @@ def exercises() -> list[tuple[str, str]]:
             "of releases. Compute it at epsilon {least}, {opens} and {most}.",
             "{tiny}, {now} and {large}.",
         ),
+        said(
+            8,
+            "Where does Wishart win, honestly counted? Compare it in Explore with the Wishart "
+            "difference, at the epsilon that each really spends.",
+            "Nowhere: it proves absence in {tiny} of the releases at epsilon {least} already, so "
+            "it spends no finite epsilon, and there is none to compare it at.",
+        ),
+        (
+            f"Spend a budget of epsilon 1 and delta {_DELTA:g} on {_RELEASES} releases. What has "
+            "each if epsilons are added, and what with Gaussian noise that is counted together?",
+            f"{1 / _RELEASES:g} each, and {numeral(_shared(), 2)} each: noise of {_RELEASES} "
+            f"Gaussian releases adds up by its square, so each needs only {_RELEASES**0.5:.2g} "
+            "times the noise of one.",
+        ),
     ]
+
+
+_DELTA, _RELEASES = 1e-5, 10
+
+
+def _shared() -> float:
+    """Return the epsilon that each Gaussian release has alone when all together spend 1."""
+    whole = noise_std(Budget(1, _DELTA)) * math.sqrt(_RELEASES)
+    return float(brentq(lambda one: noise_std(Budget(one, _DELTA)) - whole, 0.01, 1.0))
 
 
 def document() -> str:
@@ -133,6 +211,8 @@ def document() -> str:
     lines += ["## The lessons, with answers", ""]
     for lesson in course():
         lines += _lesson(lesson)
-    lines += ["## Exercises", "", *(f"{i}. {task}" for i, (task, _) in enumerate(tasks, 1)), ""]
-    lines += ["### Answers", "", *(f"{i}. {said}" for i, (_, said) in enumerate(tasks, 1)), ""]
+    lines += ["## Handout", "", "For the class: no answers on this sheet.", ""]
+    lines += [*(f"{i}. {task}" for i, (task, _) in enumerate(tasks, 1)), ""]
+    lines += ["## Teacher's sheet", "", "Answers to the handout.", ""]
+    lines += [*(f"{i}. {said}" for i, (_, said) in enumerate(tasks, 1)), ""]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"

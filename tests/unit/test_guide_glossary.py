@@ -11,6 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from dp_accounting import gaussian_mechanism
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpviz.accounting.gaussian import noise_std
@@ -124,10 +126,23 @@ def test_the_plan_names_every_step_and_every_answer() -> None:
             asked = lesson.asked(place - 1)
             if asked is not None:
                 assert f"{asked.right_text}**" in text
+    handout, answers = text.partition("## Handout")[2].split("## Teacher's sheet")
     for task, said in teaching.exercises():
         assert "{" not in task + said
-        assert task in text
-        assert said in text
+        assert task in handout
+        assert said in answers
+        assert said not in handout
+    for word in ("Aim", "Expect", "Board"):
+        assert text.count(f"\n- {word}: ") == len(teaching.LONG)
+
+
+def test_a_budget_for_ten_is_counted_as_dp_accounting_counts_it() -> None:
+    """Ten Gaussian releases, each at the epsilon of the teacher's sheet, spend 1 together."""
+    (found,) = (said for task, said in teaching.exercises() if task.startswith("Spend a budget"))
+    each = float(re.search(r"and (\S+) each", found)[1])  # type: ignore[index]
+    spent = gaussian_mechanism.get_epsilon_gaussian
+    alone = brentq(lambda sigma: spent(sigma, 1e-5) - each, 0.5, 100)
+    assert spent(alone / math.sqrt(10), 1e-5) == pytest.approx(1, rel=0.03)
 
 
 # Papers -----------------------------------------------------------------------------
