@@ -117,6 +117,8 @@ class Board {
     this.committed = undefined;
     /** @type {string | null} */
     this.hovered = null;
+    /** @type {number | null} */
+    this.kind = null; // of labels, under the pointer
     /** @type {string | null} */
     this.opened = null;
     /** @type {Large | null} */
@@ -743,7 +745,11 @@ class Board {
     if (labels.kinds && labels.kinds.length > 1) {
       box.append(name);
       labels.kinds.slice(0, MOST_KINDS).forEach((kind, place) => {
-        box.append(make("span", "dpv-kind", {}, mark(palette, place), kind));
+        box.append(make("span", "dpv-kind", {
+          "data-kind": place,
+          onpointerenter: () => this.light(place),
+          onpointerleave: () => this.light(null),
+        }, mark(palette, place), kind));
       });
     } else if (labels.ends) {
       const bar = make("i", "dpv-ramp");
@@ -751,6 +757,16 @@ class Board {
       bar.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
       box.append(name, labels.ends[0], bar, labels.ends[1]);
     }
+  }
+
+  /**
+   * Light one kind of label in every picture.
+   *
+   * @param {number | null} kind
+   */
+  light(kind) {
+    this.kind = kind;
+    this.schedule();
   }
 
   dressPin() {
@@ -916,6 +932,7 @@ class Board {
       ghost: column ? this.ghostOf(column.key) : null,
       redraws: (column && this.redrawAt !== null && this.redraws?.[column.key]) || null,
       redraw: this.redrawAt ?? 0,
+      kind: this.kind,
       publishable: this.publishable,
       first,
     };

@@ -141,7 +141,7 @@ function drawRings(pen, points, size, colour) {
  * @param {Float32Array} points
  * @param {number} size
  */
-function drawLabelled(pen, { payload, column, look, own }, points, size) {
+function drawLabelled(pen, { payload, column, look, own, kind: lit }, points, size) {
   const { labels, palette } = payload;
   if (!labels.codes) {
     drawDots(pen, points, size, column ? own : look.faint, 0.8);
@@ -155,8 +155,8 @@ function drawLabelled(pen, { payload, column, look, own }, points, size) {
     const kind = kinds ? palette.shapes[which % palette.shapes.length] : "circle";
     shape(paths[which], kind, points[2 * i], points[2 * i + 1], size);
   }
-  pen.globalAlpha = 0.8;
   paths.forEach((path, which) => {
+    pen.globalAlpha = lit === null || !kinds || lit === which ? 0.8 : 0.1;
     pen.fillStyle = kinds
       ? palette.labels[which % palette.labels.length]
       : ramp(palette.ramp, which / (STEPS - 1));
@@ -206,8 +206,10 @@ function drawPublished(canvas, { pen, width, height }, scene) {
   }
   pen.globalAlpha = 0.8;
   pen.fillStyle = codes ? look.faint : scene.own;
+  if (scene.kind !== null && codes) pen.globalAlpha = 0.1;
   pen.fill(rest);
   paths.forEach((path, which) => {
+    pen.globalAlpha = scene.kind === null || scene.kind === which ? 0.8 : 0.1;
     pen.fillStyle = palette.labels[which % palette.labels.length];
     pen.fill(path);
   });

@@ -31,6 +31,7 @@
  * @property {{ cell: Cell, payload: Payload, same: boolean } | null} ghost the pinned setting
  * @property {string[] | null} redraws pictures of every draw, while they are shown
  * @property {number} redraw which of them
+ * @property {number | null} kind the label that is lit
  * @property {boolean} publishable what may be published in place of the rows
  * @property {boolean} first whether this column says what the axes are
  */
