@@ -315,8 +315,7 @@ class Board {
       return Boolean(cell && test(cell));
     });
     const best = such((cell) => cell.status.counts)[0];
-    const broken = such((cell) => cell.status.verdict === "refuted")[0]
-      ?? such((cell) => cell.status.state === "false")[0];
+    const broken = such((cell) => cell.status.state === "false")[0];
     const hides = this.publishable && this.payload.ribbon; // which is best the truth tells
     const published = such((cell) => Boolean(cell.published)).sort(byName);
     const wanted = [...(hides ? published : []), best, broken, ...this.columns].filter((one) => one !== undefined);
