@@ -194,6 +194,10 @@ PERSON_COLUMN = "that column {!r} names the person of each row rightly"
 COLUMNS_PUBLIC = "the names and types of the table's columns"
 BOUND_PUBLIC = "the row bound, which nobody took from the data"
 TIME_PUBLIC = "how long the release took"
+ASKED_PUBLIC = (
+    "what was asked (k, the mechanism, how rows are bounded, centred and scaled), chosen without a "
+    "look at the rows; a prediction from them is such a look"
+)
 
 
 def float_safe() -> dict[str, Law]:
@@ -571,7 +575,7 @@ def _assumed_public(given: Given, schema: Schema, options: ReleaseOptions) -> tu
     else:
         unit = ONE_ROW
     bound = () if options.rows == "unit" else (BOUND_PUBLIC,)
-    return (ROWS_PUBLIC, unit, said, COLUMNS_PUBLIC, *bound, TIME_PUBLIC, *own)
+    return (ROWS_PUBLIC, unit, said, COLUMNS_PUBLIC, *bound, ASKED_PUBLIC, TIME_PUBLIC, *own)
 
 
 def _public_name(given: Given) -> str:
