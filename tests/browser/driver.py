@@ -21,8 +21,8 @@ def main_of(page: Page) -> Locator:
 
 
 def verdict_of(page: Page) -> Locator:
-    """Return the sentence on top of Explore."""
-    return main_of(page).locator("strong").filter(visible=True).first
+    """Return the sentence on top of Explore, which stands below what an upload is asked."""
+    return main_of(page).locator("strong").filter(has_text="At epsilon", visible=True).first
 
 
 def wait_idle(page: Page) -> None:

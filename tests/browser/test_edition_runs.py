@@ -217,6 +217,7 @@ def test_an_upload_stays_here(page: Page) -> None:
     page.locator('a[data-testid="stTopNavLink"]').filter(has_text="Explore").click()
     wait_idle(page)
     send(page, "mine.csv", CSV)
+    page.get_by_role("button", name="working view").click()  # the rows are asked for
     expect(verdict_of(page)).to_contain_text("At epsilon 2.5 ")
     page.remove_listener("request", note)
     assert sent == []

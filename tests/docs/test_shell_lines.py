@@ -306,12 +306,12 @@ def test_the_browser_edition_is_built_and_served(checkout: Path) -> None:
     """Built where its locked files are at hand, as after the first time."""
     if not is_free(8000):
         pytest.skip("another program has port 8000, which the line in docs/browser.md serves at")
-    building, serving, *_ = lines_of("docs/browser.md")
+    building, exporting, serving, *_ = lines_of("docs/browser.md")
     assert (building.text, serving.text) == ("make browser-edition", SERVERS[1])
     if ready(read_lock()):
-        lines = [Line(building.page, ACTIVATE, ""), building]
-        (*_, (_, status, said)) = typed(lines, checkout, XDG_CACHE_HOME=str(user_cache().parent))
-        assert status == 0, said
+        lines = [Line(building.page, ACTIVATE, ""), building, exporting]
+        for line, status, said in typed(lines, checkout, XDG_CACHE_HOME=str(user_cache().parent)):
+            assert status == 0, (line, said)
     else:
         (checkout / "build" / "browser").mkdir(parents=True)
         (checkout / "build" / "browser" / "index.html").write_text("dpviz", encoding="utf-8")

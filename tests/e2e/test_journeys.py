@@ -64,8 +64,9 @@ def numbers(page: Page) -> str:
 
 
 def verdict_of(page: Page) -> Locator:
-    """Return the sentence on top: the first bold text that is not folded away."""
-    return page.get_by_test_id("stMain").locator("strong").filter(visible=True).first
+    """Return the sentence on top, which stands below what an upload is asked."""
+    bold = page.get_by_test_id("stMain").locator("strong").filter(has_text="At epsilon")
+    return bold.filter(visible=True).first
 
 
 def verdict(page: Page) -> str:
