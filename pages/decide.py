@@ -163,7 +163,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     st.pills(
         "Times in 100",
         list(CEILINGS),
-        format_func=lambda count: f"{count:.0f} in 100",
+        format_func=lambda count: f"{numeral(count, 3)} in 100",
         key="decide.words",
         label_visibility="collapsed",
         on_change=state.on_change(chosen),

@@ -183,11 +183,12 @@ def exercises() -> list[tuple[str, str]]:
             "it spends no finite epsilon, and there is none to compare it at.",
         ),
         (
-            f"Spend a budget of epsilon 1 and delta {_DELTA:g} on {_RELEASES} releases. What has "
-            "each if epsilons are added, and what with Gaussian noise that is counted together?",
-            f"{1 / _RELEASES:g} each, and {numeral(_shared(), 2)} each: noise of {_RELEASES} "
-            f"Gaussian releases adds up by its square, so each needs only {_RELEASES**0.5:.2g} "
-            "times the noise of one.",
+            f"Spend a budget of epsilon 1 and delta {numeral(_DELTA, 1)} on {_RELEASES} releases. "
+            "What has each if epsilons are added, and what with Gaussian noise that is counted "
+            "together?",
+            f"{numeral(1 / _RELEASES, 1)} each, and {numeral(_shared(), 2)} each: noise of "
+            f"{_RELEASES} Gaussian releases adds up by its square, so each needs only "
+            f"{numeral(_RELEASES**0.5, 2)} times the noise of one.",
         ),
     ]
 

@@ -29,6 +29,7 @@ from filelock import FileLock
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
+from dpviz.core.number_text import numeral
 from dpviz.core.paths import user_cache
 from dpviz.mechanisms._function import mechanism
 
@@ -169,7 +170,7 @@ def _components(
     seed = int(rng.integers(2**31))
     found = kept[0].ask(inside, epsilon=epsilon, k=k, seed=seed, seconds=SECONDS)
     if found["outcome"] == "time-out":
-        raise CannotRun(fit, f"a fit has {SECONDS:g} s of CPU; it was stopped")
+        raise CannotRun(fit, f"a fit has {numeral(SECONDS)} s of CPU; it was stopped")
     if found["outcome"] == "failure":
         raise CannotRun(fit, f"a fit of the library failed ({found['kind']})")
     frame: FloatArray = np.linalg.qr(np.asarray(found["components"]).T).Q

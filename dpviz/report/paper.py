@@ -6,6 +6,7 @@ LaTeX with booktabs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from dpviz.core import VERSION
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import decimals, numeral
 from dpviz.core.problem import Relation
 from dpviz.core.settings import Settings
 from dpviz.core.whole import whole
@@ -38,8 +39,8 @@ def with_error(mean: float, se: float) -> str:
     r"""Return a mean and its standard error, to two digits of the error: ``$0.913 \pm 0.012$``."""
     if not se > 0:  # one draw, or no spread
         return f"${numeral(mean, 3)}$"
-    places = max(0, 1 - int(f"{se:e}".partition("e")[2]))
-    return rf"${mean:.{places}f} \pm {se:.{places}f}$"
+    places = max(0, 1 - math.floor(math.log10(se)))
+    return rf"${decimals(mean, places)} \pm {decimals(se, places)}$"
 
 
 def booktabs(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:

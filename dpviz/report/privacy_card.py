@@ -101,12 +101,10 @@ def _fit(card: Mapping[str, Any]) -> str:
         lines += max(math.ceil(len(one[key]) / wide) for key, wide in by)
     # pixels of what is always there, of a line, and of a feature, as Chromium draws them
     high = 920 + 14.5 * lines + 12 * min(len(card["use"]["features"]), _FEATURES)
-    zoom = min(1.0, _SHEET / high)
-    return (
-        ""
-        if zoom == 1
-        else (f' style="zoom:{zoom:.3f};width:calc(210mm / {zoom:.3f});min-height:0"')
-    )
+    if high <= _SHEET:
+        return ""
+    zoom = decimals(_SHEET / high, 3)
+    return f' style="zoom:{zoom};width:calc(210mm / {zoom});min-height:0"'
 
 
 def _of_hundred(share: float) -> str:

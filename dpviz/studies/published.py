@@ -138,7 +138,7 @@ class Published(Answer):
                 "frame": made.frame.tolist(),
                 "directions_alone": made.disk,
                 "counts": made.noisy.tolist(),
-                "noise": "laplace" if plan.pure else "gaussian",
+                "noise": "Laplace" if plan.pure else "Gaussian",
                 "noise_std": plan.std,
                 "drowned": [self._kinds[kind] for kind in drowned(made)],
                 "expected": None

@@ -646,7 +646,7 @@ class ReleasedPicture(TypedDict):
     frame : The picture reaches from minus to plus this along each axis.
     directions_alone : Whether places are in units of each row's own length.
     counts : Noisy, by label and cell; of ellipses the noisy moments of each label.
-    noise : gaussian or laplace.
+    noise : Gaussian or Laplace.
     drowned : Labels that cannot be told apart.
     expected : By simulation from these numbers, from end to end; null for ellipses.
     """

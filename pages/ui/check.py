@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.core.number_text import numeral
+from dpviz.core.params import format_number
 from dpviz.core.problem import Budget, group_budget
 from dpviz.core.settings import MOST_ROWS_A_PERSON, names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
@@ -280,11 +281,14 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
                         f"with {numeral(code, 6)}": [numeral(a, 4) for *_, a, _ in effects],
                         "without": [numeral(b, 4) for *_, b in effects],
                     }
-                ).set_index("mean of")
+                ).set_index("mean of"),
+                alt=f"Means of features with {numeral(code, 6)} and without it",
             )
 
             def treat(code: float = code) -> None:
-                state.put("codes", names_listed([*names_in(state.get("codes")), f"{code:g}"]))
+                state.put(
+                    "codes", names_listed([*names_in(state.get("codes")), format_number(code)])
+                )
 
             st.button(
                 f"Treat {numeral(code, 6)} as missing",

@@ -164,28 +164,31 @@ class Picture:
         inside = []
         for points, colour, width, dash, opacity in self._strokes:
             at = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-            broken = f' stroke-dasharray="{" ".join(f"{one:g}" for one in dash)}"' if dash else ""
-            faint = f' opacity="{opacity:g}"' if opacity < 1 else ""
+            broken = (
+                f' stroke-dasharray="{" ".join(numeral(one, 6) for one in dash)}"' if dash else ""
+            )
+            faint = f' opacity="{numeral(opacity, 6)}"' if opacity < 1 else ""
             inside.append(
                 f'<polyline points="{at}" fill="none" stroke="{colour}" '
-                f'stroke-width="{width:g}"{broken}{faint}/>'
+                f'stroke-width="{numeral(width, 6)}"{broken}{faint}/>'
             )
         for x, y, size, colour, kind in self._marks:
             full = kind in ("disc", "square")
             paint = f'fill="{colour if full else "#ffffff"}" stroke="{colour}"'
             if kind in ("disc", "ring"):
-                inside.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" {paint}/>')
+                inside.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{numeral(size, 6)}" {paint}/>')
             else:
                 inside.append(
-                    f'<rect x="{x - size:.1f}" y="{y - size:.1f}" width="{2 * size:g}" '
-                    f'height="{2 * size:g}" {paint}/>'
+                    f'<rect x="{x - size:.1f}" y="{y - size:.1f}" width="{numeral(2 * size, 6)}" '
+                    f'height="{numeral(2 * size, 6)}" {paint}/>'
                 )
         inside += [
-            f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" font-size="{look.size:g}" '
-            f'fill="{look.grey}" text-anchor="{anchor}">{escape(words)}</text>'
+            f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" '
+            f'font-size="{numeral(look.size, 6)}" fill="{look.grey}" '
+            f'text-anchor="{anchor}">{escape(words)}</text>'
             for x, y, words, anchor in self._texts
         ]
-        wide, tall = f"{look.width:g}", f"{self.height:g}"
+        wide, tall = numeral(look.width, 6), numeral(self.height, 6)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" '
             f'width="{wide}{unit}" height="{tall}{unit}">{"".join(inside)}</svg>'
@@ -204,13 +207,14 @@ class Picture:
                 f"{x:.2f} {up - y:.2f} {'l' if place else 'm'}"
                 for place, (x, y) in enumerate(points)
             )
-            shown = " ".join(f"{one:g}" for one in dash)
-            drawn.append(f"{_rgb(colour, opacity)} RG {width:g} w [{shown}] 0 d {path} S")
+            shown = " ".join(numeral(one, 6) for one in dash)
+            drawn.append(f"{_rgb(colour, opacity)} RG {numeral(width, 6)} w [{shown}] 0 d {path} S")
         for x, y, size, colour, kind in self._marks:
             full = kind in ("disc", "square")
             inside = _rgb(colour if full else "#ffffff")
             path = _disc(x, up - y, size) if kind in ("disc", "ring") else (
-                f"{x - size:.2f} {up - y - size:.2f} {2 * size:g} {2 * size:g} re"
+                f"{x - size:.2f} {up - y - size:.2f} "
+                f"{numeral(2 * size, 6)} {numeral(2 * size, 6)} re"
             )  # fmt: skip
             drawn.append(f"{inside} rg {_rgb(colour)} RG .8 w [] 0 d {path} b")
         for x, y, words, anchor in self._texts:
@@ -221,7 +225,7 @@ class Picture:
             for mark in "\\()":
                 plain = plain.replace(mark, f"\\{mark}")
             drawn.append(
-                f"BT /F1 {self.look.size:g} Tf {_rgb(self.look.grey)} rg "
+                f"BT /F1 {numeral(self.look.size, 6)} Tf {_rgb(self.look.grey)} rg "
                 f"{left:.2f} {up - y:.2f} Td ({plain}) Tj ET"
             )
         content = "\n".join(drawn).encode("cp1252", "replace")
@@ -255,7 +259,8 @@ def _pdf_of(content: bytes, width: float, height: float) -> bytes:
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {width:g} {height:g}] /Contents 5 0 R "
+        "<< /Type /Page /Parent 2 0 R /MediaBox "
+        f"[0 0 {numeral(width, 6)} {numeral(height, 6)}] /Contents 5 0 R "
         "/Resources << /Font << /F1 4 0 R >> >> >>".encode(),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
         f"<< /Length {len(content)} >>\nstream\n".encode() + content + b"\nendstream",
