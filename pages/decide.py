@@ -163,7 +163,8 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     st.pills(
         "Times in 100",
         list(CEILINGS),
-        format_func=lambda count: f"{numeral(count, 3)} in 100",
+        # none is chosen where the ceiling is a number between them
+        format_func=lambda count: "another" if count is None else f"{numeral(count, 3)} in 100",
         key="decide.words",
         label_visibility="collapsed",
         on_change=state.on_change(chosen),

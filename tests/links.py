@@ -19,9 +19,10 @@ _MARKDOWN = ("body", "label", "help", "caption", "text", "title")
 _LIVE = re.compile(r"://host|<img|(?<!\\)\$\\?href|:material/home:")
 # A picture of our own: it holds all it shows, and its words are ours.
 _OWN = re.compile(
-    r'<img src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]+"'
-    r' alt="[^"<>\[\]]*" style="[a-z0-9%:;-]*">'
+    r'<img src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]+"(?: width="\d+" height="\d+")?'
+    r' alt="[^"<>\[\]]*"(?: style="[a-z0-9%:;-]*")?>'
 )
+_TAGS = re.compile(r"<[^>]*>?")  # of HTML only they can be live
 COST = 1.0  # seconds that reading one link may take
 
 
@@ -63,7 +64,8 @@ def markdown_of(at: Any) -> Iterator[str]:
         for field in _MARKDOWN:
             text = getattr(proto, field, "")
             if isinstance(text, str) and text:
-                yield _OWN.sub("", text)
+                text = _OWN.sub("", text)
+                yield "".join(_TAGS.findall(text)) if kind == "Html" else text
 
 
 def drawn_problems(page: str, query: dict[str, str]) -> list[str]:

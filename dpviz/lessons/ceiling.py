@@ -337,7 +337,7 @@ def _loadings(found: CeilingCard) -> str:
             f'stroke-opacity=".45"/><circle cx="{ends[2]}" cy="{y}" r="4" fill="#1c2530"/>'
         )
     svg = _svg(wide, 12 + row * len(order), "".join(parts))
-    words = f"Loadings of component 1, and where 95 of 100 releases put them; {names[top]} first"
+    words = "Loadings of component 1, the largest first, and where 95 of 100 releases put them"
     note = ""
     centre = seen.options.center
     if seen.centre_share > LOUD and centre != PRIVATE:
