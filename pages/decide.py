@@ -151,7 +151,7 @@ def ceiling_words(now: float) -> str:
 
 def ask(measured: Measured | None, settings: Settings) -> None:
     """Ask what may be risked, of whom, what is published and what must survive."""
-    st.markdown("##### A suspicion that is right 1 time in 100 may become right at most")
+    st.markdown("**A suspicion that is right 1 time in 100 may become right at most**")
 
     def chosen() -> None:
         picked = st.session_state["decide.words"]
@@ -171,7 +171,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     )
     with st.popover(f"{numeral(now, 3)} in 100: {ceiling_words(now)}"):
         controls.setting("ceiling", VIEW)
-    st.markdown("##### We publish")
+    st.markdown("**We publish**")
 
     def handed() -> None:
         state.put("hand_out", st.session_state["decide.handed"], VIEW)
@@ -186,7 +186,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
         label_visibility="collapsed",
         on_change=state.on_change(handed),
     )
-    st.markdown(f"##### Of what {settings.k} components can show, at least … must survive")
+    st.markdown(f"**Of what {settings.k} components can show, at least … must survive**")
     question("survive")
     left, right = st.columns(2)
     with left:
