@@ -6,7 +6,7 @@ it again whenever the label column or the treatment of gaps changes.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.datasets.columns import (
     MAX_CATEGORIES,
@@ -33,6 +34,45 @@ _MAX_LABEL_LETTERS = 100
 _LONG_TEXT, _REMARK_WORDS = 40, 4
 
 _FILL_ROWS = 1 << 14
+
+
+def _cut_note(person: str, rows_a_person: int, first: NDArray[np.bool_]) -> str:
+    """Return how many rows are too many of one person."""
+    return (
+        f"Of each person in '{person}' the first {counted(rows_a_person, 'row')} count: "
+        f"{int(np.count_nonzero(~first)):,} of {len(first):,} rows were left out."
+    )
+
+
+def _fill_gaps(rows: FloatArray, numbers: Sequence[RawColumn], assumed: list[str]) -> list[str]:
+    """Fill each gap with its column's median; return what had none, and add what was taken."""
+    notes = []
+    filled = [j for j, column in enumerate(numbers) if column.missing]
+    for j in filled:
+        gap = np.isnan(rows[:, j])
+        if not gap.all():
+            rows[gap, j] = np.median(rows[~gap, j])
+        else:
+            rows[:, j] = 0.0
+            notes.append(
+                f"'{numbers[j].name}' has values only in rows without a label: it was set to 0."
+            )
+    if filled:
+        names = listed([numbers[j].name for j in filled])
+        assumed.append(f"the medians that replaced missing cells in {names}")
+    return notes
+
+
+def _remarks_on(numbers: Sequence[RawColumn], rows: FloatArray) -> list[str]:
+    """Return what is to be said of the numbers themselves."""
+    notes = []
+    booleans = [column.name for column in numbers if column.kind is Kind.BOOLEAN]
+    if booleans:
+        notes.append(f"True and false became 1 and 0 in {listed(booleans)}.")
+    coded = [column.name for j, column in enumerate(numbers) if sentinel_rows(rows[:, j])]
+    if coded:
+        notes.append(f"Some cells of {listed(coded)} {WARNING}")
+    return notes
 
 
 def unit_words(rows_a_person: int | None) -> str:
@@ -157,76 +197,58 @@ class RawTable:
         keep = self._complete([*gaps, *([labelling] if labelling else [])])
         notes += self._missing_notes(used, labelling, missing, keep)
         if person is not None:
-            assert rows_a_person is not None
-            first = self._first_rows(person, rows_a_person)
-            cut = int(np.count_nonzero(~first))
+            first = self._first_rows(person, rows_a_person or 1)
             keep = first if keep is None else keep & first
-            notes.append(
-                f"Of each person in '{person}' the first {counted(rows_a_person, 'row')} count: "
-                f"{cut:,} of {len(first):,} rows were left out."
-            )
-        kept = self.data.num_rows if keep is None else int(np.count_nonzero(keep))
-        if kept < 2:
-            worst = max([*used, *([labelling] if labelling else [])], key=lambda c: c.missing)
-            raise InvalidTable(
-                f"{self.name} keeps {counted(kept, 'row')} of {self.data.num_rows} when rows with "
-                f"missing cells are left out, and at least 2 are needed; '{worst.name}' has the "
-                "most missing cells."
-            )
+            notes.append(_cut_note(person, rows_a_person or 1, first))
+        kept = self._kept(keep, [*used, *([labelling] if labelling else [])])
 
         codes = {column.name: self._codes(column, keep) for column in encoded}
-        names = [column.name for column in numbers]
-        for column in encoded:
-            present, _ = codes[column.name]
-            names += [f"{column.name}={category}" for category in present]
-        if kept * len(names) > self.limits.cells:
-            raise InvalidTable(
-                f"{self.name} would need {kept} x {len(names)} numbers, more than the "
-                f"{self.limits.cells} that are allowed; keep fewer rows or columns."
-            )
+        names = [
+            *(column.name for column in numbers),
+            *(f"{name}={category}" for name, (present, _) in codes.items() for category in present),
+        ]
+        self._check_cells(kept, len(names))
         rows = np.empty((kept, len(names)))
         self._fill(rows[:, : len(numbers)], numbers, keep)
         if missing == "median":
-            filled = [j for j, column in enumerate(numbers) if column.missing]
-            for j in filled:
-                gap = np.isnan(rows[:, j])
-                if not gap.all():
-                    rows[gap, j] = np.median(rows[~gap, j])
-                else:
-                    rows[:, j] = 0.0
-                    notes.append(
-                        f"'{numbers[j].name}' has values only in rows without a label: it was set "
-                        "to 0."
-                    )
-            if filled:
-                assumed.append(
-                    "the medians that replaced missing cells in "
-                    + listed([numbers[j].name for j in filled])
-                )
+            notes += _fill_gaps(rows, numbers, assumed)
         at = len(numbers)
-        for column in encoded:
-            present, code = codes[column.name]
+        for present, code in codes.values():
             rows[:, at : at + len(present)] = code[:, None] == np.arange(len(present))
             at += len(present)
         if encoded:
             where = listed([column.name for column in encoded])
             notes.append(f"Categories became one 0/1 feature each in {where}.")
             assumed.append(f"the list of categories in {where}")
-        booleans = [column.name for column in numbers if column.kind is Kind.BOOLEAN]
-        if booleans:
-            notes.append(f"True and false became 1 and 0 in {listed(booleans)}.")
-        coded = [column.name for j, column in enumerate(numbers) if sentinel_rows(rows[:, j])]
-        if coded:
-            notes.append(f"Some cells of {listed(coded)} {WARNING}")
         return Table(
             self.name,
             rows,
             distinct(names)[0],
             None if labelling is None else self._labels(labelling, keep),
             None if labelling is None else labelling.name,
-            tuple(notes),
+            (*notes, *_remarks_on(numbers, rows)),
             tuple(assumed),
         )
+
+    def _kept(self, keep: NDArray[np.bool_] | None, used: Sequence[RawColumn]) -> int:
+        """Return how many rows are kept, of which a table needs two."""
+        kept = self.data.num_rows if keep is None else int(np.count_nonzero(keep))
+        if kept < 2:
+            worst = max(used, key=lambda column: column.missing)
+            raise InvalidTable(
+                f"{self.name} keeps {counted(kept, 'row')} of {self.data.num_rows} when rows with "
+                f"missing cells are left out, and at least 2 are needed; '{worst.name}' has the "
+                "most missing cells."
+            )
+        return kept
+
+    def _check_cells(self, rows: int, features: int) -> None:
+        """Raise `InvalidTable` where the table would not fit in memory."""
+        if rows * features > self.limits.cells:
+            raise InvalidTable(
+                f"{self.name} would need {rows} x {features} numbers, more than the "
+                f"{self.limits.cells} that are allowed; keep fewer rows or columns."
+            )
 
     def encodes(self, column: RawColumn) -> bool:
         """Return whether one-hot encoding expands a column: never free text."""
