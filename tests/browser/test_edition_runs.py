@@ -264,7 +264,7 @@ def test_a_broken_file_is_refused(page: Page, address: str, problems: list[str])
     """The control of the lock: what does not match is not run."""
     page.evaluate("caches.delete('dpviz-edition')")
     page.route("**/edition/app.zip", lambda route: route.fulfill(body=b"spoiled"))
-    page.goto(address)
+    page.goto(address + QUICK)
     problem = page.locator('#edition [data-part="problem"]')
     expect(problem).to_contain_text("app.zip is not the file on record")
     page.unroute_all()
