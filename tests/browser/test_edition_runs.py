@@ -317,7 +317,8 @@ def test_a_first_visit_without_a_network_is_told_so(page: Page, address: str) ->
     try:
         fresh = session.new_page()
         fresh.route("**/pyodide/*", lambda route: route.abort())
-        fresh.goto(address)
+        fresh.goto(address)  # the board needs nothing more
+        fresh.get_by_role("button", name="Change table, k or mechanisms").click()
         problem = fresh.locator('#edition [data-part="problem"]')
         expect(problem).to_contain_text("check the connection and reload")
         expect(fresh.locator('#edition [data-part="plan"]')).to_be_hidden()
