@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import scipy
@@ -73,6 +74,10 @@ class Spent:
     delta_at_epsilon: float | None = None
     total_variation: float | None = None
     mu: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what answers print of it."""
+        return {"epsilon": self.epsilon, "delta": self.delta, "source": self.source}
 
 
 def spent(parts: Sequence[Part], budget: Budget, releases: int = 1) -> Spent:

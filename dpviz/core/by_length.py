@@ -77,7 +77,7 @@ def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
     One row moves each number by at most 1.
     """
     up_to = np.cumsum(lengths.counts)
-    found: FloatArray = (up_to[-1] - up_to[_places(radii)]).astype(np.float64)
+    found: FloatArray = (up_to[-1] - up_to[_places_of(radii)]).astype(np.float64)
     return found
 
 
@@ -87,7 +87,7 @@ def at_rank(lengths: Lengths, rank: float) -> float:
     return float(GRID[int(np.argmax(few)) if few.any() else -1])
 
 
-def _places(radii: FloatArray) -> NDArray[np.intp]:
+def _places_of(radii: FloatArray) -> NDArray[np.intp]:
     steps = np.log2(radii) * PER_OCTAVE
     places: NDArray[np.intp] = np.rint(steps).astype(np.intp) - _LOW
     if (
@@ -468,7 +468,7 @@ class ByLength:
 
     def moment(self, radius: float | None) -> FloatArray:
         """Return the second moment of shortened rows, at a radius on the grid."""
-        last = -1 if radius is None else int(_places(np.array([radius]))[0])
+        last = -1 if radius is None else int(_places_of(np.array([radius]))[0])
         total = np.zeros((self.d, self.d))
         for place in sorted(self._products):
             inside, unit = self._products[place]

@@ -7,9 +7,9 @@ for whoever may see them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 
 import numpy as np
@@ -88,8 +88,12 @@ class Prospect:
             for each in self.rows.pipelines(self.options)
         ]
 
-    def best(self, epsilon: float) -> Outlook:
-        """Return the outlook of the pipeline that keeps most at an epsilon."""
+    @cached_property
+    def best(self) -> Callable[[float], Outlook]:
+        """To the outlook of the pipeline that keeps most at an epsilon, computed once for each."""
+        return cache(self._best)
+
+    def _best(self, epsilon: float) -> Outlook:
         at = math.log(epsilon)
         grid = np.log(EPSILONS)
         chosen, _ = max(self.curves, key=lambda pair: float(np.interp(at, grid, pair[1])))
@@ -105,8 +109,12 @@ class Prospect:
         step = 10.0 ** (math.floor(math.log10(min(found))) - 1)
         return float(f"{math.ceil(min(found) / step - 1e-9) * step:.2g}")
 
-    def helps(self, recovery: float) -> list[tuple[str, float | None]]:
-        """Return what would help, and the epsilon needed then."""
+    @cached_property
+    def helps(self) -> Callable[[float], list[tuple[str, float | None]]]:
+        """To what would help, and the epsilon needed then, computed once for each recovery."""
+        return cache(self._helps)
+
+    def _helps(self, recovery: float) -> list[tuple[str, float | None]]:
         found = [
             ("three times as many people", self._least(self.options, recovery, 3 * self.rows.n))
         ]

@@ -147,9 +147,7 @@ def _result_json(result: Result) -> dict[str, Any]:
         "claimed": claimed and {"epsilon": claimed.epsilon, "delta": claimed.delta},
         "spent": spent
         and {
-            "epsilon": spent.epsilon,
-            "delta": spent.delta,
-            "source": spent.source,
+            **spent.to_json(),
             "exact": spent.exact,
             "delta_at_claimed_epsilon": spent.delta_at_epsilon,
         },

@@ -105,11 +105,7 @@ class Decision(Answer):
             "offers": [self._row(offer) for offer in found.offers],
             "risk": seen
             and {
-                "spent": {
-                    "epsilon": seen.spent.epsilon,
-                    "delta": seen.spent.delta,
-                    "source": seen.spent.source,
-                },
+                "spent": seen.spent.to_json(),
                 "believed_before": found.answers.prior / 100,
                 "believed_at_most": seen.most,
                 "beyond": seen.beyond,

@@ -153,8 +153,7 @@ class Published(Answer):
             "status": str(result.status.verdict),
             "evidence": result.status.evidence,
             "claimed": claimed and {"epsilon": claimed.epsilon, "delta": claimed.delta},
-            "spent": spent
-            and {"epsilon": spent.epsilon, "delta": spent.delta, "source": spent.source},
+            "spent": spent and spent.to_json(),
             "picture": picture,
         }
 

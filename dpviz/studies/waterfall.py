@@ -71,12 +71,7 @@ class Waterfall(Answer):
                 {
                     **record,
                     "assumed_public": list(stage.assumed_public),
-                    "spent": stage.result.spent
-                    and {
-                        "epsilon": stage.result.spent.epsilon,
-                        "delta": stage.result.spent.delta,
-                        "source": stage.result.spent.source,
-                    },
+                    "spent": stage.result.spent and stage.result.spent.to_json(),
                 }
                 for record, stage in zip(records, self.stages, strict=True)
             ],

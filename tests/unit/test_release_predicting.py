@@ -118,6 +118,25 @@ def test_a_hospitals_table_keeps_nine_tenths_at_an_epsilon_below_one() -> None:
     assert found.rows.least_epsilon(found.best(1.0).options, 0.9) == pytest.approx(needed, rel=0.4)
 
 
+def test_a_card_that_is_drawn_again_predicts_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    prospect, asked = _prospect(), list[ReleaseOptions]()
+    outlook = Rows.outlook
+
+    def counted(rows: Rows, options: ReleaseOptions, **more: int) -> Outlook:
+        asked.append(options)
+        return outlook(rows, options, **more)
+
+    monkeypatch.setattr(Rows, "outlook", counted)
+    answers = Answers(ceiling=1.2)  # too low, so that the card says what would help
+    first = ceiling.html(ceiling.card(prospect, answers))
+    assert "What would help" in first
+    drawn = len(asked)
+    assert ceiling.html(ceiling.card(prospect, answers)) == first
+    assert len(asked) == drawn > 0
+    ceiling.card(prospect, replace(answers, ceiling=1.3))
+    assert len(asked) > drawn  # the control
+
+
 def test_a_ceiling_is_never_passed_by_what_is_claimed() -> None:
     for after in (1.1, 2, 3, 5, 10, 25, 50, 90, 99):
         epsilon = ceiling.epsilon_under(after)
