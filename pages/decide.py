@@ -31,7 +31,7 @@ from dpviz.preparation.prepared import Measured
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.report.figures.handout import report_page
 from dpviz.simulation.compare import compare
-from pages.ui import addresses, controls, deciding, state, take
+from pages.ui import addresses, controls, deciding, state, take, unit
 from pages.ui.guard import guard
 
 VIEW = "decide"
@@ -198,6 +198,10 @@ def ask(measured: Measured | None, settings: Settings) -> None:
             "releases, grow by more than twice what epsilon says; in return a smaller epsilon is "
             "enough."
         )
+    # of an upload it is asked where its columns are
+    of_table = state.get("source", VIEW) == "table" and state.get("table") != state.UPLOAD
+    if measured is not None and of_table:
+        unit.ask("decide", measured.columns)
     with st.expander("A table, or numbers I guess?", expanded=measured is None):
         ask_about(measured)
 

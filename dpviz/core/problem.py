@@ -46,6 +46,15 @@ class Unit(StrEnum):
     PERSON = "person"
 
 
+def protects(rows_a_person: int | None) -> str:
+    """Return who is protected, after "this": a row, until somebody says how many a person has."""
+    if rows_a_person is None:
+        return "protects one ROW; we do not know how many a person has"
+    if rows_a_person == 1:
+        return "protects a person, who has one row"
+    return f"protects a person with all of at most {rows_a_person:,} rows"
+
+
 @dataclass(frozen=True)
 class Budget:
     """Privacy budget (epsilon, delta): epsilon > 0, 0 <= delta < 1."""

@@ -17,7 +17,7 @@ import numpy as np
 from dpviz.auditing.attack import excess_probability, posterior_bound
 from dpviz.core.entries import PRIVATE
 from dpviz.core.number_text import decimals, numeral
-from dpviz.core.problem import Unit
+from dpviz.core.problem import Unit, protects
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.words import REFUSED
 from dpviz.releasing.options import ReleaseOptions
@@ -296,7 +296,9 @@ def _risk(found: CeilingCard) -> str:
     epsilon = found.needed if refused and found.needed is not None else found.epsilon
     after, delta = becomes(epsilon), found.outlook.options.stated_delta
     shown = of_hundred(after)
-    unit = "person" if found.prospect.rows.schema.unit is Unit.PERSON else "row"
+    rows = found.prospect.rows.schema.rows_a_person
+    unit = "row" if rows is None else "person"
+    who = f"{'? ' * (rows is None)}This {protects(rows)}."
     said = (
         "she is in the table"
         if found.outlook.options.relation == "zero-out"
@@ -316,9 +318,9 @@ def _risk(found: CeilingCard) -> str:
         f"<small>before: 1 of 100<br>suspicions is right</small></figcaption></figure>"
         f"<figure>{hundred(math.ceil(after - 1e-9), f'after: at most {shown}', 92)}<figcaption>"
         f"<small>after: at most <b>{shown}</b>,<br>whatever else is known</small></figcaption>"
-        f"</figure></div><p>A suspicion such as “{said}”: of 1,000 like it 10 are right before, at "
-        f"most {math.ceil(10 * after - 1e-9)} after. That is ε {numeral(epsilon, 2)}."
-        f"<small>{odds}</small></p></div>"
+        f"</figure></div><p><b>{who}</b> A suspicion such as “{said}”: of 1,000 like it 10 are "
+        f"right before, at most {math.ceil(10 * after - 1e-9)} after. That is ε "
+        f"{numeral(epsilon, 2)}.<small>{odds}</small></p></div>"
     )
 
 

@@ -82,11 +82,14 @@ class Rows:
         Of the table.
     cells : ndarray of shape (at most `MOST_ROWS`, d)
         As they are read; what is missing is typical, and nothing is cut.
+    counted : float
+        Share of the n rows that count; the others are too many of one person.
     """
 
     schema: Schema
     n: int
     cells: FloatArray
+    counted: float = 1.0
 
     @classmethod
     def of(cls, given: Given, schema: Schema) -> Rows:
@@ -99,7 +102,8 @@ class Rows:
         for block in records.blocks():
             kept.append(np.array(block[-start % step :: step], dtype=np.float64))
             start += len(block)
-        return cls(schema, records.n, schema.filled(np.concatenate(kept), cut=False))
+        cells = schema.filled(np.concatenate(kept), cut=False)
+        return cls(schema, records.n, cells, start / records.n)
 
     @cached_property
     def _cut(self) -> FloatArray:
@@ -138,14 +142,15 @@ class Rows:
         around = declared.bounded(self._cut)
         paid = options.center == PRIVATE
         within = declared.in_limits
-        mean = within.bounded(self._cut).mean(0) if paid else np.zeros(d)
+        mean = self.counted * within.bounded(self._cut).mean(0) if paid else np.zeros(d)
 
         def moment(noise: FloatArray) -> FloatArray:
             if not paid:
-                return _moment(around)
+                return self.counted * _moment(around)
             to = within.transform
             center = np.clip(to.center + (mean + noise) * to.scale, to.low, to.high)
-            return _moment(replace(declared, center=tuple(center.tolist())).bounded(self._cut))
+            near = replace(declared, center=tuple(center.tolist()))
+            return self.counted * _moment(near.bounded(self._cut))
 
         exact = moment(np.zeros(d))
         found, turned = [], np.empty((draws, d, k))

@@ -62,7 +62,10 @@ class Records(Protocol):
         ...
 
     def blocks(self) -> Iterator[FloatArray]:
-        """Yield the rows in order, NaN for what is missing; shape (m, d) each, n rows in all."""
+        """Yield the rows in order, NaN for what is missing; shape (m, d) each.
+
+        They are n rows in all, less those that are too many of one person.
+        """
         ...
 
 
@@ -110,7 +113,15 @@ def places_of(names: Sequence[str], schema: Schema, name: str) -> list[int]:
 
 
 class _People:
-    """Which rows of a table count, where a schema says how many one person has at most."""
+    """Which rows of a table count, where a schema says how many one person has at most.
+
+    Reading is then no longer local to a row, for whether one counts hangs on those of the same
+    person above it, but it is local to a person: nobody else's rows are looked at. Those that are
+    too many are left out, as rows of zeros are that n still counts. So at most m rows of a person
+    move X'X, however many she has, and taking hers away, or putting those of somebody who is not
+    in the table in their place, changes at most m of its rows, one after the other: m times what
+    one row does. Were they filled with typical values, those would go with her as well.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -125,10 +136,11 @@ class _People:
         self._met[person] += 1
         return self._met[person] > self._most
 
-    def blank(self, rows: FloatArray, people: Iterable[bytes]) -> FloatArray:
-        """Return rows of which those that are too many hold no number."""
+    def first(self, rows: FloatArray, people: Iterable[bytes]) -> FloatArray:
+        """Return the rows that count."""
         over = np.fromiter((self.over(person) for person in people), bool, len(rows))
-        return np.where(over[:, np.newaxis], np.nan, rows)
+        found: FloatArray = rows[~over]
+        return found
 
 
 def _people(schema: Schema) -> _People | None:
@@ -159,7 +171,7 @@ class _OfTable:
         for start in range(0, self.n, step):
             found = self.table.rows[start : start + step][:, places]
             if people is not None:
-                found = people.blank(found[:, :-1], (value.tobytes() for value in found[:, -1]))
+                found = people.first(found[:, :-1], (value.tobytes() for value in found[:, -1]))
             yield found
 
 
@@ -192,8 +204,10 @@ class _OfText:
         # to the number of lines that were counted, should the file have changed since
         below = islice(self._lines(), self._above, self._above + self.n)
         for line in below:
-            rows.append(parse(line))
             left, size = left - 1, size + len(line)
+            row = parse(line)
+            if row is not None:
+                rows.append(row)
             if len(rows) >= most or size > _BLOCK_BYTES:
                 yield np.array(rows, dtype=np.float64)
                 rows, size = [], 0
@@ -204,8 +218,8 @@ class _OfText:
             yield np.full((gone, len(self._places)), np.nan)
             left -= gone
 
-    def _parser(self) -> Callable[[bytes], list[float]]:
-        """Return what reads the lines in order; one too many of a person holds no number."""
+    def _parser(self) -> Callable[[bytes], list[float] | None]:
+        """Return what reads the lines in order: None for one too many of a person."""
         parse, place, people = (
             line_parser(self._schema, self._places),
             self._person,
@@ -214,12 +228,11 @@ class _OfText:
         if people is None or place is None:
             return parse
         delimiter = self._schema.delimiter.encode()
-        gone = [np.nan] * len(self._places)
 
-        def counted(line: bytes) -> list[float]:
+        def counted(line: bytes) -> list[float] | None:
             cells = split(line.removesuffix(b"\r"), delimiter, place + 1)
             person = cells[place].strip() if len(cells) > place else b""
-            return gone if people.over(person) else parse(line)
+            return None if people.over(person) else parse(line)
 
         return counted
 
@@ -291,7 +304,7 @@ class _OfParquet:
                 for j, column in enumerate(columns):
                     block[:, j] = _numbers(column, number)
                 if people is not None and persons is not None:
-                    block = people.blank(block, map(_person, persons.to_pylist()))
+                    block = people.first(block, map(_person, persons.to_pylist()))
                 yield block
 
 

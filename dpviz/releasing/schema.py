@@ -141,7 +141,8 @@ class Schema:
         and it protects rows.
     person : str
         Column that names the person: of each, the first `rows_a_person` rows count, and the rest
-        hold typical values. Empty where the table is said to hold no more of anybody.
+        are left out, as if they were zero. Empty where the table is said to hold no more of
+        anybody.
     from_data : bool
         Whether it was taken from the table itself and nobody has declared it since.
     """

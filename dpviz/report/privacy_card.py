@@ -292,8 +292,8 @@ def _delta(delta: float) -> str:
 def _unit(unit: Mapping[str, Any]) -> str:
     if unit["protected"] == "row":
         who = (
-            '<b class="open">? One row.</b> We do not know how many rows a person has: who has '
-            "more than one is protected less."
+            '<b class="open">? Protects one ROW.</b> We do not know how many rows a person has: '
+            "who has more than one is protected less."
         )
     elif unit["person"]:
         who = (

@@ -18,6 +18,7 @@ from dpviz.core import VERSION
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.json_text import strict_json
 from dpviz.core.params import Declared, text
+from dpviz.core.problem import protects
 from dpviz.core.whole import whole
 from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger, ledger_at
@@ -83,12 +84,12 @@ class Filed(Answer):
     def summary(self) -> str:
         """Return what a suspicion may become, who is protected, and what can be read."""
         found = self.card
-        readable = found["use"]["readable_components"]
+        readable, unit = found["use"]["readable_components"], found["unit"]
+        rows = None if unit["protected"] == "row" else unit["rows"]
         return (
-            f"{suspicion_words(found['claim']['suspicions'][0])} It protects one "
-            f"{found['unit']['protected']}. {readable} of {found['k']} components can be told from "
-            f"noise, and {len(found['unconfirmed'])} of {len(found['assumptions'])} assumptions "
-            "are not confirmed by anybody."
+            f"{suspicion_words(found['claim']['suspicions'][0])} It {protects(rows)}. {readable} "
+            f"of {found['k']} components can be told from noise, and {len(found['unconfirmed'])} "
+            f"of {len(found['assumptions'])} assumptions are not confirmed by anybody."
         )
 
     def table(self) -> pd.DataFrame:

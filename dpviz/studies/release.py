@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dpviz.core.number_text import numeral
+from dpviz.core.problem import protects
 from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger, ledger_at
 from dpviz.releasing.making import RealRelease, given_by, make
@@ -35,7 +36,8 @@ class Released(Answer):
         proved, mapped = made.noise.proved, made.noise.mapped
         return (
             f"{made.mechanism} released: proved epsilon {numeral(proved.epsilon, 6)} at delta "
-            f"{numeral(proved.delta, 6)} (OpenDP's map: {numeral(mapped.epsilon, 6)})\n{made.said}"
+            f"{numeral(proved.delta, 6)} (OpenDP's map: {numeral(mapped.epsilon, 6)}); it "
+            f"{protects(made.schema.rows_a_person)}\n{made.said}"
         )
 
     def table(self) -> pd.DataFrame:

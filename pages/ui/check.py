@@ -10,11 +10,10 @@ import streamlit as st
 
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number
-from dpviz.core.problem import Budget, group_budget
-from dpviz.core.settings import MOST_ROWS_A_PERSON, names_in, names_listed
+from dpviz.core.settings import names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck, exposed, sentinel_effects
-from pages.ui import controls, parts, state
+from pages.ui import parts, state, unit
 from pages.ui.texts import plain
 
 _USE_WORDS = {"feature": "feature", "colour": "colour only", "drop": "leave out"}
@@ -181,7 +180,7 @@ def _words(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) 
 
 
 def person(checks: tuple[ColumnCheck, ...], *, quiet: bool) -> None:
-    """Ask how many rows one person has, and say what is protected until that is known.
+    """Ask how many rows one person has, and name what may be the person.
 
     Parameters
     ----------
@@ -189,79 +188,17 @@ def person(checks: tuple[ColumnCheck, ...], *, quiet: bool) -> None:
     quiet : bool
         Whether nothing that the rows decide is said.
     """
-    columns = [check.name for check in checks]
-    likely = [check for check in checks if check.repeats]
-    rows, column = state.get("rows_a_person"), state.get("person")
-    answers = {
-        "open": "not answered",
-        "one": "each row is another person",
-        "some": "a person has several rows",
-        "column": "a column is the person",
-    }
-    now = "column" if column is not None else {None: "open", 1: "one"}.get(rows, "some")
-
-    def answered() -> None:
-        picked = st.session_state["check.person"] or "open"
-        named = likely[0].name if likely else columns[0]
-        state.put("person", named if picked == "column" else None)
-        state.put("rows_a_person", {"open": None, "some": 3}.get(picked, 1))
-
-    def put(name: str) -> None:
-        state.put(name, st.session_state[f"check.{name}"])
-
+    likely = next((check for check in checks if check.repeats), None)
     with st.container(border=True, key="check.unit"):
-        controls.fill("check.person", now)
-        st.radio(
-            "At most how many rows has one person?",
-            list(answers),
-            format_func=answers.__getitem__,
-            key="check.person",
-            horizontal=True,
-            on_change=state.on_change(answered),
-        )
-        if now == "column":
-            controls.fill("check.person.name", column)
-            st.selectbox(
-                "Which column is the person?",
-                columns,
-                key="check.person.name",
-                on_change=state.on_change(
-                    lambda: state.put("person", st.session_state["check.person.name"])
-                ),
-            )
-        if now in ("some", "column"):
-            controls.fill("check.rows_a_person", rows)
-            st.number_input(
-                "Rows of one person, at most",
-                1 if column is not None else 2,
-                MOST_ROWS_A_PERSON,
-                key="check.rows_a_person",
-                on_change=state.on_change(lambda: put("rows_a_person")),
-            )
-        st.markdown(_protects(rows))
-        if likely and now != "column" and not quiet:
-            found = likely[0]
+        columns = [check.name for check in checks]
+        unit.ask("check", columns, likely.name if likely else "", release=False)
+        if likely and state.get("person") is None and not quiet:
             st.caption(
                 plain(
-                    f"'{found.name}' may name the person: up to {found.repeats} rows have one "
+                    f"'{likely.name}' may name the person: up to {likely.repeats} rows have one "
                     "value."
                 )
             )
-
-
-def _protects(rows: int | None) -> str:
-    """Return who is protected, with the account of a person who has several rows."""
-    if rows is None:
-        return ":material/help: **This protects one ROW; we do not know how many a person has.**"
-    if rows == 1:
-        return ":material/check: **This protects a person, who has one row.**"
-    budget = Budget(state.get("epsilon"), state.get("delta") or 0.0)
-    grown = group_budget(budget, rows)
-    return (
-        f":material/check: **A person has at most {rows} rows:** epsilon "
-        f"{numeral(budget.epsilon, 3)} for a row is {numeral(grown.epsilon, 3)} for a person, at "
-        "a larger delta."
-    )
 
 
 def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:

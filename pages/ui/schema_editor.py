@@ -17,7 +17,6 @@ from dpviz.releasing.schema import (
     DECIMALS,
     DELIMITERS,
     ENCODINGS,
-    MOST_ROWS_A_PERSON,
     MOST_SKIPPED,
     THOUSANDS,
     Column,
@@ -25,7 +24,7 @@ from dpviz.releasing.schema import (
     SchemaError,
     public_schema,
 )
-from pages.ui import limits, state, table_cache
+from pages.ui import limits, state, table_cache, unit
 from pages.ui.guard import say_error
 
 KNOWN, TAKEN = "known", "taken"
@@ -33,8 +32,7 @@ ORIGINS = {
     KNOWN: "Known before anybody looked at this table",
     TAKEN: "Taken from this table: not private, and the release says so",
 }
-_PEOPLE = ("rows_a_person", "person")
-_READING = ("delimiter", "decimal", "thousands", "header", "skip", "encoding", *_PEOPLE)
+_READING = ("delimiter", "decimal", "thousands", "header", "skip", "encoding")
 _HEIGHT = 320  # of the list of columns: some eight of them
 
 
@@ -53,10 +51,10 @@ def known(table: Table | BinaryIO) -> Schema:
         "schema.origin"
     ):
         with suppress(DpvizError):
-            found = declared()
+            found = _written()
             found.require()
             return found
-    return draft(table, "the table", limits=UPLOADED)
+    return unit.stated(draft(table, "the table", limits=UPLOADED))
 
 
 def _own(table: Table | BinaryIO) -> str:
@@ -67,6 +65,8 @@ def _own(table: Table | BinaryIO) -> str:
 def draw(table: Table | BinaryIO) -> None:
     """Draw what declares the table, to be filled in, loaded and kept."""
     _follow(table)
+    frame: pd.DataFrame = st.session_state.get("schema.now", st.session_state["schema.base"])
+    unit.ask("schema", [name for name in frame["name"] if isinstance(name, str)])
     public = isinstance(table, Table) and public_schema(table) is not None
     with st.expander("Schema", expanded=not public, icon=":material/rule:"):
         st.caption(
@@ -76,7 +76,6 @@ def draw(table: Table | BinaryIO) -> None:
         if not isinstance(table, Table):
             _reading()
         _columns()
-        _people()
         _files(table)
         if "schema.problem" in st.session_state:
             say_error(st.session_state["schema.problem"])
@@ -98,6 +97,11 @@ def declared() -> Schema:
             "the schema must say whether it was known before anybody looked at the table, or taken "
             "from it; nothing was spent."
         )
+    if not unit.answered():
+        raise SchemaError(
+            "at most how many rows one person has must be answered, be it that nobody knows; "
+            "nothing was spent."
+        )
     return found
 
 
@@ -115,12 +119,13 @@ def _written() -> Schema:
         columns.append(
             Column(name, low, high, typical, missing, bool(pd.isna(row["use"]) or row["use"]))
         )
-    return Schema(
+    found = Schema(
         tuple(columns),
         packing=st.session_state["schema.packing"],
         from_data=st.session_state["schema.origin"] != KNOWN,
         **{name: st.session_state[f"schema.{name}"] for name in _READING},
     )
+    return unit.stated(found)
 
 
 def _codes(name: str, written: object) -> tuple[float, ...]:
@@ -244,36 +249,6 @@ def _columns() -> None:
     )
 
 
-def _people() -> None:
-    """Ask how many rows one person has: who is protected hangs on it."""
-    frame: pd.DataFrame = st.session_state["schema.now"]
-    free = [str(row["name"]) for row in frame.to_dict("records") if row["use"] is False]
-    rows, person = st.columns(2)
-    rows.number_input(
-        "At most how many rows has one person?",
-        1,
-        MOST_ROWS_A_PERSON,
-        value=None,
-        key="schema.rows_a_person",
-        placeholder="not said: this protects one row",
-        persist_state="session",
-        help="Until it is said, a release protects one row, and a person with three has far less. "
-        "Three rows need three times the noise.",
-    )
-    if st.session_state["schema.person"] not in free:
-        st.session_state["schema.person"] = ""
-    person.selectbox(
-        "Which column is the person?",
-        ["", *free],
-        format_func=lambda name: name or "none: nobody has more rows than that",
-        key="schema.person",
-        persist_state="session",
-        disabled=st.session_state["schema.rows_a_person"] is None,
-        help="One that is not used. Of each person the first rows count; what is beyond them is "
-        "read as missing.",
-    )
-
-
 def _files(table: Table | BinaryIO) -> None:
     """Draw where a schema can come from, and go to."""
 
@@ -327,4 +302,5 @@ def _try(act: Callable[[], Schema]) -> None:
     except DpvizError as error:
         st.session_state["schema.problem"] = str(error)
         return
+    unit.take(found)
     _show(found, TAKEN if found.from_data else KNOWN)

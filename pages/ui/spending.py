@@ -18,7 +18,7 @@ from dpviz.releasing.ledger import Contents, Ledger, ledger_named, ledger_names
 from dpviz.releasing.making import Plan
 from dpviz.releasing.options import ACCEPT, LedgerOptions, words_needed
 from dpviz.releasing.outputs import read_release
-from pages.ui import filing
+from pages.ui import filing, unit
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -126,6 +126,7 @@ def _make() -> None:
                 persist_state="session",
             )
         with middle:
+            st.session_state.setdefault("release.new.unit", str(unit.protected()))
             for name in ("relation", "unit", "account"):
                 st.selectbox(
                     PARAMS[name].label,

@@ -113,6 +113,9 @@ def put(name: str, value: Any, store: str = "view") -> None:
     except InvalidSetting as error:
         st.session_state.complaints[name] = str(error)
         return
+    if name == "table" and value != get(name):  # how many rows a person has is asked anew
+        changed = replace(changed, rows_a_person=None, person=None)
+        st.session_state.pop("unit.unknown", None)
     st.session_state[store] = held(changed)
     st.session_state.complaints.pop(name, None)
     # A choice that was refused shows its old value again; what a user typed stays to be mended.

@@ -48,6 +48,20 @@ def test_a_release_is_filled_in_from_the_card() -> None:
     assert "release.look" in keys(at) or "release.new.make" in keys(at)
 
 
+def test_the_unit_is_asked_and_what_is_answered_follows_to_the_release() -> None:
+    at = start("decide", table="digits", ceiling="10")
+    assert "? This protects one ROW" in html(at)
+    change(at, "decide.person", "some")
+    assert held(at, "rows_a_person") == 3
+    assert "a person with all of at most 3 rows" in html(at)
+    go(at, "release")
+    assert any("at most 3 rows" in text.value for text in at.markdown)
+    if "release.new.unit" in keys(at):
+        assert at.session_state["release.new.unit"] == "person"
+    change(go(at, "decide"), "view.table", "iris")  # another table is another question
+    assert held(at, "rows_a_person") is None
+
+
 def test_every_mechanism_is_asked_behind_it() -> None:
     at = start("decide", table="iris", survive="50")
     press(at, "decide.every")

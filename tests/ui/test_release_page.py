@@ -50,6 +50,7 @@ def _ledger(folder: Path, epsilon: float = 25.0, name: str = "mine", **more: Any
 def _open(**values: str) -> AppTest:
     at = start("release", **SETTING)
     assert errors(at) == []
+    change(at, "schema.person", "open")
     for name, value in {"row_bound": "60", "delta": "1e-6", **values}.items():
         found(at, f"release.{name}").set_value(value)
     return at.run()

@@ -83,6 +83,7 @@ def _filled(at: AppTest, **more: str) -> AppTest:
     if not ledger.path.exists():
         ledger.create(Budget(5.0, 1e-4), Relation.REPLACE)
         at = change(at.run(), "release.ledger", "mine")
+        at = change(at, "schema.person", "open")
     for name, value in {"row_bound": "40", "delta": "1e-6", **more}.items():
         found(at, f"release.{name}").set_value(value)
     at = press(at, "release.look")
@@ -342,17 +343,21 @@ def test_the_page_asks_how_many_rows_one_person_has(
             (Column("who", use=False), Column("a", -1, 1, 0), Column("b", -1, 1, 0)), delimiter=";"
         ),
     )
-    assert found(at, "schema.person").disabled  # while nobody says how many
     ledger = Ledger(ledger_named("persons"))
     ledger.create(Budget(5.0, 1e-4), Relation.REPLACE, unit=Unit.PERSON)
     at = change(at.run(), "release.ledger", "persons")
     for name, value in {"row_bound": "2", "delta": "1e-6", "k": "1"}.items():
         found(at, f"release.{name}").set_value(value)
     (said,) = errors(press(at, "release.look"))
+    assert "at most how many rows one person has must be answered" in said
+    assert any("protects one ROW" in text.value for text in at.markdown)
+    at = change(at, "schema.person", "open")  # nobody knows
+    (said,) = errors(press(at, "release.look"))
     assert "adds up releases under the relation replace, one person at a time" in said
+    at = change(at, "schema.person", "column")
+    at = change(at, "schema.person.name", "who")
     at = change(at, "schema.rows_a_person", 2)
-    assert found(at, "schema.person").options[1:] == ["who"]
-    at = change(at, "schema.person", "who")
+    assert any("a person with all of at most 2 rows" in text.value for text in at.markdown)
     at = press(press(at, "release.look"), "release.send")
     assert errors(at) == []
     made = json.loads(ledger.kept()[1].read_text())

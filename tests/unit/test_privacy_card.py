@@ -210,7 +210,7 @@ def test_the_page_shows_nothing_as_markup_and_what_is_open(made: Path) -> None:
     assert escape(SAID["title"]) in page
     assert "<pears>" not in page
     assert page.count("? not said") == 2 * len(card["assumptions"])
-    assert "? One row." in page
+    assert "? Protects one ROW." in page
     assert "<script" not in page
     high = card | {"claim": card["claim"] | {"suspicions": suspicions(9.5)}}
     assert "Hardly protection" in to_html(high)

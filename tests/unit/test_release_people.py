@@ -93,21 +93,35 @@ def test_every_kind_of_table_counts_the_same_rows() -> None:
         for j, who in enumerate(ids, start=1)
     )
     words = [None if who is None else f" {who}" for who in ids]
+    want = np.repeat(np.arange(1, 9)[kept] / 10, 3).reshape(-1, 3)
     for table in (
         b"who,a,b,c\n" + body.encode(),
         _parquet(pa.array(ids)),
         _parquet(pa.array(words)),
         _parquet(pa.array(words).dictionary_encode()),
     ):
-        (block,) = open_records(table, TWO).blocks()
-        assert block.shape == (8, 3)
-        assert np.array_equal(np.isfinite(block).all(1), kept)
-    numbers = np.array([[0 if who is None else who, 0.1, 0.2, 0.3] for who in ids])
+        records = open_records(table, TWO)
+        (block,) = records.blocks()
+        assert records.n == 8  # which is public, and counts the rows that are left out
+        assert np.array_equal(block, want)
+    numbers = np.array([[0 if who is None else who, *[j / 10] * 3] for j, who in enumerate(ids, 1)])
     (block,) = open_records(Table("t", numbers, ("who", *"abc")), TWO).blocks()
-    assert np.array_equal(np.isfinite(block).all(1), kept)
+    assert np.array_equal(block, want)
     with_header = replace(TWO, header=False, columns=(Column("who", use=False), *TWO.columns))
     (block,) = open_records(body.encode(), with_header).blocks()
-    assert np.array_equal(np.isfinite(block).all(1), kept)
+    assert np.array_equal(block, want)
+
+
+def test_what_is_beyond_the_limit_does_not_go_with_a_person() -> None:
+    """Typical values in the place of her rows would move X'X with her where they are not zero."""
+    half = replace(TWO, columns=tuple(Column(name, 0, 1) for name in "abc"))
+    options = ReleaseOptions(row_bound="2", k=1, delta=1e-6, center="none", relation="zero-out")
+    planned = plan(options, _text([("her", b"1,1,1")] * 9), half)
+    upper = np.triu_indices(3)
+    weights = np.where(upper[0] == upper[1], DIAGONAL_WEIGHT, OTHER_WEIGHT)
+    of_hers = planned.moment()[upper] * weights  # all of which goes with her
+    moved = math.sqrt(sum(int(value) ** 2 for value in of_hers)) / planned.noise.sensitivity
+    assert 0.7 < moved <= 1
 
 
 def test_a_person_column_that_is_not_there_is_one_sentence() -> None:

@@ -1,0 +1,124 @@
+"""The unit of privacy: at most how many rows one person has, asked once for every page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from dpviz.core.number_text import numeral
+from dpviz.core.problem import Budget, Unit, group_budget, protects
+from dpviz.core.settings import MOST_ROWS_A_PERSON
+from dpviz.releasing.schema import Schema
+from pages.ui import controls, state
+
+UNKNOWN = "unit.unknown"
+"""What the session holds where somebody said that nobody knows."""
+_ANSWERS = {
+    "one": "each row is another person",
+    "some": "a person has several rows",
+    "column": "a column is the person",
+    "open": "not known: one ROW is protected",
+}
+
+
+def answered() -> bool:
+    """Return whether the question was answered, be it that nobody knows."""
+    return state.get("rows_a_person") is not None or UNKNOWN in st.session_state
+
+
+def protected() -> Unit:
+    """Return who a ledger would count by the answer."""
+    return Unit.ROW if state.get("rows_a_person") is None else Unit.PERSON
+
+
+def stated(schema: Schema) -> Schema:
+    """Return a schema with the answer in it; the column of the person takes no part."""
+    rows, person = state.get("rows_a_person"), state.get("person") or ""
+    columns = (replace(c, use=c.use and c.name != person) for c in schema.columns)
+    return replace(schema, columns=tuple(columns), rows_a_person=rows, person=person)
+
+
+def take(schema: Schema) -> None:
+    """Take the answer that a schema holds, where it holds one."""
+    if schema.rows_a_person is not None:
+        state.put("rows_a_person", schema.rows_a_person)
+        state.put("person", schema.person or None)
+
+
+def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool = True) -> None:
+    """Ask how many rows one person has, and say what is protected until that is known.
+
+    Parameters
+    ----------
+    place : str
+        Begins the keys of the widgets.
+    columns : sequence of str
+        Each may be the person.
+    likely : str
+        The one that is offered first.
+    release : bool
+        Whether noise follows the answer, as that of a release does; a comparison counts rows.
+    """
+    rows, column = state.get("rows_a_person"), state.get("person")
+    unknown = "open" if UNKNOWN in st.session_state else None
+    now = "column" if column is not None else {None: unknown, 1: "one"}.get(rows, "some")
+
+    def picked() -> None:
+        found = st.session_state[f"{place}.person"]
+        st.session_state.pop(UNKNOWN, None)
+        if found == "open":
+            st.session_state[UNKNOWN] = True
+        state.put("person", (likely or columns[0]) if found == "column" else None)
+        state.put("rows_a_person", {"open": None, None: None, "some": 3}.get(found, 1))
+        st.session_state.pop("release.new.unit", None)  # what a new ledger counts follows
+
+    def put(name: str) -> None:
+        state.put(name, st.session_state[f"{place}.{name}"])
+
+    controls.fill(f"{place}.person", now)
+    st.radio(
+        "At most how many rows has one person?",
+        list(_ANSWERS),
+        index=None,
+        format_func=_ANSWERS.__getitem__,
+        key=f"{place}.person",
+        horizontal=True,
+        on_change=state.on_change(picked),
+    )
+    if now == "column":
+        controls.fill(f"{place}.person.name", column)
+        st.selectbox(
+            "Which column is the person?",
+            list(dict.fromkeys([*columns, column])),
+            key=f"{place}.person.name",
+            help="It is no feature. Of each person the first rows count.",
+            on_change=state.on_change(
+                lambda: state.put("person", st.session_state[f"{place}.person.name"])
+            ),
+        )
+    if now in ("some", "column"):
+        controls.fill(f"{place}.rows_a_person", rows)
+        st.number_input(
+            "Rows of one person, at most",
+            1 if column is not None else 2,
+            MOST_ROWS_A_PERSON,
+            key=f"{place}.rows_a_person",
+            on_change=state.on_change(lambda: put("rows_a_person")),
+        )
+    st.markdown(_protects(rows, release))
+
+
+def _protects(rows: int | None, release: bool) -> str:
+    """Return who is protected, with what it costs where a person has several rows."""
+    if rows is None or rows == 1 or release:
+        more = f" The noise is {rows} times as large." if rows is not None and rows > 1 else ""
+        return f":material/{'help' if rows is None else 'check'}: **This {protects(rows)}.**{more}"
+    budget = Budget(state.get("epsilon"), state.get("delta") or 0.0)
+    grown = group_budget(budget, rows)
+    return (
+        f":material/check: **A person has at most {rows} rows:** epsilon "
+        f"{numeral(budget.epsilon, 3)} for a row is {numeral(grown.epsilon, 3)} for a person, at "
+        "a larger delta."
+    )
