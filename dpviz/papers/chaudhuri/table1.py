@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from dpviz.core.arrays import FloatArray
 from dpviz.mechanisms import parse_variant
@@ -98,7 +99,7 @@ class ChaudhuriTable1(Experiment):
                         parts.append(TablePart(key, permutation, mechanism.text, count, with_label))
         parts += [
             TablePart("kddcup99", 0, mechanism.text, 1 if quick else 2, True, name)
-            for name in _TRIED
+            for name in TRIED_NAMES
             for mechanism in (NON_PRIVATE, RANDOM)
         ]
         for key in FOOTNOTE:
@@ -117,6 +118,8 @@ class ChaudhuriTable1(Experiment):
         """Return the test accuracy in each projection."""
         assert isinstance(part, TablePart)
         rows = shared.rows(part.with_label)
+        if part.tried in _NORMALISED:
+            rows = replace(rows, rows=_NORMALISED[part.tried](rows.rows))
         assert rows.labels is not None
         target = rows.labels == POSITIVE.get(part.data, 1)
         if part.data == "census":
@@ -139,7 +142,8 @@ class ChaudhuriTable1(Experiment):
         frames = evaluate(cell, rows.measured(held_out)).release.components
         rest = rows.rows[order[half:]]
         if part.tried:
-            values = [_TRIED[part.tried](rest @ frame, target[order[half:]]) for frame in frames]
+            learn = _TRIED.get(part.tried, accuracy)
+            values = [learn(rest @ frame, target[order[half:]]) for frame in frames]
             point = Point(part.data, f"{mechanism.label}, {part.tried}", TRIED)
             return Measurements({point: 100 * np.array(values)})
         found = [accuracy(rest @ frame, target[order[half:]]) for frame in frames]
@@ -199,7 +203,26 @@ _TRIED = {
 }
 
 
-TRIED_NAMES = tuple(_TRIED)
+def _own_length(rows: Any) -> Any:
+    """Return each row divided by its own length and not by that of the longest."""
+    lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
+    return sparse.csr_array(sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ rows)
+
+
+def _scaled(rows: Any) -> Any:
+    """Return columns of unit variance, not centred, divided by the length of the longest row."""
+    variance = rows.multiply(rows).mean(axis=0) - rows.mean(axis=0) ** 2
+    scaled = sparse.csr_array(rows @ sparse.diags_array(1 / np.sqrt(variance)))
+    scaled.data /= np.sqrt(scaled.multiply(scaled).sum(axis=1).max())
+    return scaled
+
+
+_NORMALISED = {
+    "every row of length 1": _own_length,
+    "columns of unit variance": _scaled,
+    "columns of unit variance, every row of length 1": lambda rows: _own_length(_scaled(rows)),
+}
+TRIED_NAMES = (*_TRIED, *_NORMALISED)
 
 
 def _panel(key: str, with_label: bool) -> str:
