@@ -13,6 +13,10 @@ what came, ``--think`` seconds on average. It says
   piles up from what a server settles at. Before means: one visitor has been there, as what is
   imported for the first of them stays and belongs to none.
 
+``--noisy 12 --every 2`` asks something else: how long somebody waits who moves epsilon now and then
+while that many rerun Explore every so many seconds without waiting for an answer. Everybody has a
+built-in table; the first moves are made alone.
+
 ``--out docs/deploy.md`` writes the table between the marks of that file. ``--url`` measures a
 server that runs already (without its memory). Real browsers would share the two cores with what is
 measured; the protocol does not.
@@ -22,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import math
 import os
@@ -45,7 +50,7 @@ from dpviz.core.seeding import generator
 from tests.e2e.harness import Server
 
 PATIENCE = 120.0
-START, END = "<!-- load: start -->", "<!-- load: end -->"
+_EDGES = ("start", "end")
 FULL = "all places are taken"
 COLUMNS = 12
 
@@ -173,6 +178,17 @@ class Visitor:
         await run
         self.drawn.append(time.monotonic() - began)
 
+    def ask(self, epsilon: float) -> None:
+        """Ask for a run at an epsilon, and do not wait for it."""
+        self._values["view.epsilon.box"] = ("string_value", f"{epsilon:g}")
+        assert self._stream is not None
+        self._sent = asyncio.create_task(self._stream.send(self._wish({})))
+
+    @property
+    def runs(self) -> int:
+        """How many runs came to their end."""
+        return self._finished
+
     async def _run(self) -> None:
         """Ask for a run of the script; afterwards for the board's frames, as a browser does."""
         await self._ask({})
@@ -185,6 +201,12 @@ class Visitor:
 
     async def _ask(self, triggers: dict[str, Any]) -> None:
         assert self._stream is not None
+        before = self._finished
+        await self._stream.send(self._wish(triggers))
+        await self._until(lambda: self._finished > before)
+
+    def _wish(self, triggers: dict[str, Any]) -> bytes:
+        """Return a message that asks for a run with everything as it is set."""
         back = BackMsg()
         state = back.rerun_script
         state.query_string, state.page_script_hash = self._query, self._page
@@ -199,9 +221,7 @@ class Visitor:
         for name, value in triggers.items():
             widget = state.widget_states.widgets.add()
             widget.id, widget.json_trigger_value = name, json.dumps(value)
-        before = self._finished
-        await self._stream.send(back.SerializeToString())
-        await self._until(lambda: self._finished > before)
+        return bytes(back.SerializeToString())
 
     async def _until(self, done: Any) -> None:
         end = time.monotonic() + PATIENCE
@@ -371,6 +391,45 @@ async def measure(given: argparse.Namespace, url: str, pid: int | None) -> tuple
     return lines, not strange and not problems and refused
 
 
+async def annoy(visitor: Visitor, every: float) -> None:
+    """Ask for Explore at another epsilon again and again, whatever came of it."""
+    for number in itertools.count():
+        epsilon = 0.1 * 1.1 ** ((7 * visitor.number + number) % 40) + 0.003
+        visitor.ask(epsilon)
+        await asyncio.sleep(every)
+
+
+async def quiet(given: argparse.Namespace, url: str) -> list[str]:
+    """Return how long somebody's moves take alone, and beside noisy visitors, as Markdown."""
+    one = Visitor(1, url)
+    query = f"trials={given.trials}"
+    await one.visit(query)
+    await stay(one, 2 * given.moves, 0.5)
+    alone = one.shown[2:]  # the first ones warm the server
+    others = [Visitor(2 + number, url) for number in range(given.noisy)]
+    await asyncio.gather(*(other.visit(query) for other in others))
+    one.shown = []
+    noise = [asyncio.create_task(annoy(other, given.every)) for other in others]
+    await asyncio.sleep(given.every)
+    await stay(one, given.moves, given.think)
+    for task in noise:
+        task.cancel()
+    for visitor in (one, *others):
+        await visitor.leave()
+    return [
+        f"Somebody moves epsilon on Explore while {given.noisy} others ask for it at another "
+        f"epsilon every {given.every:g} s, without waiting for an answer "
+        f"(Python {platform.python_version()}, {os.cpu_count()} cores of {platform.machine()}):",
+        "",
+        "| until the numbers are there | median | 5 % within | 95 % within | slowest |",
+        "|---|---|---|---|---|",
+        f"| alone, {len(alone)} moves | {told(alone)} |",
+        f"| beside them, {len(one.shown)} moves | {told(one.shown)} |",
+        "",
+        f"Runs of the others that came to their end: {sum(other.runs for other in others)}.",
+    ]
+
+
 async def gone(
     visitors: list[Visitor], pid: int, most: float, enough: float
 ) -> tuple[float, float]:
@@ -404,25 +463,37 @@ def main() -> int:
     parser.add_argument("--m", default="", help="mechanisms; the featured ones if not given")
     parser.add_argument("--after", type=float, default=200.0, help="seconds to wait for memory")
     parser.add_argument("--waves", type=int, default=1, help="how often as many come and leave")
+    parser.add_argument("--noisy", type=int, default=0, help="visitors who never wait")
+    parser.add_argument("--every", type=float, default=2.0, help="seconds between their wishes")
     parser.add_argument("--url", default="")
     parser.add_argument("--out", type=Path, help="file to write the table into, at its marks")
     given = parser.parse_args()
     problem = ""
+
+    async def asked(url: str, pid: int | None) -> tuple[list[str], bool]:
+        if given.noisy:
+            lines = await quiet(given, url)
+            print("\n".join(lines))
+            return lines, True
+        return await measure(given, url, pid)
+
     if given.url:
-        lines, well = asyncio.run(measure(given, given.url, None))
+        lines, well = asyncio.run(asked(given.url, None))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            own = {"XDG_CACHE_HOME": folder, "DPVIZ_SESSIONS": str(given.sessions)}
+            places = max(given.sessions, given.noisy + 1)
+            own = {"XDG_CACHE_HOME": folder, "DPVIZ_SESSIONS": str(places)}
             with Server(app_path(), Path(folder) / "server.log", own) as server:
-                lines, well = asyncio.run(measure(given, server.url, server.pid))
+                lines, well = asyncio.run(asked(server.url, server.pid))
                 problem = server.new_traceback()
     if problem:
         print(problem)
     if given.out:
         text = given.out.read_text(encoding="utf-8")
-        before, _, rest = text.partition(START)
-        _, _, after = rest.partition(END)
-        whole = "\n".join([START, *lines, END])
+        start, end = (f"<!-- {'noisy' if given.noisy else 'load'}: {edge} -->" for edge in _EDGES)
+        before, _, rest = text.partition(start)
+        _, _, after = rest.partition(end)
+        whole = "\n".join([start, *lines, end])
         given.out.write_text(f"{before}{whole}{after}", encoding="utf-8")
     return int(not well or bool(problem))
 

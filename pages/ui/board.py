@@ -28,7 +28,6 @@ from dpviz.simulation.compare import Comparison
 from pages.ui import cached, frames, limits, state
 from pages.ui.cached import Late
 from pages.ui.looks import IN_A_PAGE
-from pages.ui.turns import turns
 
 KEY = "board"
 LINKS = {"recovery": "Claims", "least": "Trade-offs", "risk": "Claims"}
@@ -108,11 +107,10 @@ def draw(
     token = frames.token_of(data_key, drawn)
     plan = frames.plan_of(token, comparison, prepared, settings)
 
-    def make(epsilons: Sequence[float], *, ahead: bool = True) -> list[Frame]:
+    def make(epsilons: Sequence[float]) -> list[Frame]:
         if not quick:
             return [board.frame(prepared, settings.k, e, (), comparison.skipped) for e in epsilons]
-        with turns().one(ahead=ahead):
-            made = board.compute_each(prepared, drawn, epsilons, workers=frames.WORKERS)
+        made = board.compute_each(prepared, drawn, epsilons, workers=frames.WORKERS)
         for frame in made:
             frame["skipped"] |= late
         return made
@@ -122,7 +120,7 @@ def draw(
     frames.keep(token, board.frame_of(comparison, prepared, drawn.trials) if few else now)
     # The frame of the path at one epsilon decides, wherever the reader is: the order holds still.
     with st.spinner("Putting the columns in order", show_time=True):
-        (kept,) = frames.some(token, [board.ORDERED_AT], lambda e: make(e, ahead=False))
+        (kept,) = frames.some(token, [board.ORDERED_AT], make)
     at = json.loads(kept)
     columns = shown(board.ordered(parse_variants(settings.mechanisms), at))
     # Frames follow the page within the same run. Where Python runs beside the page in one thread

@@ -30,7 +30,6 @@ from dpviz.simulation.cells import Plan, Result, Skipped
 from dpviz.simulation.compare import Comparison
 from dpviz.simulation.simulate import Cell
 from pages.ui import limits
-from pages.ui.turns import turns
 
 # A run can only be stopped between Streamlit calls; chunks keep that short.
 CHUNK_SECONDS = 0.15
@@ -57,8 +56,8 @@ def chunk(
     _measured: Measured,
     _took: list[float],
 ) -> Result:
-    """Return one chunk of trials of one variant, in a turn; add what it took to ``_took``."""
-    with turns().one(), limits.deadline(limits.CHUNK_LIMIT):
+    """Return one chunk of trials of one variant; add what it took to ``_took``."""
+    with limits.deadline(limits.CHUNK_LIMIT):
         began = _own_time()
         found = sweeps.run_cell(_cell, _measured)
         _took.append(_own_time() - began)

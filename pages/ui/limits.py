@@ -7,6 +7,7 @@ have no more in all.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,9 +22,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from dpviz.core.environment import server_options
 from dpviz.core.errors import DpvizError
 from dpviz.core.pauses import pausing
-from dpviz.report.sentences.phrases import (
-    duration,
-)
+from dpviz.report.sentences.phrases import duration
+from pages.ui.turns import Turns
 
 _LOOK_SECONDS = 0.2
 _TELL_SECONDS = 1.0
@@ -124,6 +124,30 @@ class Sessions:
 
 
 @st.cache_resource(show_spinner=False)
+def turns() -> Turns:
+    """Return the turns of this server; with one core two run at once, as one of them may wait."""
+    return Turns(max(2, os.cpu_count() or 1))
+
+
+_GIVE_WAY: ContextVar[Callable[[], None]] = ContextVar("give_way", default=lambda: None)
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Hold a page's run back until it is its visitor's turn."""
+    context = get_script_run_ctx()
+    if context is None or not serving():
+        yield
+        return
+    with turns().turn(context.session_id, lambda: "view" in st.session_state) as give_way:
+        token = _GIVE_WAY.set(give_way)
+        try:
+            yield
+        finally:
+            _GIVE_WAY.reset(token)
+
+
+@st.cache_resource(show_spinner=False)
 def sessions() -> Sessions:
     """Return the sessions of this server; the same ones when `make dev` loads this file again."""
     return Sessions()
@@ -210,6 +234,7 @@ def _looker() -> Callable[[], None]:
             return
         last = now
         _ = "view" in st.session_state
+        _GIVE_WAY.get()()
         end = _DEADLINE.get()
         if end is not None and now > end:
             raise TooSlow

@@ -90,6 +90,11 @@ def page(title: str) -> StreamlitPage:
 
 def run() -> None:
     """Draw the whole app: called by app.py and by nothing else."""
+    with limits.turn():
+        _run()
+
+
+def _run() -> None:
     page = st.navigation(menu(), position="top")
     info = info_of(page.title)
     st.html(f"<style>{_STYLE}</style>")

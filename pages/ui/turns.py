@@ -1,100 +1,132 @@
-"""Turns between the sessions of one server: whoever asked first draws next, looks ahead of frames.
+"""Turns between the sessions of one server: who has used least of late runs next.
 
-Python runs one thread at a time, so many sessions that draw at once only slow each other down. A
-turn lasts one chunk of draws, about an eighth of a second. What somebody looks at comes before the
-frames that a board fetches ahead; those get a turn when nobody looks, and after `PATIENCE` in any
-case.
+Python runs one thread at a time, so many pages that run at once only slow each other down; and
+threads share evenly, so that somebody who moves one thing now and then would wait for all that
+others ask for again and again. A turn lasts one run of a page. Long work gives way in between.
 """
 
 from __future__ import annotations
 
-import os
+import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import streamlit as st
-
-from dpviz.core.pauses import pause
-
-AT_ONCE = max(os.cpu_count() or 1, 1)
-PATIENCE = 2.0
-_LOOK_SECONDS = 0.1
+_RATE = 2.0  # runs of one session that begin in a second, while another waits
+_FORGOTTEN = 10.0  # seconds after which a third of what a session has used still counts
+_COURTESY = 1.0  # seconds that who gives way waits at most
+_LOOK_SECONDS = 0.2
 
 
 @dataclass(eq=False)
-class _Ticket:
-    ahead: bool
-    since: float
+class _Turn:
+    """One run of a page: whose it is, and since when it holds a place."""
+
+    session: str
+    began: float = math.inf
 
 
-@dataclass
 class Turns:
-    """Who draws now and who waits.
+    """Whose page runs now, and who waits.
 
     Parameters
     ----------
-    at_once : int
-        How many draw at a time.
+    places : int
+        How many run at a time.
+    clock : callable
+        Seconds.
     """
 
-    at_once: int = AT_ONCE
-    _waiting: list[_Ticket] = field(default_factory=list)
-    _drawing: int = 0
-    _free: threading.Condition = field(default_factory=threading.Condition)
+    def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._places, self._clock = places, clock
+        self._news = threading.Condition()
+        self._running: list[_Turn] = []
+        self._waiting: list[_Turn] = []
+        self._began: dict[str, float] = {}
+        self._used: dict[str, tuple[float, float]] = {}
 
     @contextmanager
-    def one(self, *, ahead: bool = False) -> Iterator[None]:
-        """Wait for a turn and hold it for the block.
-
-        Whoever waits looks up now and then (`pause`), and leaves the queue when stopped.
+    def turn(self, session: str, look: Callable[[], object]) -> Iterator[Callable[[], None]]:
+        """Wait for a place, hold it inside, and give it back.
 
         Parameters
         ----------
-        ahead : bool
-            Whether nobody looks at the result yet.
+        session : str
+        look : callable
+            Called again and again while waiting; what it raises ends the waiting.
+
+        Yields
+        ------
+        callable
+            Lets somebody go first who waits and has used less, and goes on within a second: who
+            calls it may hold a lock that the others need.
         """
-        ticket = _Ticket(ahead, time.monotonic())
-        with self._free:
-            self._waiting.append(ticket)
+        turn = _Turn(session)
+        self._take(turn, look, math.inf)
         try:
-            while not self._taken(ticket):
-                pause()
-        except BaseException:
-            with self._free:
-                if ticket in self._waiting:
-                    self._waiting.remove(ticket)
-                self._free.notify_all()
-            raise
-        try:
-            yield
+            yield lambda: self._give_way(turn)
         finally:
-            with self._free:
-                self._drawing -= 1
-                self._free.notify_all()
+            self._give(turn)
 
-    def _taken(self, ticket: _Ticket) -> bool:
-        """Take the turn if it is this ticket's; otherwise wait a moment."""
-        with self._free:
-            if self._drawing < self.at_once and self._next() is ticket:
-                self._waiting.remove(ticket)
-                self._drawing += 1
-                self._free.notify_all()
-                return True
-            self._free.wait(_LOOK_SECONDS)
-            return False
+    def waiting(self, session: str) -> bool:
+        """Return whether a session waits."""
+        return any(one.session == session for one in self._waiting)
 
-    def _next(self) -> _Ticket:
-        late = time.monotonic() - PATIENCE
-        return min(
-            self._waiting,
-            key=lambda ticket: (ticket.ahead and ticket.since > late, ticket.since),
-        )
+    def _take(self, turn: _Turn, look: Callable[[], object], patience: float) -> None:
+        end = self._clock() + patience
+        with self._news:
+            self._waiting.append(turn)
+        try:
+            while True:
+                look()
+                with self._news:
+                    now = self._clock()
+                    if self._next() is turn or now >= end:
+                        self._running.append(turn)
+                        turn.began = self._began[turn.session] = now
+                        return
+                    self._news.wait(min(_LOOK_SECONDS, max(end - now, 0.0)))
+        finally:
+            with self._news:
+                self._waiting.remove(turn)
+                self._news.notify_all()
 
+    def _give(self, turn: _Turn) -> None:
+        with self._news:
+            if turn in self._running:
+                self._used[turn.session] = (self._recent(turn), self._clock())
+                self._running.remove(turn)
+            for one, (used, at) in list(self._used.items()):
+                if used * self._faded(at) < 1e-3:  # long quiet, or gone
+                    del self._used[one], self._began[one]
+            self._news.notify_all()
 
-@st.cache_resource(show_spinner=False)
-def turns() -> Turns:
-    """Return the turns of this server."""
-    return Turns()
+    def _give_way(self, turn: _Turn) -> None:
+        with self._news:
+            less = self._recent(turn)
+            if not any(self._recent(one) < less for one in self._ready()):
+                return
+        self._give(turn)
+        self._take(turn, lambda: None, _COURTESY)
+
+    def _next(self) -> _Turn | None:
+        """Return who takes the next place, if one is free."""
+        ready = self._ready() if len(self._running) < self._places else []
+        return min(ready, key=self._recent, default=None)
+
+    def _ready(self) -> list[_Turn]:
+        """Return who waits, without those who began just now while others wait."""
+        if len({one.session for one in self._waiting}) == 1:
+            return self._waiting
+        latest = self._clock() - 1 / _RATE
+        return [one for one in self._waiting if self._began.get(one.session, latest) <= latest]
+
+    def _recent(self, turn: _Turn) -> float:
+        """Return the seconds that a session has used, this turn among them; older ones fade."""
+        used, at = self._used.get(turn.session, (0.0, 0.0))
+        return used * self._faded(at) + max(self._clock() - turn.began, 0.0)
+
+    def _faded(self, at: float) -> float:
+        return math.exp((at - self._clock()) / _FORGOTTEN)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from dpviz.core.pauses import in_threads, pause, pausing
-from pages.ui import turns
 from pages.ui.turns import Turns
 
 
@@ -16,47 +16,146 @@ class Left(Exception):
     """The visitor has gone."""
 
 
-def asked_in_order(queue: Turns, wanted: list[tuple[str, bool]]) -> list[str]:
-    """Let somebody hold the only turn while others ask one after the other; return who got it."""
-    got: list[str] = []
+class Clock:
+    """Seconds that a test sets."""
 
-    def ask(name: str, ahead: bool) -> None:
-        with queue.one(ahead=ahead):
-            got.append(name)
+    def __init__(self) -> None:
+        self.now = 100.0
 
-    threads = []
-    with queue.one():
-        for number, (name, ahead) in enumerate(wanted, start=1):
-            thread = threading.Thread(target=ask, args=(name, ahead))
-            thread.start()
-            threads.append(thread)
-            while len(queue._waiting) < number:
-                time.sleep(0.001)
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def stay() -> None:
+    """Look, and stay."""
+
+
+def come(turns: Turns, session: str, act: Callable[[], object]) -> threading.Thread:
+    """Let a session ask for a turn and act in it; return once it stands in the queue."""
+
+    def run() -> None:
+        with turns.turn(session, stay):
+            act()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while not turns.waiting(session):
+        time.sleep(0.001)
+    return thread
+
+
+def use(turns: Turns, clock: Clock, session: str, seconds: float) -> None:
+    """Let a session use some seconds in a turn."""
+    with turns.turn(session, stay):
+        clock.now += seconds
+
+
+def order_of(turns: Turns, *sessions: str) -> list[str]:
+    """Let sessions ask in this order while somebody holds the only place; return who got it."""
+    order: list[str] = []
+    with turns.turn("holder", stay):
+        threads = [
+            come(turns, one, lambda one=one: order.append(one))  # type: ignore[misc]
+            for one in sessions
+        ]
     for thread in threads:
-        thread.join()
-    return got
+        thread.join(10)
+    return order
 
 
-def test_whoever_asked_first_is_next_and_looks_come_before_frames() -> None:
-    wanted = [("frames", True), ("first", False), ("second", False), ("more frames", True)]
-    assert asked_in_order(Turns(1), wanted) == ["first", "second", "frames", "more frames"]
+def test_who_asked_first_is_next_where_all_have_used_the_same(clock: Clock) -> None:
+    assert order_of(Turns(1, clock), "first", "second", "third") == ["first", "second", "third"]
 
 
-def test_frames_that_waited_long_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "PATIENCE", 0.0)
-    wanted = [("frames", True), ("first", False)]
-    assert asked_in_order(Turns(1), wanted) == ["frames", "first"]
+def test_who_has_used_least_is_next(clock: Clock) -> None:
+    turns = Turns(1, clock)
+    use(turns, clock, "noisy", 5.0)
+    use(turns, clock, "quiet", 0.1)
+    clock.now += 2.0
+    assert order_of(turns, "noisy", "quiet") == ["quiet", "noisy"]
 
 
-def test_as_many_as_there_are_cores_draw_at_once() -> None:
-    queue = Turns(2)
-    with queue.one(), queue.one():
-        assert queue._drawing == 2
-        assert asked_within(queue, 0.3) == []
-    assert asked_within(queue, 10) == ["got it"]
+def test_what_was_used_long_ago_is_forgotten(clock: Clock) -> None:
+    turns = Turns(1, clock)
+    use(turns, clock, "long ago", 5.0)
+    clock.now += 60.0
+    use(turns, clock, "just now", 0.1)
+    clock.now += 2.0
+    assert order_of(turns, "just now", "long ago") == ["long ago", "just now"]
 
 
-def asked_within(queue: Turns, seconds: float) -> list[str]:
+def test_a_session_begins_twice_a_second_at_most_while_others_wait(clock: Clock) -> None:
+    turns = Turns(1, clock)
+    use(turns, clock, "other", 3.0)
+    clock.now += 1.0
+    use(turns, clock, "again", 0.01)
+    order: list[str] = []
+    with turns.turn("holder", stay):
+        # it has used less than the other, but it began just now
+        threads = [come(turns, "again", lambda: order.append("again"))]
+        threads += [come(turns, "other", lambda: order.append("other"))]
+    for thread in threads:
+        thread.join(10)
+    assert order == ["other", "again"]
+    use(turns, clock, "again", 0.0)  # alone it does not wait
+
+
+def test_long_work_gives_way_to_who_has_used_less(clock: Clock) -> None:
+    turns, order = Turns(1, clock), list[str]()
+    with turns.turn("long", stay) as give_way:
+        give_way()  # nobody is there
+        clock.now += 3.0
+        thread = come(turns, "short", lambda: order.append("short"))
+        give_way()
+        order.append("long")
+    thread.join(10)
+    assert order == ["short", "long"]
+
+
+def test_long_work_does_not_give_way_to_who_has_used_more(clock: Clock) -> None:
+    turns, order = Turns(1, clock), list[str]()
+    use(turns, clock, "noisy", 9.0)
+    clock.now += 1.0
+    with turns.turn("long", stay) as give_way:
+        clock.now += 3.0
+        thread = come(turns, "noisy", lambda: order.append("noisy"))
+        give_way()
+        order.append("long")
+    thread.join(10)
+    assert order == ["long", "noisy"]
+
+
+def test_who_gives_way_goes_on_also_where_the_place_stays_taken(clock: Clock) -> None:
+    """Who is let in may need a lock that whoever gives way holds."""
+    turns, order, lock = Turns(1, clock), list[str](), threading.Lock()
+
+    def short() -> None:
+        clock.now += 2.0  # longer than giving way lasts
+        with lock:
+            order.append("short")
+
+    with turns.turn("long", stay) as give_way, lock:
+        clock.now += 3.0
+        thread = come(turns, "short", short)
+        give_way()
+        order.append("long")
+    thread.join(10)
+    assert order == ["long", "short"]
+
+
+def test_as_many_as_there_are_places_run_at_once() -> None:
+    turns = Turns(2)
+    with turns.turn("one", stay), turns.turn("two", stay):
+        assert asked_within(turns, 0.3) == []
+    assert asked_within(turns, 10) == ["got it"]
+
+
+def asked_within(turns: Turns, seconds: float) -> list[str]:
     """Ask for a turn and leave after some seconds."""
     end = time.monotonic() + seconds
 
@@ -65,20 +164,19 @@ def asked_within(queue: Turns, seconds: float) -> list[str]:
             raise Left
 
     got: list[str] = []
-    with pausing(look):
-        try:
-            with queue.one():
-                got.append("got it")
-        except Left:
-            assert not queue._waiting  # nobody waits for who has left
+    try:
+        with turns.turn("asking", look):
+            got.append("got it")
+    except Left:
+        assert not turns.waiting("asking")  # nobody waits for who has left
     return got
 
 
 def test_a_turn_ends_with_its_work_also_when_that_fails() -> None:
-    queue = Turns(1)
-    with pytest.raises(Left), queue.one():
+    turns = Turns(1)
+    with pytest.raises(Left), turns.turn("one", stay):
         raise Left
-    assert asked_within(queue, 10) == ["got it"]
+    assert asked_within(turns, 10) == ["got it"]
 
 
 def test_threads_end_when_their_caller_is_asked_to() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -217,10 +217,14 @@ def _scaled(rows: Any) -> Any:
     return scaled
 
 
-_NORMALISED = {
+def _scaled_own_length(rows: Any) -> Any:
+    return _own_length(_scaled(rows))
+
+
+_NORMALISED: dict[str, Callable[[Any], Any]] = {
     "every row of length 1": _own_length,
     "columns of unit variance": _scaled,
-    "columns of unit variance, every row of length 1": lambda rows: _own_length(_scaled(rows)),
+    "columns of unit variance, every row of length 1": _scaled_own_length,
 }
 TRIED_NAMES = (*_TRIED, *_NORMALISED)
 
