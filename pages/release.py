@@ -78,6 +78,11 @@ def form() -> dict[str, str]:
     with right:
         written["k"] = field("k", value="2")
         written["name"] = field("name", value="auto")
+    left, right = st.columns([2, 1])
+    with left:
+        written["purpose"] = field("purpose", such_as="that of the ledger, unless you state one")
+    with right:
+        written["by"] = field("by", such_as="a name or an office")
     return written
 
 

@@ -85,7 +85,7 @@ class Spend:
     rho : float or None
         The zCDP parameter, where the release has one.
     purpose : str
-        What for: ``release``, ``fit`` of an estimator, or the user's own words.
+        What kind: ``release``, ``fit`` of an estimator, or the user's own words.
     settings : str
         Digest of all settings of the release; empty if not given.
     schema : str
@@ -96,6 +96,8 @@ class Spend:
         Of the form that was sent, which is spent once; empty without one.
     approximate : bool
         Whether the draw is of the right law only in the limit.
+    stated_purpose, by : str
+        What it is for and who asked for it, in their own words; empty where nobody said.
     when : str
         Date and time of the writing, UTC, ISO 8601; empty before.
     """
@@ -110,6 +112,8 @@ class Spend:
     table: str = ""
     token: str = ""
     approximate: bool = False
+    stated_purpose: str = ""
+    by: str = ""
     when: str = ""
 
     def __post_init__(self) -> None:
@@ -134,6 +138,8 @@ class Spend:
             "table": self.table,
             "token": self.token,
             "approximate": self.approximate,
+            "stated_purpose": self.stated_purpose,
+            "by": self.by,
         }
 
     @classmethod
@@ -150,6 +156,8 @@ class Spend:
             rho=rho,
             approximate=found["approximate"],
             **{name: _text(found[name]) for name in texts},
+            # lines of before have none
+            **{name: _text(found.get(name, "")) for name in ("stated_purpose", "by")},
         )
 
 
@@ -512,6 +520,11 @@ class Ledger:
         if contents.schema and made.schema != contents.schema:
             raise LedgerError(
                 f"ledger {name} was made for one schema, and this release has another; {_NOTHING}."
+            )
+        if contents.purpose and _other(made.stated_purpose, contents.purpose):
+            raise LedgerError(
+                f"ledger {name} pays for {contents.purpose!r}, and this release is for "
+                f"{made.stated_purpose!r}; {_NOTHING}."
             )
         if made.table and contents.tables and made.table not in contents.tables:
             raise LedgerError(
@@ -887,6 +900,12 @@ def _text(value: object) -> str:
 
 def _bound(table: str, purpose: str, before: str) -> str:
     return _line({"table": table, "when": _now(), "purpose": purpose}, _digest_of(before))
+
+
+def _other(stated: str, purpose: str) -> bool:
+    """Return whether a stated purpose is another than that of a ledger."""
+    said, own = (" ".join(words.casefold().split()) for words in (stated, purpose))
+    return bool(said) and said != own
 
 
 def _line(found: dict[str, Any], before: str) -> str:

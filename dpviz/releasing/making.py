@@ -111,6 +111,8 @@ class RealRelease:
             "dpviz_release": 1,
             "name": self.name,
             "made": self.made,
+            "purpose": self.settings.get("purpose", ""),
+            "by": self.settings.get("by", ""),
             "mechanism": self.mechanism,
             "relation": str(self.relation),
             "unit": {
@@ -348,6 +350,8 @@ class Plan:
             schema=self.schema.digest,
             table=table,
             token=token,
+            stated_purpose=self.options.purpose,
+            by=self.options.by,
         )
 
     def total(self) -> IntArray:
@@ -519,6 +523,8 @@ def make(
     DpvizError
         If anything is missing, does not fit or cannot be written; nothing is then spent.
     """
+    if ledger is not None and not options.purpose:
+        options = replace(options, purpose=ledger.read().purpose)
     planned = plan(options, given, schema, from_data=from_data)
     counts = planned.relation, planned.schema.unit
     spend = planned.spend(token=token)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpviz.core.entries import PRIVATE
@@ -28,6 +29,8 @@ LARGEST_EPSILON = 100.0
 USUAL_EPSILON = 10.0
 """Above it a release needs an explicit word."""
 DELTA_STATED = "stated: a number from 0 to below 1 that is not above 1/n"
+LONGEST_LINE = 200
+"""Characters of what somebody says of a release."""
 ACCEPT = {
     "epsilon-above-10": "an epsilon above 10 lets the odds on what one person's row is grow by "
     "a factor of more than 22,000",
@@ -59,6 +62,18 @@ def _name(value: str) -> str:
         allowed = f"a line of 1 to {QUOTED} characters without slashes"
         raise InvalidSetting("name", allowed, value or "nothing", "--name")
     return value
+
+
+def one_line(name: str) -> Callable[[str], str]:
+    """Return the check of what somebody says in a line."""
+
+    def check(value: str) -> str:
+        if printable(value, None) != value or len(value) > LONGEST_LINE:
+            allowed = f"one line of at most {LONGEST_LINE} characters"
+            raise InvalidSetting(name, allowed, value, f"--{name}")
+        return value
+
+    return check
 
 
 def _accepted(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -133,7 +148,8 @@ class LedgerOptions(Declared):
     purpose: str = text(
         "",
         label="Purpose",
-        help="What the ledger is for, in your own words.",
+        help="What the ledger is for, in your own words; releases that state another are refused.",
+        check=one_line("purpose"),
         examples=("a study",),
     )
 
@@ -248,6 +264,21 @@ class ReleaseOptions(Declared):
         optional=True,
         check=_name,
         examples=("survey",),
+    )
+    purpose: str = text(
+        "",
+        label="Purpose",
+        help="What it is released for; left out, that of the ledger. It stands in the release, its "
+        "line of the ledger and its card.",
+        check=one_line("purpose"),
+        examples=("annual report",),
+    )
+    by: str = text(
+        "",
+        label="By",
+        help="Who releases it: a name or an office, which stands beside the purpose.",
+        check=one_line("by"),
+        examples=("A. Example",),
     )
     accept: tuple[str, ...] = texts(
         (),

@@ -94,7 +94,7 @@ def to_html(card: Mapping[str, Any]) -> str:
 
 def _fit(card: Mapping[str, Any]) -> str:
     """Return the style that keeps a card of long names and many lines on one sheet."""
-    said = sum(len(card[key]) for key in ("controller", "purpose", "recipients"))
+    said = sum(len(card[key]) for key in ("controller", "purpose", "by", "recipients")) + 60
     lines = math.ceil(len(card["title"]) / 60) + math.ceil(said / 70)
     for one in card["assumptions"]:
         by = ("what", 54), ("source", 25), ("confirmed_by", 14)
@@ -115,10 +115,12 @@ def _of_hundred(share: float) -> str:
 
 def _head(card: Mapping[str, Any]) -> str:
     said = [
-        f"{word}: {escape(card[key])}" if key != "controller" else escape(card[key])
-        for key, word in (("controller", ""), ("purpose", "purpose"), ("recipients", "recipients"))
-        if card[key]
-    ]
+        f"{word}: {_or_open(card[key])}"
+        for key, word in (
+            ("controller", "controller"), ("purpose", "purpose"), ("by", "released by"),
+            ("recipients", "recipients"),
+        )
+    ]  # fmt: skip
     # never green where there is hardly protection
     look = " look" * (card["claim"]["suspicions"][0]["after"] >= 0.5)
     number = "" if card["ledger"] is None else f" · release {card['ledger']['number']}"

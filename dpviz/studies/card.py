@@ -23,6 +23,7 @@ from dpviz.core.whole import whole
 from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger, ledger_at
 from dpviz.releasing.making import content_of, given_by
+from dpviz.releasing.options import one_line
 from dpviz.releasing.outputs import read_release
 from dpviz.releasing.reading import CONFIDENCE, Reading, read
 from dpviz.releasing.records import open_records
@@ -44,17 +45,8 @@ WITHHELD = ("data",)
 """Entries of the file copy that are exact numbers from the rows, which a public copy leaves out."""
 
 
-def _line(name: str) -> Any:
-    def check(value: str) -> str:
-        if printable(value, None) != value or len(value) > 200:
-            raise InvalidSetting(name, "one line of at most 200 characters", value)
-        return value
-
-    return check
-
-
 def _said(name: str, help: str, example: str) -> Any:
-    return text("", label=name.capitalize(), help=help, check=_line(name), examples=(example,))
+    return text("", label=name.capitalize(), help=help, check=one_line(name), examples=(example,))
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,9 @@ class CardOptions(Declared):
     title: str = _said(
         "title", "What was released, in the house's words.", "Laboratory profile of 639 patients"
     )
-    purpose: str = _said("purpose", "What it is released for.", "annual report")
+    purpose: str = _said(
+        "purpose", "What it is released for, where the release does not say.", "annual report"
+    )
     recipients: str = _said("recipients", "Who gets it.", "the public")
     controller: str = _said("controller", "Who answers for the data.", "A hospital")
 
@@ -201,13 +195,16 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
     said : CardOptions
     """
     proved, unit = found["proved"], found.get("unit", {"protected": "row", "rows": 1})
-    paid = found["ledger"]
+    paid, purpose = found["ledger"], found.get("purpose", "")
+    if purpose and said.purpose not in ("", purpose):
+        raise DpvizError(f"the release was made for {purpose!r}, and its card cannot say another.")
     seen = read(found)
     return {
         "dpviz_card": FORMAT,
         "copy": "public",
         "title": said.title or found["name"],
-        "purpose": said.purpose,
+        "purpose": purpose or said.purpose,
+        "by": found.get("by", ""),
         "recipients": said.recipients,
         "controller": said.controller,
         "released": found["made"],
@@ -326,8 +323,8 @@ def _sources(
     if not set(found) <= set(range(1, assumptions + 1)):
         raise wrong
     for source, by in found.values():
-        _line("source")(source)
-        _line("name")(by)
+        one_line("source")(source)
+        one_line("name")(by)
     return found
 
 

@@ -563,6 +563,8 @@ class ReleaseResult(TypedDict):
     dpviz_release: int
     name: str
     made: str
+    purpose: str
+    by: str
     mechanism: str
     relation: str
     unit: dict[str, str | int | None]
@@ -608,6 +610,7 @@ class CardResult(TypedDict):
     copy: str
     title: str
     purpose: str
+    by: str
     recipients: str
     controller: str
     released: str

@@ -66,8 +66,11 @@ def _read(found: Mapping[str, Any]) -> None:
 
 def _file(release: Path, ledger: Path, number: int) -> Filed:
     """Draw what only people know of a release, and its card to be kept; return the card."""
-    assumed = read_release(release)["assumed_public"]
-    places = st.columns(len(PARAMS))
+    kept = read_release(release)
+    assumed = kept["assumed_public"]
+    # what the release says already is not asked again
+    asked = {name: param for name, param in PARAMS.items() if not kept.get(name)}
+    places = st.columns(len(asked))
     said = {
         name: place.text_input(
             param.label,
@@ -76,7 +79,7 @@ def _file(release: Path, ledger: Path, number: int) -> Filed:
             placeholder=param.examples[0],
             persist_state="session",
         )
-        for place, (name, param) in zip(places, PARAMS.items(), strict=True)
+        for place, (name, param) in zip(places, asked.items(), strict=True)
     }
     edited = st.data_editor(
         pd.DataFrame({"what": assumed, "source": "", "confirmed_by": ""}),

@@ -365,7 +365,8 @@ def _lines(contents: Contents, kept: Mapping[int, object]) -> pd.DataFrame:
                 "mechanism": spend.mechanism,
                 "epsilon": spend.epsilon,
                 "delta": spend.delta,
-                "for": spend.purpose,
+                "for": spend.stated_purpose or spend.purpose,
+                "by": spend.by,
                 "approximate": spend.approximate,
                 "release": "kept" if number in kept else "no file" if spend.releases else "",
             }

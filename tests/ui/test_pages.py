@@ -44,6 +44,8 @@ TEXTS = {
     "release.delta": "1e-7",
     "release.k": "1",
     "release.name": "survey",
+    "release.purpose": "annual report",
+    "release.by": "A. Example",
     "release.new.name": "some-ledger",
     "release.new.limit": "3,1e-5",
     "release.new.purpose": "a study",

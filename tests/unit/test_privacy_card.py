@@ -99,6 +99,36 @@ def test_a_card_says_what_the_release_proves(made: Path) -> None:
     assert {name: card[name] for name in SAID} == SAID
 
 
+def test_the_purpose_and_who_asked_go_from_the_ledger_to_the_card(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book, out, filed = (tmp_path / name for name in ("mine.jsonl", "release.json", "card.json"))
+    ledger = dpviz.ledger(book, limit=(3, 1e-5), purpose="annual report").ledger
+    words = [
+        "release", str(TABLE), "--schema", str(SCHEMA), "--ledger", str(book), "--row-bound", "60",
+        "--epsilon", "0.5", "--delta", "1e-7", "--by", "A. Example",
+    ]  # fmt: skip
+    assert main([*words, "--purpose", "a war", "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert "pays for 'annual report', and this release is for 'a war'; nothing" in said
+    assert ledger.read().spends == ()
+    assert main([*words, "--purpose", "Annual report", "--out", str(tmp_path / "as-said")]) == 0
+    assert main([*words, "--out", str(out)]) == 0  # who says nothing means the ledger's
+    stated = {"purpose": "annual report", "by": "A. Example"}
+    assert {key: json.loads(out.read_text())[key] for key in stated} == stated
+    (_, spend) = ledger.read().spends
+    assert (spend.stated_purpose, spend.by) == ("annual report", "A. Example")
+    card = dpviz.card(out, ledger=book)
+    assert {key: card.data()[key] for key in stated} == stated
+    assert "released by: A. Example" in card.to_html()
+    filed.write_text(card.to_json())
+    assert dpviz.verify(filed, out, book).problems == []
+    _changed(filed, "by", value="B. Example")
+    assert "by" in dpviz.verify(filed, out, book).problems[0]
+    with pytest.raises(DpvizError, match="was made for 'annual report'"):
+        dpviz.card(out, purpose="another")
+
+
 def test_a_suspicion_is_rounded_to_the_unkind_side() -> None:
     (first, *_) = suspicions(1.1)
     assert first["after"] == pytest.approx(0.0295, abs=1e-4)
@@ -209,7 +239,7 @@ def test_the_page_shows_nothing_as_markup_and_what_is_open(made: Path) -> None:
     assert (made / "card.html").read_text(encoding="utf-8") == page
     assert escape(SAID["title"]) in page
     assert "<pears>" not in page
-    assert page.count("? not said") == 2 * len(card["assumptions"])
+    assert page.count("? not said") == 2 * len(card["assumptions"]) + 1  # by whom
     assert "? Protects one ROW." in page
     assert "<script" not in page
     high = card | {"claim": card["claim"] | {"suspicions": suspicions(9.5)}}
