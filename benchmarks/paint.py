@@ -3,10 +3,11 @@
 Measured from asking for the page in a fresh browser session on a warm server: until the first
 column is painted, and until every frame of the path is in the browser. Each visit has a seed of its
 own, so that nothing is cached. Then the scrubber is dragged from epsilon 1 to the private end and
-the time between animation frames is taken by the page itself. The browser has no GPU and runs on
-this machine, together with the server: two cores are what the figures in the README mean.
+the time between animation frames is taken by the page itself, and the time that the script takes of
+each. The browser has no GPU and runs on this machine, together with the server: two cores are what
+the figures in the README mean.
 
-Run ``python -m benchmarks.paint``.
+Run ``python -m benchmarks.paint``; with ``--view publishable`` the drag is of that view.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from dataclasses import dataclass
 
 from playwright.sync_api import Browser
 
@@ -25,6 +27,13 @@ START = """
 () => {
   window.dpvizTimes = [];
   let last = performance.now();
+  window.dpvizWork = [];
+  const ask = window.dpvizAsk = window.requestAnimationFrame;
+  window.requestAnimationFrame = act => ask.call(window, now => {
+    const started = performance.now();
+    act(now);
+    window.dpvizWork.push(performance.now() - started);
+  });
   const tick = now => {
     window.dpvizTimes.push(now - last);
     last = now;
@@ -33,30 +42,63 @@ START = """
   window.dpvizTick = requestAnimationFrame(tick);
 }
 """
-STOP = "() => { cancelAnimationFrame(window.dpvizTick); return window.dpvizTimes.slice(2); }"
+STOP = """
+() => {
+  cancelAnimationFrame(window.dpvizTick);
+  window.requestAnimationFrame = window.dpvizAsk;
+  return [window.dpvizTimes.slice(2), window.dpvizWork];
+}
+"""
+VIEWS = {"working": "working view", "publishable": "publishable"}
 
 
-def visit(browser: Browser, url: str) -> tuple[float, float, list[float]]:
-    """Return seconds to the first column, to all frames, and milliseconds of a drag's frames."""
+@dataclass(frozen=True)
+class Visit:
+    """What was timed on one visit.
+
+    Attributes
+    ----------
+    first, complete : float
+        Seconds to the first column and to all frames.
+    frames, work : list of float
+        Milliseconds between the frames of a drag, and of the board's script in each.
+    messages : int
+        Sent to the server during the drag.
+    """
+
+    first: float
+    complete: float
+    frames: list[float]
+    work: list[float]
+    messages: int
+
+
+def visit(browser: Browser, url: str, view: str) -> Visit:
+    """Return what a drag takes in one view of the board, after a first visit."""
+    sent: list[int] = []
     with visitor(browser) as page:
+        page.on("websocket", lambda stream: stream.on("framesent", lambda _: sent.append(1)))
         started = time.perf_counter()
         page.goto(url)
         page.locator(".dpv-col").first.wait_for()
         first = time.perf_counter() - started
         page.locator(".dpv[data-complete]").wait_for(state="attached")
         complete = time.perf_counter() - started
+        page.get_by_role("button", name=VIEWS[view], exact=True).click()
         box = page.get_by_role("slider", name="Epsilon").bounding_box()
         assert box is not None
         y = box["y"] + box["height"] / 2
         page.mouse.move(box["x"] + 0.56 * box["width"], y)
         page.mouse.down()
+        before = len(sent)
         page.evaluate(START)
         for step in range(1, 61):
             page.mouse.move(box["x"] + (0.56 - 0.5 * step / 60) * box["width"], y)
-            page.evaluate("() => new Promise(done => requestAnimationFrame(() => done(null)))")
-        frames: list[float] = page.evaluate(STOP)
+            page.evaluate("() => new Promise(done => dpvizAsk.call(window, () => done(null)))")
+        frames, work = page.evaluate(STOP)
+        messages = len(sent) - before
         page.mouse.up()
-    return first, complete, frames
+    return Visit(first, complete, frames, work, messages)
 
 
 def main() -> None:
@@ -64,21 +106,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--visits", type=int, default=5)
     parser.add_argument("--table", default="digits")
+    parser.add_argument("--view", choices=list(VIEWS), default="working")
     arguments = parser.parse_args()
     with chromium() as browser, dashboard() as server:
         with visitor(browser) as page:
             open_app(page, f"{server.url}/?v=1&table={arguments.table}")  # warms the server
         seen = [
-            visit(browser, f"{server.url}/?v=1&table={arguments.table}&seed={seed}")
+            visit(browser, f"{server.url}/?v=1&table={arguments.table}&seed={seed}", arguments.view)
             for seed in range(1, arguments.visits + 1)
         ]
-    frames = sorted(time for _, _, times in seen for time in times)
+    frames = sorted(time for one in seen for time in one.frames)
+    work = sorted(time for one in seen for time in one.work)
     print(
-        f"{len(seen)} visits: first column {statistics.median(one[0] for one in seen):.2f} s, "
-        f"all frames {statistics.median(one[1] for one in seen):.2f} s (goal "
-        f"{GOALS['complete']} after the first), drag: median frame "
+        f"{len(seen)} visits: first column {statistics.median(one.first for one in seen):.2f} s, "
+        f"all frames {statistics.median(one.complete for one in seen):.2f} s (goal "
+        f"{GOALS['complete']} after the first), drag of the {arguments.view} view: median frame "
         f"{statistics.median(frames):.1f} ms, p95 {frames[int(0.95 * len(frames))]:.1f} ms (goal "
-        f"{1000 * GOALS['frame']:.0f}) of {len(frames)}"
+        f"{1000 * GOALS['frame']:.0f}) of {len(frames)}; the script's own, median "
+        f"{statistics.median(work):.1f} ms, p95 {work[int(0.95 * len(work))]:.1f} ms; "
+        f"{sum(one.messages for one in seen)} messages to the server"
     )
 
 

@@ -13,6 +13,8 @@ of its label, which is part of it. A row of zeros is nobody, and asks for nothin
   second. On one axis it is (1, z, z^2): sqrt 3 and 3.
 * A search of the frame asks how many rows lie beyond a place on an axis: one row moves a count by
   at most 1, under both relations.
+* A scree of a release without variances buys them along its directions, as a release of its own
+  does: `dpviz.preparation.steps` says what one row moves them by.
 
 Each step depends on the rows through what was released before it and its own noise, so Gaussian
 steps compose to the sum of their squared mu and pure ones to the sum of their epsilons, the
@@ -39,7 +41,8 @@ from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.release import Aim, Status
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.account import Chain, chain, is_pure
-from dpviz.preparation.steps import Wanted
+from dpviz.preparation.chain import rank_to_cut
+from dpviz.preparation.steps import RADIUS, VARIANCE, Preparation, Wanted, preparation
 
 CELLS, SPARSE, ELLIPSES = "cells", "sparse", "ellipses"
 FORMS = (CELLS, SPARSE, ELLIPSES)
@@ -60,6 +63,9 @@ OCTAVE_COUNTS, FINE_COUNTS = 6, 4
 
 MOST_CELLS = {2: 12, 1: 24}
 """Cells along an axis, at most, by how many axes there are."""
+
+SCREE_SHARE = 0.05
+"""Of the picture's own, where variances are bought."""
 
 _FRAME_SHARE = 0.1  # of the picture's own, half an axis
 _MEDIAN_SHARE = 0.4  # of an axis' search
@@ -123,6 +129,12 @@ class PicturePlan:
         The same of the counts of a search, or the epsilons of both where all is pure.
     threshold : float
         Below it a noisy count is left out; minus infinity where none is.
+    directions : int
+        Released; a scree has as many variances where it buys them.
+    released : bool
+        Whether variances are released, so that a scree costs nothing.
+    variances : Preparation or None
+        What a scree buys: nothing where it would drown.
     parts : tuple of Part
         In the order they run, after the directions.
     """
@@ -140,6 +152,9 @@ class PicturePlan:
     octave: float = 0.0
     fine: float = 0.0
     threshold: float = -math.inf
+    directions: int = 0
+    released: bool = False
+    variances: Preparation | None = None
     parts: tuple[Part, ...] = ()
 
     @property
@@ -208,7 +223,6 @@ def planned(
         one: tuple[Part, ...] = tuple(
             PurePart(epsilon * _ROOM, reason, width=epsilon * _ROOM) for epsilon in (octave, fine)
         )
-        left = (1 - _FRAME_SHARE) * own
     else:
         each = math.sqrt(_FRAME_SHARE / axes) * own
         octave = _ROOM * math.sqrt(OCTAVE_COUNTS / _MEDIAN_SHARE) / each
@@ -217,14 +231,17 @@ def planned(
         # of the counts the places alone are used
         one = (GaussianPart(1.0, octave, attained=False),) * OCTAVE_COUNTS
         one += (GaussianPart(1.0, fine, attained=False),) * FINE_COUNTS
-        left = math.sqrt(1 - _FRAME_SHARE) * own
+    variances = None if released else _variances(options, problem, budget, pure=pure)
+    beside = usable * _FRAME_SHARE + (variances is not None) * SCREE_SHARE
+    own *= 1 - beside if pure else math.sqrt(1 - beside)
     frame = SEARCHED if usable else RELEASED if released else DISK
     plan = PicturePlan(
-        options, n, axes, problem.relation, pure, frame, problem.domain.radius, 1, 0, 0.0
-    )
+        options, n, axes, problem.relation, pure, frame, problem.domain.radius, 1, 0, 0.0,
+        directions=problem.k, released=released, variances=variances,
+    )  # fmt: skip
     searches: tuple[Part, ...] = ()
     if usable:
-        own, searches = left, one * axes
+        searches = one * axes
         plan = replace(plan, octave=octave, fine=fine)
     whole = _noise(options, axes, problem.relation, own, pure=pure)
     assert isinstance(whole, (GaussianPart, LaplacePart))
@@ -239,8 +256,22 @@ def planned(
         failing = THRESHOLD_SHARE * budget.delta
         plan = replace(plan, threshold=1 - plan.std * float(ndtri(failing)))
         parts = (*parts, ApproximatePart(0.0, failing, "a threshold on counts"))
+    if variances is not None:
+        parts = (*parts, *variances.parts)
     cells = cells_along(signal / kinds, axes, kinds)
     return replace(plan, kinds=kinds, cells=cells, parts=parts)
+
+
+def _variances(
+    options: PictureOptions, problem: Problem, budget: Budget, *, pure: bool
+) -> Preparation | None:
+    """Return how a scree's variances are bought; None where their noise would hide them."""
+    wanted = Wanted((), variance=SCREE_SHARE * options.share, radius=True)
+    made = preparation(wanted, problem.n, problem.d, problem.relation, budget, pure=pure)
+    noise = made.noises[VARIANCE]
+    std = math.sqrt(2) * noise if pure else noise
+    clear = rank_to_cut(made) < problem.n / 2 and problem.n / std >= _LEAST_SIGNAL
+    return made if clear and (pure or problem.n / 2 >= _CLEAR * made.noises[RADIUS]) else None
 
 
 def cells_along(signal: float, axes: int, kinds: int = 1) -> int:

@@ -1,7 +1,7 @@
 """The one place where a picture meets rows: places along released directions, counted, with noise.
 
-Everything here but `exact_answers` and `_searched` is public or post-processing. Numbers are
-doubles (idealised numerics); which cell a row is in is a function of that row and of what was
+Everything here but `exact_answers`, `_searched` and `bought` is public or post-processing. Numbers
+are doubles (idealised numerics); which cell a row is in is a function of that row and of what was
 released, so floats cost nothing there, and counts are whole numbers that a discrete sampler can
 make safe.
 """
@@ -28,6 +28,7 @@ from dpviz.picture.account import (
     SPARSE,
     PicturePlan,
 )
+from dpviz.picture.scree import Scree, bought, debiased, of_matrix, standard_numbers
 from dpviz.sampling.limits import FreeNoise
 
 Codes = NDArray[np.intp]
@@ -51,10 +52,13 @@ class PictureNoise:
         Normals, or uniforms where all is pure.
     numbers : ndarray of shape (size, kinds, ...)
         For the most cells a plan may have; fewer use the first ones.
+    scree : ndarray of shape (size, counts)
+        As in `dpviz.picture.scree.bought`.
     """
 
     searches: FloatArray
     numbers: FloatArray
+    scree: FloatArray
 
     @classmethod
     def drawn(cls, plan: PicturePlan, draws: Draws) -> PictureNoise:
@@ -64,8 +68,11 @@ class PictureNoise:
         if plan.pure:
             searches = draws.uniform(plan.axes, 2)
             pairs = draws.exponential(2, *shape)
-            return cls(searches, pairs[:, 0] - pairs[:, 1])
-        return cls(draws.normal(plan.axes, OCTAVE_COUNTS + FINE_COUNTS), draws.normal(*shape))
+            numbers = pairs[:, 0] - pairs[:, 1]
+        else:
+            searches = draws.normal(plan.axes, OCTAVE_COUNTS + FINE_COUNTS)
+            numbers = draws.normal(*shape)
+        return cls(searches, numbers, standard_numbers(draws, plan.directions, pure=plan.pure))
 
     def at(self, index: int, shape: tuple[int, ...]) -> FloatArray:
         """Return the numbers of one draw in a shape."""
@@ -88,12 +95,15 @@ class Picture:
         else in units of the row bound.
     noisy : ndarray of shape ``plan.shape``
         Noisy counts by label and cell, or noisy moments by label.
+    scree : Scree or None
+        Variances, from the released matrix or bought; None where neither tells them.
     """
 
     plan: PicturePlan
     frame: FloatArray
     disk: bool
     noisy: FloatArray
+    scree: Scree | None = None
 
     def __post_init__(self) -> None:
         self.frame.setflags(write=False)
@@ -184,25 +194,6 @@ def variances_along(eigenvalues: FloatArray, law: FreeNoise, count: int) -> Floa
     return along
 
 
-def debiased(eigenvalues: FloatArray, law: FreeNoise) -> FloatArray:
-    """Return the true variance of lone components seen at these; the threshold where not seen.
-
-    Parameters
-    ----------
-    eigenvalues : ndarray
-        Released.
-    law : FreeNoise
-    """
-    threshold = law.visible_above
-    low = np.full(eigenvalues.shape, threshold)
-    high = np.maximum(eigenvalues - law.edges[0], threshold)  # no noise takes away more
-    for _ in range(60):  # K(1/theta) rises from the edge on
-        middle = (low + high) / 2
-        below = law.k_transform(1 / middle) < eigenvalues
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.where(eigenvalues > law.edges[1], high, threshold)
-
-
 def publish(
     rows: FloatArray,
     codes: Codes | None,
@@ -232,6 +223,11 @@ def publish(
     law : FreeNoise, optional
         Of the noise on them.
     """
+    scree = None
+    if plan.variances is not None:
+        scree = bought(rows, directions, plan.variances, noise.scree[index], plan.radius)
+    elif plan.released and eigenvalues is not None and law is not None:
+        scree = of_matrix(eigenvalues, law)
     disk = plan.frame == DISK
     frame = np.full(plan.axes, _DISK_EDGE)
     if plan.frame == RELEASED:
@@ -255,4 +251,4 @@ def publish(
     noisy = exact + plan.noise * noise.at(index, plan.shape)
     if plan.options.form == SPARSE:
         noisy = np.where((exact > 0) & (noisy > plan.threshold), noisy, 0.0)
-    return Picture(plan, frame, disk, noisy)
+    return Picture(plan, frame, disk, noisy, scree)

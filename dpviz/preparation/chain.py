@@ -381,14 +381,33 @@ def radius_to_cut(lengths: Lengths, plan: Preparation, draws: Draws) -> FloatArr
         One that buys it.
     draws : Draws
     """
+    numbers = draws.uniform(1) if plan.pure else draws.normal(RADIUS_COUNTS)
+    return radius_at(lengths, plan, numbers)
+
+
+def radius_at(lengths: Lengths, plan: Preparation, numbers: FloatArray) -> FloatArray:
+    """Return `radius_to_cut` by numbers drawn before.
+
+    Parameters
+    ----------
+    lengths, plan
+        As there.
+    numbers : ndarray of shape (size, counts)
+        Standard normals, `RADIUS_COUNTS` of them; a uniform one where all is pure.
+    """
+    noise, rank = plan.noises[RADIUS], rank_to_cut(plan)
+    if plan.pure:
+        return drawn(lengths, _CUTS, rank, noise, numbers[:, 0])
+    every = np.broadcast_to(_CUTS, (len(numbers), len(_CUTS)))
+    return climb(lengths, every, rank, noise * numbers)
+
+
+def rank_to_cut(plan: Preparation) -> float:
+    """Return how many rows are to be longer than the radius that is sought: public."""
     noise = plan.noises[RADIUS]
     # the chance of any radius beyond every row is then at most 1/len(_CUTS)
     sure = 4 * math.log(len(_CUTS)) / noise if plan.pure else 1.5 * noise
-    rank = min(plan.n / 2, plan.noises[VARIANCE] + sure)
-    if plan.pure:
-        return drawn(lengths, _CUTS, rank, noise, draws.uniform(1)[:, 0])
-    every = np.broadcast_to(_CUTS, (draws.size, len(_CUTS)))
-    return climb(lengths, every, rank, noise * draws.normal(RADIUS_COUNTS))
+    return min(plan.n / 2, plan.noises[VARIANCE] + sure)
 
 
 def _in_found_bounds(table: _Table, public: Transform, plan: Preparation, draws: Draws) -> Prepared:

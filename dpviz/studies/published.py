@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import featured, parse_variants
 from dpviz.picture.account import SHARE
 from dpviz.picture.quality import Expected, expected
+from dpviz.picture.scree import TWO_SIDED, Scree
 from dpviz.picture.shown import drowned
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import handed_on
@@ -43,7 +45,7 @@ class Published(Answer):
         Of a table that is not public without its seed: nobody draws that noise again.
     """
 
-    figures: ClassVar[tuple[str, ...]] = ("published",)
+    figures: ClassVar[tuple[str, ...]] = ("published", "scree")
 
     def __init__(self, results: Sequence[Result], prepared: Prepared, settings: Settings) -> None:
         self.results, self.prepared, self.settings = tuple(results), prepared, settings
@@ -81,6 +83,14 @@ class Published(Answer):
         if worth is not None and worth.right is not None:
             ends = " to ".join(map(percent, worth.right))
             said.append(f"nearest points give {ends} of people their label")
+        scree = picture.scree
+        if scree is not None and scree.clear and len(scree.shares):
+            held = [
+                f"{percent(share)} ± {percent(error)}"
+                for share, error in zip(scree.shares[:2], TWO_SIDED * scree.errors, strict=False)
+            ]
+            first = "first component holds" if len(held) == 1 else "first two components hold"
+            said.append(f"its {first} {' and '.join(held)} of the variance")
         return said or ["a model of ellipses"]
 
     @property
@@ -140,6 +150,7 @@ class Published(Answer):
                 "counts": made.noisy.tolist(),
                 "noise": "Laplace" if plan.pure else "Gaussian",
                 "noise_std": plan.std,
+                "scree": _scree(made.scree),
                 "drowned": [self._kinds[kind] for kind in drowned(made)],
                 "expected": None
                 if worth is None
@@ -158,18 +169,38 @@ class Published(Answer):
         }
 
     def figure(self, name: str | None = None) -> Figure:
-        """Draw the pictures side by side, at one scale.
+        """Draw the pictures side by side at one scale, or the shares of the variance.
 
         Parameters
         ----------
-        name : {"published"}, optional
+        name : {"published", "scree"}, optional
 
         Returns
         -------
         plotly.graph_objects.Figure
         """
-        self._named(name)
-        return published_figure(self.results, self.prepared)
+        if self._named(name) == "published":
+            return published_figure(self.results, self.prepared)
+        from dpviz.report.figures.side_by_side import screes
+        from dpviz.report.figures.theme import panels
+
+        made = [result for result in self.results if result.pictures]
+        known = {result.mechanism.text: result.pictures[0].scree for result in made}
+        return screes({key: scree for key, scree in known.items() if scree}, panels(made))
+
+
+def _scree(scree: Scree | None) -> dict[str, Any] | None:
+    """Return the variances that are released, in squared units of the rows."""
+    if scree is None:
+        return None
+    return {
+        "variances": scree.variances.tolist(),
+        "noise_std": scree.std.tolist(),
+        "total": scree.total,
+        "total_std": scree.total_std,
+        "hidden_below": scree.level,
+        "radius": scree.radius if math.isfinite(scree.radius) else None,
+    }
 
 
 def published_figure(results: Sequence[Result], prepared: Prepared) -> Figure:

@@ -31,6 +31,7 @@ from dpviz.picture.account import (
     with_picture,
 )
 from dpviz.picture.counting import Picture, PictureNoise, exact_answers, places, publish
+from dpviz.picture.scree import bought, standard_numbers
 from tests.chain_attack import epsilon_lower
 
 KINDS = 3
@@ -120,6 +121,43 @@ def test_one_row_moves_each_count_of_a_search_by_at_most_one() -> None:
         assert np.abs(apart).max() <= 1
 
 
+@pytest.mark.parametrize("relation", list(Relation))
+def test_one_row_moves_a_bought_scree_by_no_more_than_it_pays_for(relation: Relation) -> None:
+    """Sums of squares in units of the radius, over neighbours that reach beyond it; it is attained.
+
+    The control: the same rows without the cut.
+    """
+    made = account("spherical", problem=replace(PROBLEM, relation=relation))
+    plan = made.plan.variances
+    assert plan is not None
+    (part,) = {one for one in plan.parts if one.sensitivity != 1.0 or one.attained} or {
+        plan.parts[-1]
+    }
+    assert isinstance(part, GaussianPart)
+    rng = generator(3, "scree neighbours", str(relation))
+    V = np.eye(6)[:, :2]
+    starts = np.concatenate([np.eye(6), 3 * np.eye(6), rng.standard_normal((12, 6))])
+    silent = np.zeros(standard_numbers(Draws.batch(rng, 1), 2, pure=False).shape[1])
+    # every row beyond the bound: the search ends there, whoever is replaced
+    others = np.full((PROBLEM.n - 1, 6), 1e-3)
+    others[: PROBLEM.n - 2, 0] = 5.0
+
+    def sums(row: FloatArray, bound: float) -> FloatArray:
+        found = bought(np.vstack([row, others]), V, plan, silent, bound)
+        assert found.radius == bound
+        both = np.append(found.variances, found.total - found.variances.sum())
+        return both * PROBLEM.n / 0.5**2
+
+    worst = free = 0.0
+    for first in starts:
+        for second in starts if relation is Relation.REPLACE else np.zeros((1, 6)):
+            worst = max(worst, float(np.linalg.norm(sums(first, 0.5) - sums(second, 0.5))))
+            free = max(free, float(np.linalg.norm(sums(first, 4.0) - sums(second, 4.0))))
+    assert worst == pytest.approx(part.sensitivity, rel=1e-6)
+    assert worst <= part.sensitivity * (1 + 1e-9)
+    assert free > 2 * part.sensitivity
+
+
 HOLDS = [
     key
     for key, cls in all_mechanisms().items()
@@ -146,6 +184,7 @@ def test_directions_and_picture_cost_the_budget_by_dp_accounting(
 ) -> None:
     """Two roundings of the composed loss enclose what is claimed for all together."""
     made = account(key, problem=replace(PROBLEM, relation=relation))
+    assert (made.plan.variances is None) == made.plan.released  # a scree is in the account
     own = made.chain.mechanism.calibrate(made.chain.problem, made.chain.rest).parts
     low, high = (
         _composed([*own, *made.plan.parts], pessimistic).get_epsilon_for_delta(BUDGET.delta)
@@ -173,6 +212,7 @@ def _composed(parts: list, pessimistic: bool) -> pld.PrivacyLossDistribution:
 @pytest.mark.parametrize("key", PURE)
 def test_pure_pictures_and_pure_directions_add_up(key: str) -> None:
     made = account(key)
+    assert made.plan.released or made.plan.variances is None
     picture = math.fsum(
         part.sensitivity / part.scale if isinstance(part, LaplacePart) else part.epsilon
         for part in made.plan.parts

@@ -23,8 +23,9 @@ from dpviz.picture.account import (
     planned,
     with_picture,
 )
-from dpviz.picture.counting import Picture, PictureNoise, debiased, places, publish
+from dpviz.picture.counting import Picture, PictureNoise, places, publish
 from dpviz.picture.quality import right_share, shape_error, sliced_distance
+from dpviz.picture.scree import TWO_SIDED, bought, debiased, of_matrix, standard_numbers
 from dpviz.picture.shown import GREY, colours, drowned, points, shares, steady
 from dpviz.sampling.limits import SemiCircle
 
@@ -186,6 +187,55 @@ def test_a_debiased_eigenvalue_is_the_lone_component_it_came_from() -> None:
     np.testing.assert_allclose(debiased(seen, law), theta, rtol=1e-9)
     hidden = debiased(np.array([law.edges[1] * 0.9]), law)
     assert hidden[0] == law.visible_above
+
+
+def test_true_variances_lie_within_the_bars_of_a_scree() -> None:
+    """Of a matrix with noise and of bought ones; and, as a control, not within half of each.
+
+    400 variances each: the share within bars of 95 % is .95 give or take 5 standard errors of
+    .011, and within half of them .67.
+    """
+    d, draws = 40, 200
+    rng = generator(4, "scree")
+    law = SemiCircle(0.01, d, 2.0)
+    true = np.zeros(d)
+    true[:2] = [0.5, 0.25]
+    ratios = []
+    for _ in range(draws):
+        noise = 0.01 * rng.standard_normal((d, d))
+        noise = (noise + noise.T) / math.sqrt(2)
+        found = of_matrix(np.linalg.eigvalsh(np.diag(true) + noise)[::-1], law)
+        ratios.append((found.variances[:2] - true[:2]) / found.std[:2])
+        assert abs(found.total - true.sum()) < 5 * found.total_std
+    loud = Budget(3.0, 3e-7)
+    plan = planned(PictureOptions(), PROBLEM, loud, pure=False, released=False)
+    assert plan.variances is not None
+    rows = rng.standard_normal((PROBLEM.n, 61)) * ([0.1, 0.05] + [0.01] * 59)
+    lengths, V = np.linalg.norm(rows, axis=1, keepdims=True), np.eye(61)[:, :2]
+    bought_ratios = []
+    for each in standard_numbers(Draws.trials(0, "scree", range(2 * draws)), 2, pure=False):
+        one = bought(rows, V, plan.variances, each)
+        kept = rows * np.minimum(1, one.radius / lengths)
+        bought_ratios.append((one.variances - np.square(kept @ V).mean(axis=0))[0] / one.std[0])
+    for found_ratios in (np.ravel(ratios), np.ravel(bought_ratios)):
+        half = 5 * math.sqrt(0.95 * 0.05 / len(found_ratios))
+        assert abs((np.abs(found_ratios) < TWO_SIDED).mean() - 0.95) < half
+        assert (np.abs(found_ratios) < TWO_SIDED / 2).mean() < 0.95 - half
+
+
+def test_a_scree_is_bought_where_it_can_be_read_and_nothing_is_released() -> None:
+    """Its share is the picture's own; what drowns is not paid for."""
+
+    def plan(epsilon: float, *, pure: bool = False, released: bool = False) -> PicturePlan:
+        budget = Budget(epsilon, 0.0 if pure else 3e-7)
+        return planned(PictureOptions(), PROBLEM, budget, pure=pure, released=released)
+
+    assert plan(1.0).variances is not None
+    assert plan(0.05).variances is None
+    assert plan(1.0, released=True).variances is None
+    assert plan(1.0, pure=True).variances is None
+    assert plan(5.0, pure=True).variances is not None
+    assert plan(1.0).noise > plan(1.0, released=True).noise
 
 
 def test_a_frame_from_variances_needs_components_that_are_seen() -> None:

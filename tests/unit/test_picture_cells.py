@@ -186,6 +186,13 @@ def test_a_picture_to_be_shown_is_drawn_once_and_compares_with_nothing() -> None
     assert [one["picture"] is None for one in found.data()["results"]] == [False, True]
     assert found.data()["results"][0]["spent"]["epsilon"] == pytest.approx(3.0, rel=1e-6)
     assert "costs epsilon 3 in all" in found.summary()
+    assert found.figure("scree").data == ()  # noise hides the total of so few people
+    many = dpviz.published("digits", epsilon=3.0, mechanisms="spherical")
+    scree = many.data()["results"][0]["picture"]["scree"]
+    assert len(scree["variances"]) == len(scree["noise_std"]) == 2
+    (bars,) = many.figure("scree").data
+    np.testing.assert_allclose(bars.y, np.array(scree["variances"]) / scree["total"])
+    assert "of the variance" in many.summary()
     for answer in (found, dpviz.compare("breast_cancer", trials=2, **asked)):
         figure = answer.figure("published")
         titles = " ".join(note.text for note in figure.layout.annotations)

@@ -10,7 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dpviz.core.number_text import percent
 from dpviz.metrics import Metric
+from dpviz.picture.scree import TWO_SIDED, Scree
 from dpviz.report.figures.theme import (
     TRUE_COLOUR,
     Panel,
@@ -185,6 +187,38 @@ def _listed(figure: go.Figure, count: int) -> go.Figure:
     return figure.update_layout(
         height=130 + 38 * max(count, 2), margin={"l": 10, "r": 10, "t": 40, "b": 10}
     )
+
+
+def screes(found: Mapping[str, Scree], panels: Sequence[Panel]) -> go.Figure:
+    """Draw the shares of the variance that are published, with bars of 95 %.
+
+    Parameters
+    ----------
+    found : mapping of str to Scree
+        By variant; one whose variances noise hides has an empty panel.
+    panels : sequence of Panel
+    """
+    figure, across = _grid(_titles(panels))
+    for number, panel in enumerate(panels):
+        scree = found.get(panel.key)
+        if scree is None or not scree.clear:
+            continue
+        components = list(range(1, len(scree.shares) + 1))
+        figure.add_trace(
+            go.Bar(
+                x=components, y=scree.shares, name=panel.label, showlegend=False,
+                marker_color=faded(panel.colour, 0.6),
+                error_y={"array": TWO_SIDED * scree.errors, "thickness": 1.5},
+                hovertext=[percent(float(share)) for share in scree.shares],
+                hovertemplate="component %{x}: %{hovertext}<extra></extra>",
+            ),
+            **_place(number, across),
+        )  # fmt: skip
+    shares = [0, 0.25, 0.5, 0.75, 1]
+    figure.update_yaxes(range=[0, 1], tickvals=shares, ticktext=[percent(each) for each in shares])
+    figure.update_yaxes(title="share of the variance", col=1)
+    figure.update_xaxes(dtick=1, title="component")
+    return figure
 
 
 def pictures(

@@ -41,6 +41,7 @@ from dpviz.metrics import (
 from dpviz.picture import quality
 from dpviz.picture.account import SHARE
 from dpviz.picture.counting import Picture
+from dpviz.picture.scree import TWO_SIDED, Scree
 from dpviz.picture.shown import drowned, points, steady
 from dpviz.preparation.account import is_numeric
 from dpviz.preparation.bounding import Prepared
@@ -57,6 +58,7 @@ from dpviz.report.tables.payload import (
     Line,
     Payload,
     Published,
+    PublishedScree,
     Spectrum,
     Told,
     Truth,
@@ -295,6 +297,19 @@ def _published(result: Result, kinds: tuple[str, ...], worth: bool) -> Published
         "reach": [_short(float(value)) for value in picture.frame],
         "codes": codes,
         "said": said,
+        "scree": _scree(picture.scree),
+    }
+
+
+def _scree(scree: Scree | None) -> PublishedScree:
+    """Return the shares of the variance that are published, or that noise hides them."""
+    if scree is None or not scree.clear or not len(scree.shares):
+        return {"shares": [], "errors": [], "texts": [], "said": "noise hides the variances"}
+    return {
+        "shares": [_short(float(share)) for share in scree.shares],
+        "errors": [_short(TWO_SIDED * float(error)) for error in scree.errors],
+        "texts": [percent(min(float(share), 1.0)) for share in scree.shares],
+        "said": "share of variance, 95 % bars",
     }
 
 

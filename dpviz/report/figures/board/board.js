@@ -10,7 +10,7 @@ import { drawDistance } from "./distance.js";
 import { luminance, ramp, shape } from "./palette.js";
 import { drawPicture } from "./picture.js";
 import { make, plain, setText, surface } from "./sheet.js";
-import { drawSpectrum } from "./spectrum.js";
+import { drawScree, drawSpectrum } from "./spectrum.js";
 import { Strip } from "./strip.js";
 
 /** @typedef {import("./payload").Payload} Payload */
@@ -945,8 +945,8 @@ class Board {
   drawCanvases(canvases, scene, every) {
     if (canvases.picture) drawPicture(canvases.picture, scene);
     if (scene.publishable) {
+      if (canvases.spectrum) drawScree(canvases.spectrum, scene);
       // Not shown; what the truth has written there goes too.
-      canvases.spectrum?.removeAttribute("aria-label");
       canvases.distance?.removeAttribute("aria-label");
       return;
     }

@@ -3,12 +3,14 @@
 
 import { heights } from "./axis.js";
 import { unpack } from "./format.js";
-import { haloed, question, scaled, sheet, stroke } from "./sheet.js";
+import { haloed, question, scaled, sheet, stroke, words } from "./sheet.js";
 
 /** @typedef {import("./payload").Spectrum} Spectrum */
 /** @typedef {import("./sheet.js").Look} Look */
 /** @typedef {import("./sheet.js").Scene} Scene */
 /** @typedef {ArrayLike<number>} Values */
+
+const FEWEST = 5; // places for the bars of a scree, however few there are
 
 /**
  * Where things lie on the canvas of a spectrum.
@@ -68,6 +70,54 @@ export function drawSpectrum(canvas, scene, every) {
     on.pen.textBaseline = "bottom";
     haloed(on.pen, look, noted.join(", "), left + 2, bottom - 2);
   }
+}
+
+/**
+ * Draw what may be published of the spectrum of one column: shares of the variance with their bars.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {Scene} scene
+ */
+export function drawScree(canvas, scene) {
+  const on = sheet(canvas);
+  if (!on) return;
+  canvas.removeAttribute("aria-label");
+  const { column, cell, look, own } = scene;
+  const scree = column && !scene.hidden ? cell?.published?.scree : null;
+  if (!scree) return;
+  const { pen, width, height } = on;
+  const { shares, errors, texts, said } = scree;
+  const size = scaled(look, 12);
+  const [top, bottom] = [scaled(look, 18), height - scaled(look, 19)];
+  words(pen, look, [said], width / 2, height - 3, size);
+  canvas.setAttribute("aria-label", `Published scree, ${column?.label} at epsilon ${scene.written}: ${said} ${texts.join(", ")}`);
+  if (!shares.length) return;
+  // From none to all of it, in every column and at every epsilon.
+  const slot = (width - 12) / Math.max(shares.length, FEWEST);
+  const y = (/** @type {number} */ share) => bottom - Math.max(0, Math.min(share, 1)) * (bottom - top);
+  pen.lineWidth = 1;
+  for (const share of [0, 0.5, 1]) {
+    pen.strokeStyle = look.line;
+    pen.globalAlpha = share === 0 ? 1 : 0.5;
+    stroke(pen, 4, Math.round(y(share)) + 0.5, width - 4, Math.round(y(share)) + 0.5);
+  }
+  pen.font = `${size}px ${look.font}`;
+  const room = texts.every((text) => pen.measureText(text).width < slot - 2);
+  shares.forEach((share, place) => {
+    const middle = 6 + (place + 0.5) * slot;
+    pen.globalAlpha = 0.55;
+    pen.fillStyle = own;
+    pen.fillRect(middle - slot * 0.36, y(share), slot * 0.72, bottom - y(share));
+    pen.globalAlpha = 1;
+    pen.strokeStyle = look.ink;
+    pen.lineWidth = 1.3;
+    stroke(pen, middle, y(share - errors[place]), middle, y(share + errors[place]));
+    if (!room && place) return;
+    pen.fillStyle = look.ink;
+    pen.textAlign = "center";
+    pen.textBaseline = "bottom";
+    haloed(pen, look, texts[place], Math.max(middle, size), Math.max(y(share + errors[place]) - 1, size));
+  });
 }
 
 /**

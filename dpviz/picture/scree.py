@@ -1,0 +1,155 @@
+"""The variances of a scree that may be published: a released matrix's own, or bought ones.
+
+A matrix that is released has them: noise is taken out of its eigenvalues, which is post-processing
+and costs nothing. Along directions alone they are bought as `dpviz.preparation.steps` says, which
+has the sensitivities: rows are cut at a radius that is found first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import lengths_of, shortened
+from dpviz.core.seeding import Draws
+from dpviz.preparation.chain import radius_at
+from dpviz.preparation.steps import RADIUS_COUNTS, VARIANCE, Preparation
+from dpviz.sampling.limits import FreeNoise
+
+MOST_BARS = 15
+"""Of a released matrix."""
+
+TWO_SIDED = 1.96
+"""Standard deviations of a bar of 95 %."""
+
+_CLEAR = 3.0  # standard deviations
+
+
+@dataclass(frozen=True, eq=False)
+class Scree:
+    """Variances with the error that noise leaves in them.
+
+    Attributes
+    ----------
+    variances, std : ndarray of shape (m,)
+        In squared units of the rows; of a matrix those that its noise does not hide, none hidden
+        before one that is not.
+    total, total_std : float
+        Of all directions together, at least their sum.
+    level : float
+        Below it noise hides a variance; 0 where they were bought.
+    radius : float
+        At which rows were cut; infinite where they were not.
+    """
+
+    variances: FloatArray
+    std: FloatArray
+    total: float
+    total_std: float
+    level: float = 0.0
+    radius: float = math.inf
+
+    @property
+    def clear(self) -> bool:
+        """Whether the total stands clear of its own noise, so that shares of it mean something."""
+        return self.total > _CLEAR * self.total_std
+
+    @property
+    def shares(self) -> FloatArray:
+        """Of the total."""
+        found: FloatArray = self.variances / (self.total or 1.0)
+        return found
+
+    @property
+    def errors(self) -> FloatArray:
+        """About the standard deviation of each share, by those of its two numbers."""
+        found: FloatArray = np.hypot(self.std, self.shares * self.total_std) / (self.total or 1.0)
+        return found
+
+
+def of_matrix(eigenvalues: FloatArray, law: FreeNoise) -> Scree:
+    """Return the variances that a released matrix shows.
+
+    A lone component theta is seen at K(1/theta) + u'Eu + ..., whose standard deviation for
+    rotation-invariant noise is sqrt(2/d) times the spread of its eigenvalues and the root of the
+    overlap w = dK(1/theta)/dtheta; solved for theta that is divided by w. The trace of such noise
+    has the standard deviation sqrt(2) times the spread.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (d,)
+        Released, descending.
+    law : FreeNoise
+        Of the noise on them.
+    """
+    seen = int((eigenvalues[:MOST_BARS] > law.edges[1]).sum())
+    theta = debiased(eigenvalues[:seen], law)
+    overlap = np.maximum(law.lone_overlap(theta), 1e-3)
+    std = math.sqrt(2 / len(eigenvalues)) * law.spread / np.sqrt(overlap)
+    total = max(float(eigenvalues.sum()) - len(eigenvalues) * law.mean, float(theta.sum()))
+    return Scree(theta, std, total, math.sqrt(2) * law.spread, law.visible_above)
+
+
+def debiased(eigenvalues: FloatArray, law: FreeNoise) -> FloatArray:
+    """Return the true variance of lone components seen at these; the threshold where not seen.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray
+        Released.
+    law : FreeNoise
+    """
+    threshold = law.visible_above
+    low = np.full(eigenvalues.shape, threshold)
+    high = np.maximum(eigenvalues - law.edges[0], threshold)  # no noise takes away more
+    for _ in range(60):  # K(1/theta) rises from the edge on
+        middle = (low + high) / 2
+        below = law.k_transform(1 / middle) < eigenvalues
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.where(eigenvalues > law.edges[1], high, threshold)
+
+
+def standard_numbers(draws: Draws, directions: int, *, pure: bool) -> FloatArray:
+    """Return standard noise for any scree along so many directions: radius, variances, rest."""
+    if pure:
+        radius, pairs = draws.uniform(1), draws.exponential(2, directions + 1)
+        return np.concatenate([radius, pairs[:, 0] - pairs[:, 1]], axis=1)
+    return draws.normal(RADIUS_COUNTS + directions + 1)
+
+
+def bought(
+    rows: FloatArray,
+    directions: FloatArray,
+    plan: Preparation,
+    numbers: FloatArray,
+    bound: float = math.inf,
+) -> Scree:
+    """Return variances along released directions that a plan buys.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    directions : ndarray of shape (d, k)
+        Released, orthonormal.
+    plan : Preparation
+    numbers : ndarray
+        One draw of `standard_numbers`.
+    bound : float
+        No row is longer, which is public.
+    """
+    counts = len(numbers) - directions.shape[1] - 1
+    lengths = lengths_of(rows)
+    radius = min(float(radius_at(np.sort(lengths), plan, numbers[None, :counts])[0]), bound)
+    short = shortened(rows, radius)
+    along = np.square(short @ directions).mean(axis=0)
+    whole = float(np.einsum("ij,ij->", short, short)) / len(short)
+    exact = np.append(along, whole - along.sum())
+    noisy = (exact + plan.noises[VARIANCE] * numbers[counts:] / plan.n) * radius**2
+    std = (math.sqrt(2) if plan.pure else 1.0) * plan.noises[VARIANCE] / plan.n * radius**2
+    variances = np.maximum(noisy[:-1], 0.0)
+    total = max(float(noisy.sum()), float(variances.sum()))
+    wide = std * math.sqrt(len(noisy))
+    return Scree(variances, np.full(len(variances), std), total, wide, radius=radius)
