@@ -27,7 +27,7 @@ _MORE = {
     "streamlit": (
         "the dashboard",
         "Streamlit",
-        ("plotly>=6,<8", "segno>=1.6.1,<2", "streamlit>=1.67,<2"),
+        ("pillow>=11", "plotly>=6,<8", "segno>=1.6.1,<2", "streamlit>=1.67,<2"),
     ),
     "plotly": ("a figure", "Plotly", ("plotly>=6,<8",)),
     "pooch": ("a download", "Pooch", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.report.figures.small import loadings_picture
 from dpviz.report.figures.worlds import hundred
 
 _FEATURES, _COMPONENTS = 12, 3
@@ -187,68 +188,14 @@ def _loadings(use: Mapping[str, Any]) -> str:
         if count > 0
     ]
     said = f"<p>{'; '.join(more)}</p>" if more else ""
-    return f"{loadings_svg(use)}{said}"
+    picture = loadings_picture(use)
+    return f"{_inline(picture.svg(), picture.words)}{said}"
 
 
-def loadings_svg(use: Mapping[str, Any]) -> str:
-    """Return the loadings of the first components with their bars, side by side.
-
-    Parameters
-    ----------
-    use : mapping
-        What a card says can be read from its release; of many features those with the largest
-        loadings are drawn.
-    """
-    shown = use["loadings"][:_COMPONENTS]
-    size = [max(abs(vector[at]) for vector in shown) for at in range(len(use["features"]))]
-    largest = sorted(range(len(size)), key=lambda at: -size[at])[:_FEATURES]
-    places = sorted(largest)
-    wide, high, left = 150, 15 if len(places) < 9 else 12, 118
-    parts = [
-        f'<text x="{left - 8}" y="{29 + high * row}" text-anchor="end" font-size="11">'
-        f"{escape(_cut(use['features'][at]))}</text>"
-        for row, at in enumerate(places)
-    ]
-    bottom = 24 + high * len(places)
-    for column, (vector, bars) in enumerate(zip(shown, use["bars"], strict=False)):
-        middle = left + wide * column + wide / 2
-        unit = (wide - 26) / 2
-        parts.append(
-            f'<text x="{middle}" y="11" text-anchor="middle" font-size="11" font-weight="600">'
-            f'component {column + 1}</text><path d="M{middle} 16V{bottom}" stroke="{_PALE}"/>'
-        )
-        parts += [
-            f'<text x="{middle + unit * tick}" y="{bottom + 11}" text-anchor="middle" '
-            f'font-size="9.5" fill="#55616d">{numeral(tick, 2)}</text>'
-            for tick in (-1, 0, 1)
-        ]
-        for row, at in enumerate(places):
-            x, y = middle + unit * vector[at], 25 + high * row
-            bar = bars[at]
-            clear = bar is not None and abs(vector[at]) > bar
-            colour = _BLUE if clear else _PALE
-            if bar is not None:
-                low, up = (middle + unit * max(-1, min(1, vector[at] + s * bar)) for s in (-1, 1))
-                parts.append(
-                    f'<path d="M{decimals(low, 1)} {y}H{decimals(up, 1)}" stroke="{colour}"/>'
-                )
-            parts.append(
-                f'<circle cx="{decimals(x, 1)}" cy="{y}" r="3.4" stroke="{colour}" '
-                f'fill="{colour if clear else "#fff"}"/>'
-            )
-    width, height = left + wide * len(shown), bottom + 16
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" style="max-width:100%;height:auto" role="img" '
-        'aria-label="Loadings with their bars" font-family="sans-serif">'
-        f'<rect width="{width}" height="{height}" fill="#fff"/>'
-        f"{''.join(parts)}</svg>"
-    )
-
-
-def _cut(name: str) -> str:
-    # names that differ at their end alone are told apart
-    return name if len(name) <= 18 else f"{name[:10]}…{name[-7:]}"
+def _inline(svg: str, words: str) -> str:
+    """Return a picture as it stands in the page, with its words."""
+    named = f'<svg role="img" aria-label="{words}" style="max-width:100%;height:auto" '
+    return svg.replace("<svg ", named, 1)
 
 
 def _layers(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:

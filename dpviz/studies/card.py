@@ -259,6 +259,16 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
     }
 
 
+def loadings_table(card: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the loadings on a card with their bars: a row for each feature."""
+    use = card["use"]
+    table = pd.DataFrame({"feature": use["features"]})
+    for at, (vector, bars) in enumerate(zip(use["loadings"], use["bars"], strict=True), 1):
+        table[f"component {at}"] = vector
+        table[f"± {at}"] = bars
+    return table
+
+
 def suspicions(epsilon: float) -> list[dict[str, float]]:
     """Return what a suspicion may become at most, for a few that somebody may begin with."""
     return [{"before": prior, "after": posterior_bound(prior, epsilon)} for prior in PRIORS]

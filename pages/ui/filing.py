@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import streamlit as st
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.releasing.outputs import read_release
+from dpviz.report.figures.small import Picture, biplot_picture, loadings_picture
 from dpviz.report.figures.svg import source
-from dpviz.report.privacy_card import loadings_svg, suspicion_words, use_words
-from dpviz.studies.card import CardOptions, Filed, card
+from dpviz.report.privacy_card import suspicion_words, use_words
+from dpviz.studies.card import CardOptions, Filed, card, loadings_table
 from pages.ui.guard import guard
 
 PARAMS = params_of(CardOptions)
@@ -44,17 +45,18 @@ def _read(found: Mapping[str, Any]) -> None:
     words = (
         f"Loadings of {found['k']} released components with 95 % bars; hollow where 0 is as likely"
     )
-    st.html(
-        f'<img src="{source(loadings_svg(found["use"]))}" alt="{words}" '
-        'style="max-width:100%;border-radius:4px">'
-    )
+    loadings, biplot = loadings_picture(found["use"]), biplot_picture(found["use"])
+    style = 'style="max-width:100%;background:#fff;border-radius:4px"'
+    st.html(f'<img src="{source(loadings.svg())}" alt="{words}" {style}>')
+    if biplot is not None:
+        alt = f"{biplot.words}; names stand beside, and no row is in it"
+        st.html(f'<img src="{source(biplot.svg())}" alt="{alt}" {style}>')
+    elif found["k"] > 1:
+        st.caption("No biplot: component 2 cannot be told from noise.")
+    _take({"loadings": loadings, "biplot": biplot}, found)
     st.markdown(use_words(found["use"], found["k"]))
     with st.expander("Every number of it", icon=":material/table_rows:"):
-        use = found["use"]
-        table = pd.DataFrame({"feature": use["features"]})
-        for at, (vector, bars) in enumerate(zip(use["loadings"], use["bars"], strict=True), 1):
-            table[f"component {at}"] = vector
-            table[f"± {at}"] = bars
+        use, table = found["use"], loadings_table(found)
         st.dataframe(table, hide_index=True, alt="Released components with their bars")
         shares = [100 * value / use["total_variance"] for value in use["variances"]]
         st.caption(
@@ -62,6 +64,32 @@ def _read(found: Mapping[str, Any]) -> None:
             f"{', '.join(numeral(share, 3) for share in shares[: found['k']])}. A step between "
             f"variances shorter than {numeral(use['noise_edge'], 3)} is noise."
         )
+
+
+def _take(pictures: Mapping[str, Picture | None], found: Mapping[str, Any]) -> None:
+    """Draw what can be taken along of a release, in the formats of an office."""
+    with st.popover("Take it along", icon=":material/download:"):
+        for name, picture in pictures.items():
+            if picture is None:
+                continue
+            with st.container(horizontal=True):
+                for end, mime, make in (
+                    ("png", "image/png", picture.png),
+                    ("svg", "image/svg+xml", picture.svg),
+                    ("pdf", "application/pdf", picture.pdf),
+                ):
+                    _button(f"{name.capitalize()} ({end.upper()})", f"{name}.{end}", mime, make)
+        table = loadings_table(found)
+        with st.container(horizontal=True):
+            _button("Numbers (CSV)", "numbers.csv", "text/csv", lambda: table.to_csv(index=False))
+
+
+def _button(label: str, name: str, mime: str, make: Callable[[], str | bytes]) -> None:
+    """Draw a button whose file is made when it is pressed."""
+    st.download_button(
+        label, make, file_name=f"release-{name}", mime=mime, on_click="ignore",
+        key=f"release.take.{name}",
+    )  # fmt: skip
 
 
 def _file(release: Path, ledger: Path, number: int) -> Filed:

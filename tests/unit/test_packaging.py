@@ -311,13 +311,13 @@ def test_the_core_works_without_any_extra(tmp_path: Path) -> None:
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
-    plotly, segno, streamlit = _pyproject()["project"]["optional-dependencies"]["app"]
+    pillow, plotly, segno, streamlit = _pyproject()["project"]["optional-dependencies"]["app"]
     assert answer.stdout.strip() == (
         f'A figure needs Plotly, which is not installed here: python -m pip install "{plotly}"'
     )
     assert answer.stderr.strip() == (
         "dpviz: The dashboard needs Streamlit, which is not installed here: python -m pip install "
-        f'"{plotly}" "{segno}" "{streamlit}"'
+        f'"{pillow}" "{plotly}" "{segno}" "{streamlit}"'
     )
 
 

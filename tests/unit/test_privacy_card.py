@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from html import escape
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import dpviz
 from dpviz.cli import main
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.paths import PACKAGE
 from dpviz.releasing.schema import Column, Schema
+from dpviz.report.figures.small import biplot_picture, loadings_picture
 from dpviz.report.privacy_card import suspicion_words, to_html
 from dpviz.studies.card import WITHHELD, counted, suspicions
 
@@ -127,6 +131,34 @@ def test_the_purpose_and_who_asked_go_from_the_ledger_to_the_card(
     assert "by" in dpviz.verify(filed, out, book).problems[0]
     with pytest.raises(DpvizError, match="was made for 'annual report'"):
         dpviz.card(out, purpose="another")
+
+
+def test_the_pictures_of_a_release_are_drawn_from_what_its_card_reads() -> None:
+    use: dict[str, Any] = {
+        "features": ["a", "b", "c & d"], "loadings": [[0.8, 0.6, 0], [-0.6, 0.8, 0.01]],
+        "bars": [[0.1, 0.1, 0.1], [0.2, 0.2, 0.2]], "variances": [6.0, 3.0, 1.0],
+        "total_variance": 10.0, "readable_components": 2,
+    }  # fmt: skip
+    found = biplot_picture(use)
+    assert found is not None
+    svg = found.svg()
+    assert all(f">{name}<" in svg for name in ("a", "b", "c &amp; d", "component 1: 60 %"))
+    # two ends are told from 0, and the third one is hollow at the middle of both axes
+    assert svg.count('fill="#1f5fa8"') == 2
+    assert svg.count('fill="#ffffff"') == 1
+    places = [tuple(map(float, p)) for p in re.findall(r'<circle cx="(.*?)" cy="(.*?)" r', svg)]
+    (x0, y0), (x1, y1) = places[0], places[1]
+    assert (x0 - places[2][0]) / (x1 - places[2][0]) == pytest.approx(0.8 / 0.6, rel=0.02)
+    assert y0 > y1  # downwards
+    assert found.pdf().startswith(b"%PDF-1.4")
+    with Image.open(BytesIO(found.png(2))) as drawn:
+        assert drawn.size == (2 * found.look.width, 2 * found.height)
+        colours = {colour for _, colour in drawn.getcolors(1 << 20) or ()}
+    assert {(255, 255, 255), (0x1F, 0x5F, 0xA8)} <= colours
+    assert "nobody&#x27;s row" in svg
+    use["readable_components"] = 1
+    assert biplot_picture(use) is None
+    assert loadings_picture(use).svg().count("<circle") == 6
 
 
 def test_a_suspicion_is_rounded_to_the_unkind_side() -> None:

@@ -8,9 +8,11 @@ that are told apart without colour. One program draws both.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
+from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -231,6 +233,33 @@ class Picture:
         content = "\n".join(drawn).encode("cp1252", "replace")
         return _pdf_of(content, self.look.width, self.height)
 
+    def png(self, scale: float = 4.0) -> bytes:
+        """Return the picture as PNG on white; each unit is so many pixels.
+
+        Dashes and faint lines are drawn whole: no picture of a release has them.
+        """
+        from PIL import Image, ImageDraw, ImageFont
+
+        size = (math.ceil(self.look.width * scale), math.ceil(self.height * scale))
+        drawn = Image.new("RGB", size, "#ffffff")
+        pen = ImageDraw.Draw(drawn)
+        font = ImageFont.load_default(self.look.size * scale)
+        for points, colour, width, _, _ in self._strokes:
+            pen.line(
+                [(x * scale, y * scale) for x, y in points], colour, max(1, round(width * scale))
+            )
+        for x, y, r, colour, kind in self._marks:
+            box = [(x - r) * scale, (y - r) * scale, (x + r) * scale, (y + r) * scale]
+            inside = colour if kind in ("disc", "square") else "#ffffff"
+            shape = pen.ellipse if kind in ("disc", "ring") else pen.rectangle
+            shape(box, fill=inside, outline=colour, width=max(1, round(0.8 * scale)))
+        for x, y, words, anchor in self._texts:
+            place = {"start": "ls", "middle": "ms", "end": "rs"}[anchor]
+            pen.text((x * scale, y * scale), words, self.look.grey, font, place)
+        held = BytesIO()
+        drawn.save(held, "PNG")
+        return held.getvalue()
+
     def image(self) -> str:
         """Return the picture as an image element."""
         return image(self.svg(), self.words, "max-width:100%;height:auto")
@@ -429,3 +458,108 @@ def curves_picture(
         look.size if not look.paper else (0.9 + 1.3 * -(-keys // 2)) * look.size
     )
     return picture
+
+
+_RELEASED = Look(0, 0, 118, 11, "#1c2530")
+_CLEAR, _DROWNED = "#1f5fa8", "#8a93a0"
+_MOST_FEATURES, _MOST_COMPONENTS = 12, 3
+
+
+def _largest(vectors: Sequence[Sequence[float]]) -> list[int]:
+    """Return the places of the features with the largest loadings, in order."""
+    size = [max(abs(vector[at]) for vector in vectors) for at in range(len(vectors[0]))]
+    return sorted(sorted(range(len(size)), key=lambda at: -size[at])[:_MOST_FEATURES])
+
+
+def _clear(value: float, bar: float | None) -> bool:
+    return bar is not None and abs(value) > bar
+
+
+def loadings_picture(use: Mapping[str, Any]) -> Picture:
+    """Return the loadings of the first components of a release with their bars, side by side.
+
+    Parameters
+    ----------
+    use : mapping
+        What a card says can be read from its release; of many features those with the largest
+        loadings are drawn. Hollow marks cannot be told from 0.
+    """
+    shown = use["loadings"][:_MOST_COMPONENTS]
+    places = _largest(shown)
+    wide, high, left = 150, 15 if len(places) < 9 else 12, _RELEASED.labels
+    bottom = 24 + high * len(places)
+    look = replace(_RELEASED, width=left + wide * len(shown))
+    picture = Picture(look, "Loadings with their bars", bottom + 16)
+    for row, at in enumerate(places):
+        picture.text(left - 8, 29 + high * row, _cut(use["features"][at]), "end")
+    for column, (vector, bars) in enumerate(zip(shown, use["bars"], strict=False)):
+        middle, unit = left + wide * column + wide / 2, (wide - 26) / 2
+        picture.text(middle, 11, f"component {column + 1}", "middle")
+        picture.stroke([(middle, 16), (middle, bottom)], _DROWNED, 1)
+        for tick in (-1, 0, 1):
+            picture.text(middle + unit * tick, bottom + 12, numeral(tick, 2), "middle")
+        for row, at in enumerate(places):
+            x, y, bar = middle + unit * vector[at], 25 + high * row, bars[at]
+            clear = _clear(vector[at], bar)
+            colour = _CLEAR if clear else _DROWNED
+            if bar is not None:
+                ends = [max(-1, min(1, vector[at] + side * bar)) for side in (-1, 1)]
+                picture.stroke([(middle + unit * end, y) for end in ends], colour, 1)
+            picture.mark(x, y, 3.4, colour, "disc" if clear else "ring")
+    return picture
+
+
+def biplot_picture(use: Mapping[str, Any]) -> Picture | None:
+    """Return the loadings of two released components as arrows; no row is in it.
+
+    Parameters
+    ----------
+    use : mapping
+        As in `loadings_picture`. A ring ends an arrow that neither component tells from 0.
+
+    Returns
+    -------
+    Picture or None
+        None where two components cannot be told from noise.
+    """
+    if use["readable_components"] < 2:
+        return None
+    vectors, bars = use["loadings"][:2], use["bars"][:2]
+    places = _largest(vectors)
+    wide, room, high = 280.0, 132.0, 300.0
+    look = replace(_RELEASED, width=wide + 2 * room)
+    picture = Picture(look, "Loadings of components 1 and 2 as arrows", high)
+    x0, y0, unit = room + wide / 2, (high - 16) / 2 + 4, 125.0
+    reach = max(abs(vector[at]) for vector in vectors for at in places) or 1.0
+    picture.stroke([(room, y0), (room + wide, y0)], _DROWNED, 0.6)
+    picture.stroke([(x0, y0 - unit - 8), (x0, y0 + unit + 8)], _DROWNED, 0.6)
+    share = [100 * value / use["total_variance"] for value in use["variances"][:2]]
+    picture.text(room + wide, y0 - 5, f"component 1: {numeral(share[0], 2)} %", "end")
+    picture.text(x0 + 5, 12, f"component 2: {numeral(share[1], 2)} % of the released total")
+    sides: dict[bool, list[tuple[float, float, int]]] = {False: [], True: []}
+    for at in places:
+        x, y = (unit * vector[at] / reach for vector in vectors)
+        clear = any(_clear(v[at], b[at]) for v, b in zip(vectors, bars, strict=True))
+        colour = _CLEAR if clear else _DROWNED
+        picture.stroke([(x0, y0), (x0 + x, y0 - y)], colour, 1.2)
+        picture.mark(x0 + x, y0 - y, 3.2, colour, "disc" if clear else "ring")
+        sides[x >= 0].append((y0 - y, x0 + x, at))
+    for right, ends in sides.items():  # names stand beside, none on another
+        edge, step = room + wide + 6 if right else room - 6, look.size + 3
+        lowest = 26.0 - step
+        for left_over, (y, x, at) in zip(range(len(ends) - 1, -1, -1), sorted(ends), strict=True):
+            lowest = min(max(y, lowest + step), high - 8 - step * left_over)
+            picture.stroke([(x, y), (edge, lowest)], _DROWNED, 0.4)
+            picture.text(
+                edge + (2 if right else -2), lowest + 4, _cut(use["features"][at]),
+                "start" if right else "end",
+            )  # fmt: skip
+    picture.text(
+        look.width / 2, high - 2, "drawn from released numbers alone: nobody's row", "middle"
+    )
+    return picture
+
+
+def _cut(name: str) -> str:
+    # names that differ at their end alone are told apart
+    return name if len(name) <= 18 else f"{name[:10]}…{name[-7:]}"
