@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.stats
+from scipy.special import ndtri
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
@@ -32,7 +32,7 @@ from dpviz.theory.bounds import noise_edge
 CONFIDENCE = 0.95
 _DRAWS, _WIDE_DRAWS, _WIDE = 64, 8, 200
 # many features average out within one draw
-_HALF = float(scipy.stats.norm.ppf(0.5 + CONFIDENCE / 2))
+_HALF = float(ndtri(0.5 + CONFIDENCE / 2))
 
 
 @dataclass(frozen=True, eq=False)
