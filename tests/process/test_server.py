@@ -109,36 +109,83 @@ def test_the_watch_sees_what_is_asked(watch: dict[str, str]) -> None:
     ]
 
 
-def test_nothing_is_asked_outside(watch: dict[str, str], tmp_path: Path) -> None:
-    """As in a container: any address, no browser; then requests that make Streamlit wonder."""
-    everywhere = {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0", "DPVIZ_HOSTS": "dpviz.example.org"}
-    with served(tmp_path, {**watch, **everywhere}) as server:
-        visited(server)
-        for origin in ("https://evil.example", "https://dpviz.example.org", "null"):
-            asyncio.run(shaken(server.url, Origin=origin))
-            answer(server.url, Origin=origin)
-            answer(server.url, "/_stcore/host-config", Origin=origin)
-        asyncio.run(shaken(server.url, Host="evil.example"))
-        assert answer(server.url)[0] == 200
+def test_with_visitors_and_files_it_asks_nobody_keeps_its_limits_and_ends(
+    watch: dict[str, str], tmp_path: Path
+) -> None:
+    """As in a container: any address, no browser, two places, a megabyte for each session."""
+    own = {
+        "STREAMLIT_SERVER_ADDRESS": "0.0.0.0",
+        "DPVIZ_HOSTS": "dpviz.example.org",
+        "DPVIZ_SESSIONS": "2",
+        "STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "1",
+    }
+    with served(tmp_path, {**watch, **own}) as server:
         watched = Path(watch["ASKED"]).read_text(encoding="utf-8")
         assert f"{server.pid} is watched\n" in watched
+        names_and_origins_of_others_are_refused(server)
+        asyncio.run(each_session_has_its_room(server))
         assert asked(watch) == []
 
 
-def test_names_and_origins_of_others_are_refused(tmp_path: Path) -> None:
-    with served(tmp_path, {"DPVIZ_HOSTS": "dpviz.example.org"}) as server:
-        assert answer(server.url)[0] == 200
-        assert answer(server.url, Host="dpviz.example.org")[0] == 200
-        status, said, _ = answer(server.url, Host="evil.example")
-        assert (status, b"DPVIZ_HOSTS" in said) == (421, True)
-        assert answer(server.url, Origin="https://evil.example")[0] == 403
-        assert asyncio.run(shaken(server.url)) == 101
-        assert asyncio.run(shaken(server.url, Origin=server.url)) == 101
-        assert asyncio.run(shaken(server.url, Origin="https://dpviz.example.org")) == 101
-        assert asyncio.run(shaken(server.url, Origin="https://evil.example")) == 403
-        assert asyncio.run(shaken(server.url, Host="evil.example")) == 403
-        # whoever looks after the machine knows it by another name
-        assert answer(server.url, "/_stcore/health", Host="10.1.2.3:8501")[:2] == (200, b"ok")
+def names_and_origins_of_others_are_refused(server: Server) -> None:
+    assert answer(server.url)[0] == 200
+    assert answer(server.url, Host="dpviz.example.org")[0] == 200
+    status, said, _ = answer(server.url, Host="evil.example")
+    assert (status, b"DPVIZ_HOSTS" in said) == (421, True)
+    assert answer(server.url, Origin="https://evil.example")[0] == 403
+    assert asyncio.run(shaken(server.url)) == 101
+    assert asyncio.run(shaken(server.url, Origin=server.url)) == 101
+    assert asyncio.run(shaken(server.url, Origin="https://dpviz.example.org")) == 101
+    assert asyncio.run(shaken(server.url, Origin="https://evil.example")) == 403
+    assert asyncio.run(shaken(server.url, Origin="null")) == 403
+    assert asyncio.run(shaken(server.url, Host="evil.example")) == 403
+    # whoever looks after the machine knows it by another name
+    assert answer(server.url, "/_stcore/health", Host="10.1.2.3:8501")[:2] == (200, b"ok")
+    for origin in ("https://evil.example", "https://dpviz.example.org", "null"):
+        answer(server.url, "/_stcore/host-config", Origin=origin)  # which makes Streamlit wonder
+
+
+async def each_session_has_its_room(server: Server) -> None:
+    """Gets it back, has none without a place, and holds nobody up at the end."""
+
+    async def send(visitor: Visitor, name: str, size: int) -> None:
+        there = f"/_stcore/upload_file/{visitor.session}/{name}"
+        await asyncio.to_thread(visitor.put, there, f"{name}.csv", bytes(size))
+
+    one, two, late = (Visitor(number, server.url) for number in (1, 2, 3))
+    for visitor in (one, two, late):
+        await visitor.visit(VIEW)
+    assert one.problems + two.problems == []
+    await send(one, "a", 700_000)
+    # refused by its length alone: of a body that was on its way, a client that writes
+    # before it reads would see a closed line
+    with closing(put(server.url, one.session, 700_000, one.cookie())) as line:
+        assert await asyncio.to_thread(status_of, line) == 413
+    await send(one, "b", 300_000)
+    await send(two, "a", 700_000)  # each has its own
+    there = f"/_stcore/upload_file/{one.session}/a"
+    assert await asyncio.to_thread(one.take_away, there) == 204
+    await send(one, "b", 700_000)
+    # of no stated length: cut off on its way
+    with closing(put(server.url, two.session, None, one.cookie())) as line:
+        head = b'--edge\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
+        for piece in (head, *(bytes(2**16),) * 64):
+            try:
+                line.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))
+            except OSError:
+                break  # it does not listen any more
+        assert await asyncio.to_thread(status_of, line) == 413
+    assert any("all places are taken" in said for said in late.notices)
+    with closing(put(server.url, late.session, 2**10, late.cookie())) as line:
+        assert await asyncio.to_thread(status_of, line) == 403
+    await one.leave()
+    await late.leave()
+    if os.name == "posix":  # while a file hangs
+        with closing(put(server.url, two.session, 2**10, two.cookie())) as line:
+            line.sendall(b"--edge\r\n")
+            line.settimeout(0.3)
+            assert status_of(line) == 0
+            await asyncio.to_thread(ended, server, server.port)
 
 
 def test_until_it_is_opened_it_answers_its_own_machine_only(tmp_path: Path) -> None:
@@ -149,14 +196,11 @@ def test_until_it_is_opened_it_answers_its_own_machine_only(tmp_path: Path) -> N
     command = [sys.executable, "-m", "streamlit", "run", str(app_path())]
     port = free_port()
     own = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_SERVER_PORT": str(port)}
-    for opened, expected in (({}, 403), ({"DPVIZ_HOSTS": f"{near},app.example"}, 200)):
-        with Server(
-            app_path(), tmp_path / "log", {**own, **opened}, port=port, command=command
-        ) as server:
-            assert answer(server.url)[0] == 200
-            assert _knock(near, port, "/_stcore/health") == 200
-            assert _knock(near, port, "/") == expected
-            assert server.new_traceback() == ""
+    with Server(app_path(), tmp_path / "log", own, port=port, command=command) as server:
+        assert answer(server.url)[0] == 200
+        assert _knock(near, port, "/_stcore/health") == 200
+        assert _knock(near, port, "/") == 403
+        assert server.new_traceback() == ""
 
 
 def _other_address() -> str | None:
@@ -177,77 +221,7 @@ def _knock(name: str, port: int, path: str) -> int:
         return refused.code
 
 
-# Uploads -------------------------------------------------------------------------------------
-
-
-def test_where_uploads_are_off_a_file_is_refused_before_it_is_sent(tmp_path: Path) -> None:
-    """Of a public server test_promises.py says it, and that it closes its metrics."""
-    with served(tmp_path, {"DPVIZ_UPLOADS": "OFF"}) as server:
-
-        async def try_it() -> None:
-            visitor = Visitor(1, server.url)
-            await visitor.visit(VIEW)
-            for length in (150 * 2**20, None):
-                with closing(put(server.url, visitor.session, length, visitor.cookie())) as line:
-                    assert await asyncio.to_thread(status_of, line) == 403
-            await visitor.leave()
-
-        asyncio.run(try_it())
-        assert answer(server.url, "/_stcore/metrics")[0] == 200
-        if os.name == "posix":  # by a signal to the command, after a visitor who has left
-            ended(server, server.port)
-
-
-def test_who_was_turned_away_uploads_nothing(tmp_path: Path) -> None:
-    with served(tmp_path, {"DPVIZ_SESSIONS": "1"}) as server:
-
-        async def try_it() -> None:
-            first, late = Visitor(1, server.url), Visitor(2, server.url)
-            await first.visit(VIEW)
-            await late.visit(VIEW)
-            assert any("all places are taken" in said for said in late.notices)
-            with closing(put(server.url, late.session, 2**20, late.cookie())) as line:
-                assert await asyncio.to_thread(status_of, line) == 403
-            await first.leave()
-            await late.leave()
-
-        asyncio.run(try_it())
-
-
-def test_a_session_has_so_much_room_and_gets_it_back(tmp_path: Path) -> None:
-    with served(tmp_path, {"STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "1"}) as server:
-
-        async def send(visitor: Visitor, name: str, size: int) -> None:
-            there = f"/_stcore/upload_file/{visitor.session}/{name}"
-            await asyncio.to_thread(visitor.put, there, f"{name}.csv", bytes(size))
-
-        async def try_it() -> None:
-            one, two = Visitor(1, server.url), Visitor(2, server.url)
-            await one.visit(VIEW)
-            await two.visit(VIEW)
-            await send(one, "a", 700_000)
-            # refused by its length alone: of a body that was on its way, a client that writes
-            # before it reads would see a closed line
-            with closing(put(server.url, one.session, 700_000, one.cookie())) as line:
-                assert await asyncio.to_thread(status_of, line) == 413
-            await send(one, "b", 300_000)
-            await send(two, "a", 700_000)  # each has its own
-            there = f"/_stcore/upload_file/{one.session}/a"
-            assert await asyncio.to_thread(one.take_away, there) == 204
-            await send(one, "b", 700_000)
-            # of no stated length: cut off on its way
-            with closing(put(server.url, two.session, None, one.cookie())) as line:
-                head = b'--edge\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
-                for piece in (head, *(bytes(2**16),) * 64):
-                    try:
-                        line.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))
-                    except OSError:
-                        break  # it does not listen any more
-                assert await asyncio.to_thread(status_of, line) == 413
-            await one.leave()
-            await two.leave()
-
-        asyncio.run(try_it())
+# What is left --------------------------------------------------------------------------------
 
 
 def until(true: Callable[[], bool], seconds: float) -> bool:
@@ -295,20 +269,6 @@ def ended(server: Server, number: int) -> None:
     os.kill(server.pid, signal.SIGTERM)
     assert until(lambda: is_free(number), 2)
     assert until(lambda: server.ended, 10)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_it_ends_with_visitors_and_an_upload_that_hangs(tmp_path: Path) -> None:
-    with served(tmp_path) as server:
-
-        async def try_it() -> None:
-            visitor = Visitor(1, server.url)
-            await visitor.visit(VIEW)
-            with closing(put(server.url, visitor.session, 2**20, visitor.cookie())) as line:
-                line.sendall(b"--edge\r\n")
-                await asyncio.to_thread(ended, server, server.port)
-
-        asyncio.run(try_it())
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -361,17 +321,35 @@ def test_a_wrong_word_stops_the_start_in_one_sentence(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a script as a browser")
-def test_a_browser_is_opened_where_it_may(tmp_path: Path) -> None:
+def test_a_browser_is_opened_and_where_uploads_are_off_a_file_is_refused(tmp_path: Path) -> None:
+    """Of a public server test_promises.py says it, and that it closes its metrics."""
     script, opened = tmp_path / "browser", tmp_path / "opened"
     script.write_text(f'#!/bin/sh\necho "$1" > "{opened}"\n', encoding="utf-8")
     script.chmod(0o755)
     port = free_port()
-    own = {"BROWSER": f"{script} %s", "STREAMLIT_SERVER_HEADLESS": "false", "DISPLAY": ""}
+    own = {
+        "BROWSER": f"{script} %s", "STREAMLIT_SERVER_HEADLESS": "false", "DISPLAY": "",
+        "DPVIZ_UPLOADS": "OFF", "XDG_CACHE_HOME": str(tmp_path),
+    }  # fmt: skip
     command = [sys.executable, "-m", "dpviz", "app", "--port", str(port)]
     with Server(app_path(), tmp_path / "log", own, ROOT, port=port, command=command) as server:
         assert until(lambda: opened.is_file() and opened.read_text().endswith("\n"), 20)
         assert opened.read_text().strip() == f"http://localhost:{port}"
         assert f"dpviz: http://localhost:{port}\n" in server.log()
+
+        async def try_it() -> None:
+            visitor = Visitor(1, server.url)
+            await visitor.visit(VIEW)
+            # before anything is sent
+            for length in (150 * 2**20, None):
+                with closing(put(server.url, visitor.session, length, visitor.cookie())) as line:
+                    assert await asyncio.to_thread(status_of, line) == 403
+            await visitor.leave()
+
+        asyncio.run(try_it())
+        assert answer(server.url, "/_stcore/metrics")[0] == 200
+        ended(server, port)  # by a signal to the command, after a visitor who has left
+        assert server.new_traceback() == ""
 
 
 def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path) -> None:
@@ -432,6 +410,7 @@ def test_every_host_of_the_table_is_served_by_its_command(
             assert printed is not None
             assert printed[2] == str(port)
             name = printed[1]
+            assert _knock(name, port, "/") == 200  # opened by its name, the page too
         assert answer(server.url, Host=name)[0] == 200
         assert answer(server.url, Host="evil.example")[0] == 421
         assert asyncio.run(shaken(server.url)) == 101
