@@ -33,6 +33,7 @@ from pages.ui import limits
 
 # A run can only be stopped between Streamlit calls; chunks keep that short.
 CHUNK_SECONDS = 0.15
+TOLD_SECONDS = 0.25  # between two messages of how far work is
 
 
 # Where all draws take longer than this, the first of each mechanism is shown before the others.
@@ -206,14 +207,18 @@ class Progress:
 
     def __init__(self) -> None:
         self._place = st.empty()
-        self._started = time.monotonic()
+        self._next = time.monotonic() + 0.5
 
     def __call__(self, share: float, words: str) -> None:
-        """Show how much is done; a call is where Streamlit may end the run."""
-        if time.monotonic() - self._started > 0.5:
+        """Show how much is done; a call is where Streamlit may end the run.
+
+        Each message makes the browser draw the page again, so most calls only look up.
+        """
+        limits.look_up()
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + TOLD_SECONDS
             self._place.progress(min(share, 1.0), words)
-        else:
-            self._place.empty()
 
     def close(self) -> None:
         """Take the bar away."""

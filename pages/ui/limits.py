@@ -195,6 +195,11 @@ def deadline(seconds: float) -> Iterator[None]:
         _DEADLINE.reset(token)
 
 
+def look_up() -> None:
+    """Let Streamlit end a run that is no longer wanted, and send nothing."""
+    _ = "view" in st.session_state
+
+
 @contextmanager
 def looking_up() -> Iterator[None]:
     """Let work inside end within a moment once its visitor has moved on, stopped or left.
@@ -233,7 +238,7 @@ def _looker() -> Callable[[], None]:
         if now - last < _LOOK_SECONDS:
             return
         last = now
-        _ = "view" in st.session_state
+        look_up()
         _GIVE_WAY.get()()
         end = _DEADLINE.get()
         if end is not None and now > end:

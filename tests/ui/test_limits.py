@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +12,7 @@ from dpviz.core.pauses import pause, pausing
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import load_prepared
 from dpviz.simulation.cells import plan, run_cell
-from pages.ui import limits
+from pages.ui import cached, limits
 from tests.ui.driver import errors, keys, nodes, notices, start
 
 
@@ -35,6 +36,25 @@ def test_a_wrong_variable_is_one_sentence(
     monkeypatch.setenv(name, written)
     with pytest.raises(InvalidSetting, match=name):
         limits.caps()
+
+
+def test_work_is_told_four_times_a_second_and_can_be_stopped_at_every_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every message makes the browser draw the page again."""
+    now, sent, looks = 0.0, list[float](), list[float]()
+    place = SimpleNamespace(
+        progress=lambda share, words: sent.append(now), empty=lambda: sent.append(now)
+    )
+    monkeypatch.setattr(cached, "st", SimpleNamespace(empty=lambda: place))
+    monkeypatch.setattr(cached, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(limits, "look_up", lambda: looks.append(now))
+    bar = cached.Progress()
+    for step in range(1, 193):  # three seconds
+        now = step / 64
+        bar(step / 192, "drawing")
+    assert len(looks) == 192
+    assert sent == [0.5 + 0.25 * number for number in range(11)]
 
 
 class Left(Exception):
