@@ -240,6 +240,14 @@ def live(found: ceiling.CeilingCard) -> None:
             on_click="ignore",
             key="decide.plan",
         )
+        st.download_button(
+            "Plan as JSON",
+            lambda: ceiling.plan(found),
+            file_name="dpviz-plan.json",
+            mime="application/json",
+            on_click="ignore",
+            key="decide.plan.json",
+        )
         st.button("Ask every mechanism", key="decide.every", on_click=go("card"))
     how = [
         "rows scaled to length one"

@@ -94,6 +94,8 @@ def bounds() -> None:
 def everywhere(bars: list[tuple[str, Settings]]) -> None:
     """Offer to prepare privately, or not, on every page."""
     now, (_, public), (_, private) = state.settings(), bars[0], bars[-1]
+    kept = "max" if now.row_bound.startswith(PRIVATE) else now.row_bound
+    public = replace(public, row_bound=kept)
     left, right = st.columns(2)
     left.button(
         "Pay for all of it on every page",
@@ -162,7 +164,8 @@ def page() -> None:
         st.caption(
             f"{parse_variant(settings.mechanisms[0]).label}, epsilon "
             f"{numeral(settings.epsilon, 6)} for the "
-            f"whole chain; orange is lost, green gained. Means of {settings.trials} chains, "
+            f"whole chain; orange is lost, green gained. Every bar cuts rows at the same quantile. "
+            f"Means of {settings.trials} chains, "
             "whiskers their central 95 %."
         )
     everywhere(steps_of(settings))

@@ -6,6 +6,7 @@ for whoever may see them.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from dpviz.lessons.words import REFUSED
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.predicting import LOUD, Outlook, Rows
 from dpviz.report.figures.worlds import hundred, picture
+from dpviz.report.privacy_card import CARD_FORMAT, PLAN
 
 PRIOR = 0.01
 EPSILONS: tuple[float, ...] = tuple(np.geomspace(0.05, 9.2, 14).tolist())
@@ -279,6 +281,46 @@ def html(found: CeilingCard, *, plan: bool = False) -> str:
     )
     mark = " dp-plan" if plan else ""
     return f'<style>{_STYLE}</style><div class="dp-ceiling{mark}">{head}{body}{foot}</div>'
+
+
+def plan(found: CeilingCard) -> str:
+    """Return the card as JSON, marked as the plan that it is; `dpviz verify` takes it for no card.
+
+    It holds predictions from the rows: a working view.
+    """
+    options, seen, rows = found.outlook.options, found.outlook, found.prospect.rows
+    written = {
+        "dpviz_card": CARD_FORMAT,
+        "status": PLAN,
+        "copy": "working view, stays in the house",
+        "title": found.prospect.name,
+        "n": rows.n,
+        "d": len(rows.schema.used),
+        "k": options.k,
+        "verdict": found.verdict,
+        "said": found.headline,
+        "claim": {
+            "epsilon": found.epsilon,
+            "delta": options.stated_delta,
+            "suspicions": [{"before": PRIOR, "after": becomes(found.epsilon) / 100}],
+        },
+        "unit": {
+            "protected": str(rows.schema.unit),
+            "rows": rows.schema.rows_a_person or 1,
+            "person": rows.schema.person or None,
+            "neighbours": options.relation,
+        },
+        "release": {
+            name: getattr(options, name) for name in ("rows", "row_bound", "center", "scale")
+        },
+        "limits_taken_from_the_table": rows.schema.from_data,
+        "predicted": {
+            "recovery": seen.recovery,
+            "in_95_of_100": seen.low,
+            "without_noise": seen.without_noise,
+        },
+    }
+    return f"{json.dumps(written, indent=1, allow_nan=False)}\n"
 
 
 def page(found: CeilingCard) -> str:

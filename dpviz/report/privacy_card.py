@@ -11,6 +11,9 @@ from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.report.figures.small import loadings_picture
 from dpviz.report.figures.worlds import hundred
 
+CARD_FORMAT = 1
+RELEASED, PLAN = "RELEASED", "PLAN"
+"""What a card stamps on itself, in print and in JSON."""
 _FEATURES, _COMPONENTS = 12, 3
 """Loadings that the page has room for; the file holds all."""
 _SHEET = 1_110.0
@@ -127,7 +130,7 @@ def _head(card: Mapping[str, Any]) -> str:
     number = "" if card["ledger"] is None else f" · release {card['ledger']['number']}"
     return (
         f"<header><div><h1>Privacy card</h1><p><b>{escape(card['title'])}</b>{number}</p>"
-        f"<p>{' · '.join(said)}</p></div><div class='stamp{look}'>RELEASED<small>"
+        f"<p>{' · '.join(said)}</p></div><div class='stamp{look}'>{card['status']}<small>"
         f"{escape(card['released'][:16].replace('T', ' '))} UTC</small></div></header>"
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.core.entries import PRIVATE, row_bound_of
+from dpviz.core.entries import ADAPTIVE, PRIVATE, row_bound_of
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Relation
@@ -67,13 +67,17 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
     """Return the bars in order: all public, then mean, scale, bound and count private.
 
     Whichever steps the settings pay for already: what they say of shares, of the private row
-    bound and of scaling is kept.
+    bound and of scaling is kept. The public row bound is the same quantile that is then paid for:
+    bars that differ in what is cut would not say what paying costs.
     """
+    paid = settings.row_bound.startswith(PRIVATE)
+    wanted = settings.row_bound if paid else PRIVATE_BOUND
+    same = "max" if wanted == ADAPTIVE else wanted.replace(PRIVATE, "quantile", 1)
     public = replace(
         settings,
         center=None,  # the mean
         scale="none" if settings.scale == "none" else "standardize",
-        row_bound="max" if settings.row_bound.startswith(PRIVATE) else settings.row_bound,
+        row_bound=same if paid or settings.row_bound == "max" else settings.row_bound,
         count="public",
         bounds="max" if settings.bounds == PRIVATE else settings.bounds,
     )
@@ -87,7 +91,6 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
         more("bounds", bounds=PRIVATE)
     if settings.scale != "none":
         more("scale", scale=PRIVATE)
-    wanted = settings.row_bound if settings.row_bound.startswith(PRIVATE) else PRIVATE_BOUND
     more(_BOUND, row_bound=wanted)
     if settings.relation == Relation.ZERO_OUT:
         more("count", count=PRIVATE)

@@ -28,11 +28,10 @@ from dpviz.releasing.outputs import read_release
 from dpviz.releasing.reading import CONFIDENCE, Reading, read
 from dpviz.releasing.records import open_records
 from dpviz.releasing.schema import Schema
-from dpviz.report.privacy_card import suspicion_words, to_html
+from dpviz.report.privacy_card import CARD_FORMAT, RELEASED, suspicion_words, to_html
 from dpviz.studies import Answer, now
 from dpviz.studies.asked import asks
 
-FORMAT = 1
 PRIORS = (0.01, 0.1, 0.5)
 NOT_COVERED = {
     "facts_about_everybody": "What is true of everybody is learnt of each, in the table or not.",
@@ -200,7 +199,8 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
         raise DpvizError(f"the release was made for {purpose!r}, and its card cannot say another.")
     seen = read(found)
     return {
-        "dpviz_card": FORMAT,
+        "dpviz_card": CARD_FORMAT,
+        "status": RELEASED,
         "copy": "public",
         "title": said.title or found["name"],
         "purpose": purpose or said.purpose,

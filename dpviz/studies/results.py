@@ -607,6 +607,7 @@ class CardResult(TypedDict):
     """
 
     dpviz_card: int
+    status: str
     copy: str
     title: str
     purpose: str

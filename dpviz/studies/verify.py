@@ -13,9 +13,10 @@ from dpviz.core.errors import DpvizError
 from dpviz.releasing.ledger import Ledger, ledger_at
 from dpviz.releasing.outputs import read_document, read_release
 from dpviz.releasing.verifying import verify as fits
+from dpviz.report.privacy_card import CARD_FORMAT, PLAN, RELEASED
 from dpviz.studies import Answer
 from dpviz.studies.asked import asks
-from dpviz.studies.card import FORMAT, CardOptions, digest_of, from_release
+from dpviz.studies.card import CardOptions, digest_of, from_release
 
 _PEOPLE = ("title", "purpose", "recipients", "controller")
 # Entries that do not follow from the release alone, or are looked at one by one: when and by which
@@ -24,6 +25,10 @@ _OWN = {
     "made", "copy", "withheld", "data", "assumptions", "unconfirmed", "ledger", "versions",
     "release", "signatures",
 }  # fmt: skip
+
+
+_BEFORE = {"status": RELEASED, "by": ""}
+"""Entries that the first cards did not have."""
 
 
 class Verified(Answer):
@@ -107,7 +112,9 @@ def verify(
 
 
 def _problems(card: Path, release: Path, ledger: Ledger) -> list[str]:
-    found = read_document(card, "card", FORMAT)
+    found = _BEFORE | dict(read_document(card, "card", CARD_FORMAT))
+    if found["status"] == PLAN:
+        return [f"{card.name} is a PLAN: nothing was released under it."]
     try:
         made = read_release(release)
         fresh = from_release(

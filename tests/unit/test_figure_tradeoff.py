@@ -55,6 +55,13 @@ def test_shares_are_written_in_per_cent_and_powers_of_ten_are_not() -> None:
     assert draw(shares=True, log_y=True).layout.yaxis.tickformat is None
 
 
+def test_a_wide_axis_has_plain_powers_of_ten() -> None:
+    bands = BANDS.assign(x=[1e-8, 1e-4, 100.0] * 2)
+    axis = draw(bands, log_x=True, now=1e-6).layout.xaxis
+    named = dict(zip(axis.tickvals, axis.ticktext, strict=True))
+    assert (named[1e-8], named[1e-4], named[0.01], named[1.0]) == ("10⁻⁸", "10⁻⁴", "0.01", "1")
+
+
 @pytest.mark.parametrize(
     ("shares", "write"), [(False, partial(numeral, digits=3)), (True, percent)]
 )

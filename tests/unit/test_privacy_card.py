@@ -182,6 +182,7 @@ def test_a_suspicion_is_rounded_to_the_unkind_side() -> None:
         (lambda f: _changed(f / "card.json", "ledger", "number", value=1), "number"),
         (lambda f: _changed(f / "card.json", "ledger", "limit", "epsilon", value=9), "limit"),
         (lambda f: _changed(f / "card.json", "ledger", value=None), "names no ledger"),
+        (lambda f: _changed(f / "card.json", "status", value="PLAN"), "is a PLAN: nothing was"),
         (lambda f: _cut(f / "mine.jsonl"), "it was cut"),
         (lambda f: _other_ledger(f), "another ledger"),
     ],

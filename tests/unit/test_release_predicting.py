@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -168,6 +169,10 @@ def test_the_card_says_yes_no_and_never() -> None:
     assert "taken from this table" in ceiling.html(look)
     assert ">PLAN<" not in ceiling.html(yes)
     assert "dp-plan" in ceiling.page(yes)
+    planned = json.loads(ceiling.plan(yes))
+    assert (planned["status"], planned["claim"]["epsilon"]) == ("PLAN", 1.1)
+    assert planned["unit"]["protected"] == "person"
+    assert planned["predicted"]["recovery"] == yes.outlook.recovery
 
 
 def test_nothing_of_the_table_is_markup() -> None:

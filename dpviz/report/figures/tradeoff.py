@@ -15,7 +15,7 @@ from dpviz.core.number_text import numeral, percent
 from dpviz.report.figures.failing import stretches, symbols, verdict_words
 from dpviz.report.figures.names import LINE, Ending, add_names, margin
 from dpviz.report.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing, told
-from dpviz.report.tables.ticks import decades
+from dpviz.report.tables.ticks import decades, power_text
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
 HEIGHT = 560  # pixels of the chart, where its names have room
@@ -201,7 +201,7 @@ def _set_axis(axis: Any, title: str, span: _Span, *, log: bool) -> None:
     )  # fmt: skip
     few = decades(span.low, span.high, 8) if log else []
     if len(few) > 1:  # Plotly's own digits between decades are too small to read
-        axis.update(tickvals=few, ticktext=[numeral(tick) for tick in few])
+        axis.update(tickvals=few, ticktext=[power_text(tick) for tick in few])
 
 
 def _set_size(figure: go.Figure, names: Sequence[str]) -> int:

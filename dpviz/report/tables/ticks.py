@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+from dpviz.core.number_text import numeral
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -18,6 +21,12 @@ def decades(low: float, high: float, most: int) -> list[float]:
     """
     powers = range(math.ceil(low), math.floor(high) + 1)
     return [float(f"1e{power}") for power in powers[:: max(1, math.ceil(len(powers) / most))]]
+
+
+def power_text(tick: float) -> str:
+    """Return a power of ten as an axis names it: 0.01 to 1000 in full, others as 10⁻⁶."""
+    exponent = round(math.log10(tick))
+    return numeral(tick, 4) if -3 < exponent < 4 else f"10{str(exponent).translate(_RAISED)}"
 
 
 def round_ticks(low: float, high: float, about: int = 5) -> list[float]:
