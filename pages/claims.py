@@ -5,15 +5,16 @@ PAGE = {
     "icon": ":material/gavel:",
     "place": 50,
     "term": "both-worlds",
+    "unread": ("mechanisms",),
 }
 
 import streamlit as st
 
 from dpviz.auditing.table import claims_now
+from dpviz.report.sentences import claims as claims_words
 from pages.ui import (
     attacking,
     auditing,
-    controls,
     loading,
     promises,
     refuting,
@@ -26,18 +27,19 @@ from pages.ui.guard import guard
 current = shell.through_entry()
 seed = current.settings.seed
 
-st.title("Claims: which privacy promises hold?", anchor=False)
+title = st.empty()
+title.title("Which promises hold?", anchor=False)
 problem, budget = loading.problem_and_budget(current)
 with guard():
     claims = claims_now(problem, budget)
-    promises.verdict(claims, problem, budget)
-    controls.setting("part", "claims", row=True)
+    title.title(claims_words.headline(claims), anchor=False)
+    part = state.get("part", "claims")
+    if part != "verdicts":
+        promises.back()
     with st.container(key="claims-shown"):
-        match state.get("part", "claims"):
+        match part:
             case "verdicts":
-                promises.verdicts(claims)
-            case "spending":
-                promises.spending(problem, budget)
+                promises.shelves(claims, problem, budget, seed)
             case "audit":
                 auditing.draw(problem, budget, seed)
             case "refutations":

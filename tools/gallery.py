@@ -15,7 +15,6 @@ import plotly.graph_objects as go
 import dpviz
 from dpviz.auditing import attack, exhibits
 from dpviz.auditing.account import account_view
-from dpviz.auditing.table import spending_table
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
@@ -149,12 +148,6 @@ def audit_bounds() -> go.Figure:
     return dpviz.audit("wishart", epsilon=1.0, trials=2_000).figure()
 
 
-def spending() -> go.Figure:
-    """The epsilon that each mechanism spends beside the one it claims."""
-    problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
-    return claims.spending_figure(spending_table(problem, Budget(1.0, 1e-6)))
-
-
 def moving_support() -> go.Figure:
     """The share of releases that betray their table: counted beside exact."""
     return claims.support_figure(exhibits.support_table(5, 1.0, seed=0, trials=400), now=1.0)
@@ -278,7 +271,7 @@ SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
     "Side by side": (spectrum, distance, projection, measure, prediction),
     "Along an axis": (curve, least_epsilon, task),
     "Claims": (
-        audit_bounds, spending, moving_support, cone, turning, true_delta, gibbs, attacker,
+        audit_bounds, moving_support, cone, turning, true_delta, gibbs, attacker,
         posterior, account_curve, repeated_releases, paid_preparation,
     ),
     "Precision": (payoff, noise_along, ellipses, accounts, prices),

@@ -102,8 +102,7 @@ def support_table(d: int, epsilon: float, seed: int, trials: int = 1_000) -> pd.
     -------
     DataFrame
         `SUPPORT_COLUMNS`, one row per epsilon, ascending. ``low`` and ``high`` are Clopper-Pearson
-        limits at `LIMIT_CONFIDENCE`; ``exact`` is 1 - exp(-1/(2 n c)) at the mechanism's scale c,
-        from 1/(v'W^-1 v) = c chi-square with two degrees of freedom.
+        limits at `LIMIT_CONFIDENCE`; ``exact`` is `impossible_share`.
     """
     mechanism, problem = moving_cone(), _problem(d, Relation.ZERO_OUT)
     draws = Draws.batch(generator(seed, "refutations", "support", d), trials)
@@ -124,10 +123,20 @@ def support_table(d: int, epsilon: float, seed: int, trials: int = 1_000) -> pd.
                 "share": outside / trials,
                 "low": float(lower_limit(outside, trials, rest)),
                 "high": float(upper_limit(outside, trials, rest)),
-                "exact": -math.expm1(-1 / (2 * _N * scale)),
+                "exact": impossible_share(value),
             }
         )
     return pd.DataFrame(rows, columns=list(SUPPORT_COLUMNS))
+
+
+def impossible_share(epsilon: float) -> float:
+    """Return how likely a release of the zeroed table is none that the full one can make.
+
+    It is 1 - exp(-1/(2 n c)) at the mechanism's scale c in every dimension, from
+    1/(v'W^-1 v) = c chi-square with two degrees of freedom.
+    """
+    scale = moving_cone().calibrate(_problem(2, Relation.ZERO_OUT), Budget(epsilon)).scale
+    return -math.expm1(-1 / (2 * _N * scale))
 
 
 def cone_table(epsilon: float, seed: int, size: int = 150) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from dpviz.auditing.run import LEAST_TRIALS
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.release import Status, Verdict
+from dpviz.core.release import Status
 from dpviz.mechanisms import Mechanism, all_mechanisms
 
 TABLE_TRIALS = 10_000
@@ -237,17 +237,11 @@ def listing_rows() -> list[dict[str, Any]]:
 
 
 CLAIM_COLUMNS = (
-    "mechanism", "claim", "relation", "status", "claimed_epsilon", "spent_epsilon",
-    "claimed_delta", "true_delta", "evidence", "command",
+    "key", "mechanism", "claim", "relation", "status", "verdict", "claimed_epsilon",
+    "spent_epsilon", "exact", "claimed_delta", "true_delta", "evidence", "command",
 )  # fmt: skip
-SPENDING_COLUMNS = ("mechanism", "claimed", "spent", "ratio", "exact", "status")
 
 CANNOT_RUN = "cannot run here"
-STATUSES = (
-    *(Status(verdict, "").marked for verdict in Verdict),
-    CANNOT_RUN,
-)
-"""Every status that the claims table can show."""
 
 
 def every_mechanism() -> list[Mechanism]:
@@ -265,7 +259,8 @@ def claims_now(problem: Problem, budget: Budget) -> pd.DataFrame:
     -------
     DataFrame
         `CLAIM_COLUMNS`. Missing numbers are None: no claim, or no epsilon that describes the
-        release, or a mechanism that cannot run, whose reason is in the evidence.
+        release, or a mechanism that cannot run, whose reason is in the evidence; ``exact`` says
+        whether the epsilon spent is more than an upper bound.
     """
     rows = [_claim_row(mechanism, problem, budget) for mechanism in every_mechanism()]
     return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
@@ -275,12 +270,15 @@ def _claim_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[s
     found = standing(mechanism, problem, budget)
     claim, spent, status = found.claim, found.spent, found.status
     return {
+        "key": mechanism.key,
         "mechanism": mechanism.label,
         "claim": "no claim" if claim is None else _guarantee_words(mechanism),
         "relation": str(problem.relation),
         "status": CANNOT_RUN if status is None else status.marked,
+        "verdict": "" if status is None else str(status.verdict),
         "claimed_epsilon": None if claim is None else claim.epsilon,
         "spent_epsilon": None if spent is None else spent.epsilon,
+        "exact": spent is not None and spent.exact,
         "claimed_delta": None if claim is None else claim.delta,
         "true_delta": None if spent is None else spent.delta_at_epsilon,
         "evidence": f"Cannot run here: {found.reason}." if status is None else status.evidence,
@@ -332,38 +330,3 @@ def audit_command(
         words += ["--seed", str(seed)]
     words += ["--k", str(min(problem.k, d - 1)), "--relation", str(problem.relation)]
     return shlex.join(words)
-
-
-def filtered(claims: pd.DataFrame, status: str | None) -> pd.DataFrame:
-    """Return the rows of `claims_now` with a status, or all of them."""
-    return claims if status is None else claims[claims["status"] == status]
-
-
-def spending_table(problem: Problem, budget: Budget) -> pd.DataFrame:
-    """Return the epsilon that each mechanism claims beside the one it spends.
-
-    Returns
-    -------
-    DataFrame
-        `SPENDING_COLUMNS`, the largest overspending first; spent is NaN where no epsilon
-        describes the release, and those come before all others.
-    """
-    rows = []
-    for mechanism in every_mechanism():
-        found = standing(mechanism, problem, budget)
-        if found.claim is None or found.status is None:
-            continue
-        spent, claim = found.spent, found.claim
-        epsilon = math.nan if spent is None else spent.epsilon
-        rows.append(
-            {
-                "mechanism": mechanism.label,
-                "claimed": claim.epsilon,
-                "spent": epsilon,
-                "ratio": epsilon / claim.epsilon,
-                "exact": spent is not None and spent.exact,
-                "status": str(found.status.verdict),
-            }
-        )
-    table = pd.DataFrame(rows, columns=list(SPENDING_COLUMNS))
-    return table.sort_values("ratio", ascending=False, na_position="first", ignore_index=True)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
 from dpviz.auditing import DEFAULT_D, attack, exhibits
 from dpviz.auditing.table import audit_command
-from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.problem import Budget, Problem
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.report.figures.claims import attack_figure
 from dpviz.report.sentences import claims as claims_words
@@ -25,29 +23,14 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
         "An audit releases two neighbouring made-up tables many times, picks the event that tells "
         "them apart best on half of the draws, and counts it on the other half."
     )
-    first, second, third, left, right = st.columns([1.3, 1.2, 1.2, 1, 1.2])
+    first, second, third = st.columns(3)
     key = parts.one_mechanism(
         first, "Mechanism", default=exhibits.moving_cone().key, key="claims.audit.mechanism"
     )
-    epsilon = second.select_slider(
-        "Epsilon to audit",
-        exhibits.EPSILONS,
-        value=1.0,
-        key="claims.audit.epsilon",
-        persist_state="session",
-    )
-    d = third.slider(
+    d = second.slider(
         "Features d", 2, 20, DEFAULT_D, key="claims.audit.dimension", persist_state="session"
     )
-    relation = left.segmented_control(
-        "Neighbours",
-        [str(relation) for relation in Relation],
-        default=str(Relation.REPLACE),
-        required=True,
-        key="claims.audit.relation",
-        persist_state="session",
-    )
-    trials = right.selectbox(
+    trials = third.selectbox(
         "Releases of each table in each half",
         TRIALS,
         index=TRIALS.index(5_000),
@@ -56,14 +39,14 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
         persist_state="session",
     )
     mechanism = parse_variant(key)
-    asked = attack.audited_budget(mechanism, epsilon, budget)
+    asked = attack.audited_budget(mechanism, budget.epsilon, budget)
     k = min(problem.k, d - 1)
     wanted = (
         key,
         (asked.epsilon, asked.delta),
         d,
         k,
-        relation or str(Relation.REPLACE),
+        str(problem.relation),
         seed,
         trials,
     )
@@ -79,9 +62,8 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
         type="primary",
         on_click=state.on_change(run),
     )
-    setting = replace(problem, relation=Relation(wanted[4]))
     with right:
-        copyable(audit_command(mechanism, setting, asked, d=d, trials=trials, seed=seed))
+        copyable(audit_command(mechanism, problem, asked, d=d, trials=trials, seed=seed))
     if st.session_state.get("claims.audited") != wanted:
         st.caption("Takes a second or two with 5,000 releases, and up to a minute with the most.")
         return

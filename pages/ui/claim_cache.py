@@ -25,6 +25,12 @@ def cone(epsilon: float, seed: int) -> pd.DataFrame:
 
 
 @st.cache_data(max_entries=100, show_spinner=False)
+def turning(epsilon: float, seed: int) -> pd.DataFrame:
+    """Return the directions of the table of three."""
+    return refutations.turning_table(epsilon, seed)
+
+
+@st.cache_data(max_entries=100, show_spinner=False)
 def true_deltas(delta: float) -> pd.DataFrame:
     """Return the true delta of Gaussian releases that give more than they claim."""
     return refutations.delta_table(delta)

@@ -57,13 +57,12 @@ class ExploreView(Declared):
 
 @dataclass(frozen=True)
 class ClaimsView(Declared):
-    """Which part of the Claims page is shown, and which of its refutations."""
+    """What of the Claims page is open: all promises, or what one of its cards opens."""
 
     part: str = choice(
         "verdicts",
         {
-            "verdicts": "Verdicts",
-            "spending": "Real spending",
+            "verdicts": "All promises",
             "audit": "Audit it now",
             "refutations": "Refutations",
             "attacker": "Attacker's view",

@@ -1,100 +1,120 @@
-"""What each mechanism promises, what holds, and what it really spends."""
+"""Every promise on one of three shelves; what stands on them opens in place."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dpviz.auditing.table import STATUSES, filtered, spending_table
-from dpviz.core.csv_text import csv_text
-from dpviz.core.problem import Budget, Problem
-from dpviz.report.figures.claims import spending_figure
-from dpviz.report.sentences import claims as claims_words
+from dpviz.auditing import exhibits
+from dpviz.core.number_text import thousands
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.mechanisms import all_mechanisms
+from dpviz.report.figures.shelves import cone_picture, shelves_html, turn_picture
 from dpviz.report.sentences import phrases
-from pages.ui import parts
+from pages.ui import claim_cache, parts, state
 
-ANY = "any"
+_HERE = Path(__file__).parent
+_SHELVES = st.components.v2.component(
+    "dpviz_shelves",
+    css=(_HERE / "shelves.css").read_text(encoding="utf-8"),
+    js=(_HERE / "shelves.js").read_text(encoding="utf-8"),
+    isolate_styles=False,  # what copies a command listens to the whole page
+)
 
 
-def verdict(claims: pd.DataFrame, problem: Problem, budget: Budget) -> None:
-    """Say how many promises fail, and at which setting.
+def shelves(claims: pd.DataFrame, problem: Problem, budget: Budget, seed: int) -> None:
+    """Draw the three shelves.
 
     Parameters
     ----------
     claims : DataFrame
-        `dpviz.auditing.table.CLAIM_COLUMNS`, from `dpviz.auditing.table.claims_now`.
+        `dpviz.auditing.table.claims_now`.
     problem : Problem
     budget : Budget
+    seed : int
     """
-    st.markdown(f"**{claims_words.claims_verdict(claims)}**")
+    people = {Relation.REPLACE: "one row replaced", Relation.ZERO_OUT: "one row zeroed"}
     st.caption(
-        f"At {phrases.budget_words(budget)}, {problem.relation} relation, n = {problem.n:,}, "
-        f"d = {problem.d}, k = {problem.k}, all set above. A promise may hold under one "
-        "relation and fail under the other."
+        f"{people[problem.relation]}, {phrases.budget_words(budget)}, {thousands(problem.n)} "
+        f"people. A click shows the evidence."
     )
+    cone, direction = exhibits.moving_cone(), exhibits.bare_directions()
+    pictures = {
+        cone.key: cone_picture(
+            claim_cache.cone(budget.epsilon, seed), exhibits.impossible_share(budget.epsilon)
+        ),
+        direction.key: turn_picture(claim_cache.turning(budget.epsilon, seed)),
+    }
+    _SHELVES(
+        key="claims.shelves",
+        data=shelves_html(claims, pictures, _opens(budget)),
+        on_open_change=_opened,
+    )
+    for place, (words, told) in zip(st.columns(3), _BESIDE.items(), strict=True):
+        key = f"claims.open.{told.get('exhibit', told['part'])}"
+        place.button(words, key=key, on_click=_open, args=(told,), width="stretch")
+    parts.numbers("claims", claims)
 
 
-def verdicts(claims: pd.DataFrame) -> None:
-    """Draw the claims table: sortable, filtered by status, to be taken along.
-
-    Parameters
-    ----------
-    claims : DataFrame
-        As `verdict` takes it.
-    """
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
-    picked = left.selectbox(
-        "Status", [ANY, *STATUSES], key="claims.status", persist_state="session"
-    )
-    shown = filtered(claims, None if picked == ANY else picked)
-    right.download_button(
-        "This table (CSV)",
-        lambda: csv_text(shown),
-        file_name="dpviz-claims.csv",
-        on_click="ignore",
-        key="claims.csv",
-        icon=":material/download:",
-    )
-    text = st.column_config.TextColumn
-    rows, columns = parts.numerals(
-        shown,
-        {
-            "claimed_epsilon": ("Claimed epsilon", 3),
-            "spent_epsilon": ("Spent epsilon", 3, "A dash: no epsilon describes the release."),
-            "claimed_delta": ("Claimed delta", 2),
-            "true_delta": ("True delta", 2, "Really given at the epsilon claimed."),
-        },
-    )
-    st.dataframe(
-        rows,
-        hide_index=True,
-        placeholder="–",
-        key="claims.table",
-        alt="Every mechanism's claim, status, claimed and spent epsilon, evidence and command",
-        column_config={
-            "mechanism": text("Mechanism", pinned=True),
-            "claim": text("Claim"),
-            "relation": text("Relation"),
-            "status": text("Status"),
-            **columns,
-            "evidence": text("Evidence", width="large"),
-            "command": text("Rerun", width="large"),
-        },
-    )
-    st.caption(
-        f"{len(shown)} of {len(claims)} mechanisms; click a heading to sort. The commands audit on "
-        "made-up worst tables; `python -m dpviz claims` recomputes every row with its audit."
-    )
+_BESIDE = {
+    "Drag one person": {"part": "person"},
+    "Found in public code": {"part": "refutations", "exhibit": "code"},
+    "What no promise covers": {"part": "exploring"},
+}
+"""What belongs to no single card."""
 
 
-def spending(problem: Problem, budget: Budget) -> None:
-    """Draw what every mechanism spends beside what it claims."""
-    table = spending_table(problem, budget)
-    if table.empty:
-        return
-    caption = claims_words.spending_caption(table)
-    st.plotly_chart(
-        spending_figure(table), key="claims.spending", alt=f"Epsilon spent and claimed. {caption}"
+def _opens(budget: Budget) -> dict[str, list[tuple[str, dict[str, str]]]]:
+    """Return what the evidence of each mechanism leads to."""
+    proofs = {
+        exhibits.moving_cone().key: ("How often, and why", "support"),
+        exhibits.bare_directions().key: ("The table of three", "direction"),
+        "ppca": ("How near the draws come", "chain"),
+    }
+    proofs |= {
+        key: ("Its true delta", "delta")
+        for key, cls in all_mechanisms().items()
+        if cls.info.label
+        in set(claim_cache.true_deltas(budget.delta or exhibits.DELTA)["mechanism"])
+    }
+    found = {}
+    for key in all_mechanisms():
+        leads = []
+        if key in proofs:
+            words, exhibit = proofs[key]
+            leads.append((words, {"part": "refutations", "exhibit": exhibit}))
+        leads.append(("Audit it now", {"part": "audit", "mechanism": key}))
+        leads.append(("What an attacker learns", {"part": "attacker", "mechanism": key}))
+        found[key] = leads
+    return found
+
+
+def _opened() -> None:
+    told = st.session_state["claims.shelves"].open
+    if told:
+        _open(dict(told))
+
+
+def _open(told: dict[str, Any]) -> None:
+    """Open what a card or a button leads to; nothing else is taken from the browser."""
+    state.put_text("part", str(told["part"]), "claims")
+    if "exhibit" in told:
+        state.put_text("exhibit", str(told["exhibit"]), "claims")
+    key = told.get("mechanism")
+    if key in all_mechanisms():
+        st.session_state[f"claims.{'audit' if told['part'] == 'audit' else 'attack'}.mechanism"] = (
+            key
+        )
+
+
+def back() -> None:
+    """Draw the way back to the shelves."""
+    st.button(
+        "All promises",
+        key="claims.back",
+        icon=":material/arrow_back:",
+        on_click=state.on_change(lambda: state.put("part", "verdicts", "claims")),
     )
-    st.caption(caption)
-    parts.numbers("claims.spending", table)

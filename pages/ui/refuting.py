@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.auditing import exhibits, finds
 from dpviz.core.number_text import numeral
@@ -16,39 +15,26 @@ from dpviz.report.figures.claims import (
     turning_figure,
 )
 from dpviz.report.sentences import claims as claims_words
-from pages.ui import claim_cache, controls, parts, state
+from pages.ui import claim_cache, parts, state
 from pages.ui.copying import copyable
 
 
 def draw(budget: Budget, seed: int) -> None:
-    """Offer the exhibits and draw the chosen one; the others are neither computed nor sent."""
-    first, second, third = st.columns([2, 1, 1], vertical_alignment="bottom")
-    with first:
-        controls.setting("exhibit", "claims", row=True)
+    """Draw the exhibit that was opened; the others are neither computed nor sent."""
     match state.get("exhibit", "claims"):
         case "support":
-            epsilon = _epsilon(second)
-            d = third.slider("Features d", 2, 20, 5, key="claims.d", persist_state="session")
-            moving_cone(epsilon, d, seed)
+            d = st.slider(
+                "Features d", 2, 20, 5, key="claims.d", persist_state="session", width=320
+            )
+            moving_cone(budget.epsilon, d, seed)
         case "direction":
-            turning(_epsilon(second), seed)
+            turning(budget.epsilon, seed)
         case "delta":
             true_delta(budget)
         case "code":
             public_code(budget, seed)
         case "chain":
-            chain(_epsilon(second), seed)
-
-
-def _epsilon(place: DeltaGenerator) -> float:
-    """Draw the epsilon that the exhibits share, and return it."""
-    return place.select_slider(
-        "Epsilon of the demonstrations",
-        exhibits.EPSILONS,
-        value=1.0,
-        key="claims.epsilon",
-        persist_state="session",
-    )
+            chain(budget.epsilon, seed)
 
 
 def moving_cone(epsilon: float, d: int, seed: int) -> None:
@@ -82,7 +68,7 @@ def turning(epsilon: float, seed: int) -> None:
     """Draw the published direction of a table of three, with and without one row."""
     label = exhibits.bare_directions().label
     st.header(f"{label}: the direction itself is published", anchor="direction")
-    rows, table = exhibits.turning_rows(), exhibits.turning_table(epsilon, seed)
+    rows, table = exhibits.turning_rows(), claim_cache.turning(epsilon, seed)
     caption = claims_words.turning_caption(table, label)
     st.plotly_chart(
         turning_figure(rows, table), key="claims.turning", alt=f"Published directions. {caption}"

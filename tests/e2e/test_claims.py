@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from tests.e2e import parts
@@ -20,12 +22,30 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
     page.set_viewport_size({"width": 1400, "height": 900})
     open_app(page, f"{server.url}/{QUICK}")
     expect(page.get_by_role("heading", level=1)).to_have_text(
-        "Claims: which privacy promises hold?"
+        re.compile(r"^Which promises hold\? \d of \d\d do not\.$")
     )
     charts = page.locator(CHARTS)
     expect(charts).to_have_count(0)
-    assert "false on their own terms" in text(page)
-    parts.show(page, {"part": "audit"})
+    card = page.locator('.dp-card[data-opens="wishart"]')
+    box = card.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 900, "all three shelves stand on the first screen"
+    evidence = page.locator("#claim-wishart")
+    expect(evidence).to_be_hidden()
+    card.click()
+    expect(evidence).to_be_visible()
+    assert evidence.evaluate("e => e.scrollWidth <= e.clientWidth"), "evidence wraps"
+    # The evidence stays open while the one epsilon moves.
+    epsilon = page.get_by_role("slider", name="Epsilon")
+    epsilon.focus()
+    with rerun(page):
+        epsilon.press("ArrowRight")
+    expect(evidence).to_be_visible()
+    with rerun(page):
+        epsilon.press("ArrowLeft")
+    page.locator('.dp-card[data-opens="wishart"]').click()
+    expect(evidence).to_be_hidden()
+    parts.show(page, {"part": "audit", "mechanism": "wishart"})
     with rerun(page):
         page.get_by_role("button", name="Run the audit").click()
     expect(page.get_by_text("Refuted: the claim is false")).to_be_visible()
@@ -34,10 +54,9 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
     box = charts.first.bounding_box()
     assert box is not None
     assert box["y"] + box["height"] <= 900, "the picture stands on the first screen"
-    slider = page.get_by_role("slider", name="Epsilon of the demonstrations")
-    slider.focus()
+    epsilon.focus()
     with rerun(page):
-        slider.press("ArrowRight")
-    assert "exactly 48.7 % in every dimension" in text(page)
+        epsilon.press("ArrowRight")
+    assert "exactly 30.7 % in every dimension" in text(page)
     # The address is a link to this part and holds none of its own widgets.
-    assert page.url.endswith("claims?v=1&table=iris&trials=5&part=refutations")
+    assert page.url.endswith("part=refutations")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.auditing import audit, default_budget, exhibits
-from dpviz.auditing.table import CANNOT_RUN
-from dpviz.core.problem import Relation
+from dpviz.auditing.table import claims_now
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from pages.ui import board
 from tests.ui.driver import (
@@ -19,19 +21,17 @@ from tests.ui.driver import (
     commands,
     each_part,
     errors,
-    found,
     go,
     keys,
     nodes,
     notices,
-    opening,
     press,
+    show,
     shown_value,
     start,
 )
 
 CHARTS = {
-    "spending": {"claims.spending"},
     "support": {"claims.support", "claims.cone"},
     "direction": {"claims.turning"},
     "delta": {"claims.delta"},
@@ -41,9 +41,6 @@ CHARTS = {
 """Charts of each part and exhibit that has any."""
 POWERS = '"exponentformat":"power"'
 GRIDS = {
-    "verdicts": [
-        "Every mechanism's claim, status, claimed and spent epsilon, evidence and command"
-    ],
     "direction": ["The rows of both tables", "The published direction of each draw"],
     "code": [
         "Off-diagonal entries of a made-up table, as read off the release",
@@ -63,11 +60,25 @@ HEADINGS = {
 """How a part begins of which the row that chooses it says less."""
 
 
-def claims(at: AppTest) -> pd.DataFrame:
-    """Return the claims table as it is shown."""
-    tables = [frame.value for frame in at.dataframe if "evidence" in frame.value.columns]
-    assert len(tables) == 1
-    return tables[0]
+def shelves(at: AppTest) -> str:
+    """Return the shelves as they are sent."""
+    (sent,) = [node for node in nodes(at) if node.key == "claims.shelves"]
+    return str(json.loads(sent.proto.json))
+
+
+def shelf(at: AppTest, name: str) -> list[str]:
+    """Return the keys of what stands on a shelf."""
+    drawn = re.findall(r'data-shelf="([a-z-]+)">(.*?)</section>', shelves(at), re.DOTALL)
+    return re.findall(r'data-opens="(.*?)"', dict(drawn).get(name, ""))
+
+
+def leads(at: AppTest, key: str) -> list[dict[str, str]]:
+    """Return what the evidence of a mechanism leads to."""
+    evidence = shelves(at).split(f'id="claim-{key}"')[1].split("dp-evidence")[0]
+    return [
+        dict(re.findall(r'data-(\w+)="(.*?)"', tag)) for tag in re.findall("<button .*?>", evidence)
+        if "dp-go" in tag
+    ]  # fmt: skip
 
 
 def charts(at: AppTest) -> dict[str, Any]:
@@ -92,15 +103,15 @@ def words(at: AppTest) -> str:
 
 def test_every_part_is_drawn_and_nothing_of_the_others() -> None:
     at = start("claims", **QUICK)
-    assert len(claims(at)) == len(all_mechanisms())
-    assert found(at, "claims.csv") is not None
-    verdict = opening(at)
+    said = at.title[0].value
+    assert re.fullmatch(r"Which promises hold\? \d of \d\d do not\.", said)
     seen = []
     for part in each_part(at, "claims"):
         shown = place(part)
         seen.append(shown)
         assert errors(at) == []
-        assert opening(at) == verdict  # stands above every part
+        assert at.title[0].value == said  # stands above every part
+        assert ("claims.back" in keys(at)) == (shown != "verdicts")
         assert set(charts(at)) == CHARTS.get(shown, set())
         # superscripts of an axis are too small to read
         assert not [key for key, chart in charts(at).items() if POWERS in chart.proto.spec]
@@ -109,14 +120,13 @@ def test_every_part_is_drawn_and_nothing_of_the_others() -> None:
         assert len(at.header) == (2 if shown == "code" else shown in HEADINGS)
         person = [node for node in nodes(at) if node.key == "claims.person"]
         assert bool(person) == (shown == "person")
-    assert {*CHARTS, *GRIDS, *HEADINGS} | {"audit", "person"} == set(seen)
+    assert {*CHARTS, *GRIDS, *HEADINGS} | {"verdicts", "audit", "person"} == set(seen)
 
 
 def test_a_part_travels_in_the_address_and_survives_a_change_of_page() -> None:
     at = start("claims", **QUICK)
     assert "part" not in at.query_params
-    change(at, "claims.part", "Refutations")
-    change(at, "claims.exhibit", "Gibbs chain")
+    show(at, "claims", {"part": "refutations", "exhibit": "chain"})
     go(go(at, "mechanisms"), "claims")
     assert set(charts(at)) == {"claims.gibbs"}
     link = dict(at.query_params)
@@ -125,6 +135,8 @@ def test_a_part_travels_in_the_address_and_survives_a_change_of_page() -> None:
     again = start("claims", **link)
     assert notices(again) == []
     assert set(charts(again)) == {"claims.gibbs"}
+    press(again, "claims.back")
+    assert len(shelf(again, "broken")) == 4
 
 
 def test_a_part_that_is_not_there_is_said_and_the_verdicts_are_shown() -> None:
@@ -132,7 +144,7 @@ def test_a_part_that_is_not_there_is_said_and_the_verdicts_are_shown() -> None:
     assert [said.split(" must be one of ")[0] for said in notices(at)] == [
         "In the link, part", "In the link, exhibit",
     ]  # fmt: skip
-    assert len(claims(at)) == len(all_mechanisms())
+    assert shelf(at, "hold")
 
 
 @pytest.mark.parametrize(
@@ -149,50 +161,57 @@ def test_an_answer_of_the_board_opens_its_part(
 
     monkeypatch.setattr(board, "_sent", lambda name: link)
     monkeypatch.setattr(board, "asked_page", pressed)
-    at = start(**QUICK, part="spending")
-    assert at.title[0].value.startswith("Claims")
+    at = start(**QUICK, part="audit")
+    assert at.title[0].value.startswith("Which promises hold?")
     assert set(charts(at)) == drawn
 
 
 @pytest.mark.parametrize(
     ("part", "key", "value"),
     [
-        ("Verdicts", "claims.status", "✗ claim is false"),
-        ("Refutations", "claims.epsilon", 2.0),
-        ("Refutations", "claims.d", 7),
-        ("Audit it now", "claims.audit.epsilon", 2.0),
-        ("Audit it now", "claims.audit.dimension", 7),
-        ("Audit it now", "claims.audit.relation", "zero-out"),
-        ("Audit it now", "claims.audit.trials", "1,000"),
-        ("Attacker's view", "claims.attack.prior", 20),
+        ("refutations", "claims.d", 7),
+        ("audit", "claims.audit.dimension", 7),
+        ("audit", "claims.audit.trials", "1,000"),
+        ("attacker", "claims.attack.prior", 20),
     ],
 )
 def test_what_a_part_holds_survives_the_others(part: str, key: str, value: object) -> None:
     at = start("claims", **QUICK)
-    change(at, "claims.part", part)
+    chosen = {"part": part, "exhibit": "support"}
+    show(at, "claims", chosen)
     change(at, key, value)
-    change(at, "claims.part", "Drag one person")
+    show(at, "claims", chosen | {"part": "person"})
     assert key not in keys(at)
-    change(at, "claims.part", part)
+    show(at, "claims", chosen)
     assert shown_value(at, key) == value
     assert errors(at) == []
 
 
-def test_the_verdict_follows_the_relation_in_the_sidebar() -> None:
-    at = start("claims", table="digits", trials="5")
-    assert "Analyze Gauss" in opening(at)
-    change(at, "view.relation", "zero out one person")
-    assert "false on their own terms" in opening(at)
-    assert "Analyze Gauss" not in opening(at)
-    assert set(claims(at)["relation"]) == {"zero-out"}
-
-
-def test_a_status_filters_the_table() -> None:
+def test_every_mechanism_stands_on_one_shelf_with_its_evidence_and_where_it_leads() -> None:
     at = start("claims", **QUICK)
-    change(at, "claims.status", "✗ claim is false")
-    assert 0 < len(claims(at)) < len(all_mechanisms())
-    assert set(claims(at)["status"]) == {"✗ claim is false"}
-    assert f"{len(claims(at))} of {len(all_mechanisms())} mechanisms" in words(at)
+    names = ("hold", "spend-less", "broken", "not-judged")
+    stand = [key for name in names for key in shelf(at, name)]
+    assert sorted(stand) == sorted(all_mechanisms())
+    problem, budget = Problem(150, 4, 2, Relation.REPLACE, Domain.ball(4)), Budget(1.0, 4e-5)
+    assert shelf(at, "broken") == [
+        row["key"] for row in claims_now(problem, budget).to_dict("records")
+        if row["verdict"] and Verdict(row["verdict"]).fails
+    ]  # fmt: skip
+    assert shelves(at).count("<svg") == len(shelf(at, "broken"))
+    for key in all_mechanisms():
+        assert {"part": "audit", "mechanism": key} in leads(at, key)
+    broken = exhibits.moving_cone().key
+    assert {"part": "refutations", "exhibit": "support"} in leads(at, broken)
+    assert at.session_state["claims"]["part"] == "verdicts"
+
+
+def test_the_shelves_follow_the_relation_in_the_sidebar() -> None:
+    at = start("claims", table="digits", trials="5")
+    assert "analyze_gauss" in shelf(at, "broken")
+    assert "4.6e-6, promised 3e-7" in shelves(at)
+    change(at, "view.relation", "zero out one person")
+    assert "analyze_gauss" not in shelf(at, "broken")
+    assert "one row zeroed" in words(at)
 
 
 @pytest.mark.parametrize(
@@ -226,34 +245,35 @@ def test_the_audit_waits_for_its_button_and_says_what_the_core_says() -> None:
         "--relation replace"
     ]
     # Another question: the old answer goes, and comes back with its question.
-    change(at, "claims.audit.epsilon", 2.0)
+    change(at, "view.epsilon.slider", 2.0)
     assert direct.evidence not in words(at)
-    change(at, "claims.audit.epsilon", 1.0)
+    change(at, "view.epsilon.slider", 1.0)
     assert direct.evidence in words(at)
 
 
 def test_an_audit_that_cannot_run_says_why_in_one_sentence() -> None:
     at = start("claims", **QUICK)
-    table = claims(at)
-    cannot = table[table["status"] == CANNOT_RUN]["mechanism"].tolist()
-    assert cannot  # one that is stated for epsilon below 1
-    change(at, "claims.part", "Audit it now")
-    change(at, "claims.audit.mechanism", cannot[0])
+    known = all_mechanisms()
+    (cannot,) = [key for key in shelf(at, "not-judged") if known[key].info.guarantee != "none"]
+    show(at, "claims", {"part": "audit", "exhibit": "support"})
+    change(at, "claims.audit.mechanism", all_mechanisms()[cannot].info.label)
     press(at, "claims.audit.run")
     assert len(errors(at)) == 1
     assert "cannot run" in errors(at)[0]
 
 
-def test_the_exhibits_follow_their_sliders() -> None:
+def test_the_exhibits_follow_the_one_epsilon() -> None:
     at = start("claims", **QUICK, part="refutations")
     assert "At a claimed epsilon of 1 and d = 5" in words(at)
     assert "exactly 28.3 % in every dimension" in words(at)
-    change(at, "claims.epsilon", 2.0)
+    change(at, "view.epsilon.slider", 2.0)
     change(at, "claims.d", 12)
     assert "At a claimed epsilon of 2 and d = 12" in words(at)
     assert "exactly 48.7 % in every dimension" in words(at)
-    change(at, "claims.exhibit", "Bare direction")
-    assert shown_value(at, "claims.epsilon") == 2.0
+    show(at, "claims", {"part": "refutations", "exhibit": "direction"})
+    assert [key for key in keys(at) if "epsilon" in key] == [
+        "view.epsilon.slider", "view.epsilon.box",
+    ]  # fmt: skip
     assert "turns the published direction by 90 degrees, the same in every draw" in words(at)
 
 

@@ -237,59 +237,6 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
     return _layout(figure, 420)
 
 
-def spending_figure(table: pd.DataFrame) -> go.Figure:
-    """Draw the epsilon that each mechanism spends beside the one it claims, on a log axis.
-
-    Parameters
-    ----------
-    table : DataFrame
-        `dpviz.auditing.table.SPENDING_COLUMNS`, in the order drawn from the top.
-    """
-    known = table[table["spent"].notna() & (table["spent"] > 0)]
-    claimed = float(table["claimed"].iloc[0])
-    low = min(float(known["spent"].min()), claimed) if len(known) else claimed
-    high = max(float(known["spent"].max()), claimed) if len(known) else claimed
-    decades = max(math.log10(high / low), 0.5)
-    beyond, below = high * 10 ** (0.12 * decades), low * 10 ** (-0.12 * decades)
-    figure = go.Figure()
-    figure.add_vline(x=claimed, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1.5})
-    over = known["ratio"] > 1 + 1e-6
-    unknown, nothing = table[table["spent"].isna()], table[table["spent"] == 0]
-    for kind, part, x, colour, marker in (
-        ("within the claim", known[~over], known["spent"][~over], WORKS, "circle"),
-        ("epsilon 0: delta covers it", nothing, [below] * len(nothing), WORKS, "triangle-left"),
-        ("more than claimed", known[over], known["spent"][over], FAILS, "diamond"),
-        ("no epsilon describes it", unknown, [beyond] * len(unknown), FAILS, "x"),
-    ):
-        if part.empty:
-            continue
-        words = [
-            kind
-            if kind[-2:] == "it"
-            else f"{'exactly' if exact else 'at most'} {numeral(spent, 3)}"
-            for exact, spent in zip(part["exact"], part["spent"], strict=True)
-        ]
-        figure.add_trace(
-            go.Scatter(
-                x=x, y=part["mechanism"], mode="markers", name=kind, customdata=words,
-                marker={"color": colour, "symbol": marker, "size": 10},
-                hovertemplate="%{y}: %{customdata}<extra></extra>",
-            )
-        )  # fmt: skip
-    figure.update_xaxes(
-        _decades(
-            f"epsilon spent; dashed: the {numeral(claimed, 6)} claimed",
-            math.log10(below) - 0.06 * decades,
-            math.log10(beyond) + 0.06 * decades,
-        )
-    )
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=table["mechanism"].tolist()[::-1], automargin=True,
-        tickfont={"size": 12}, range=[-0.7, len(table) - 0.3],
-    )  # fmt: skip
-    return _layout(figure, 130 + 21 * max(len(table), 4))
-
-
 def gibbs_figure(table: pd.DataFrame) -> go.Figure:
     """Draw the mean score of chains after each sweep beside the exact mean.
 

@@ -11,10 +11,9 @@ from dpviz.accounting.gaussian import loss_beyond
 from dpviz.auditing import Audit, AuditVerdict
 from dpviz.auditing.attack import Curve, check_prior, excess_probability, posterior_bound
 from dpviz.auditing.blackbox import BlackBox
-from dpviz.auditing.table import CANNOT_RUN
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.core.problem import Budget
-from dpviz.core.release import VERDICT_WORDS, Verdict
+from dpviz.core.release import Verdict
 from dpviz.report.sentences.phrases import budget_words, join_words
 
 
@@ -78,25 +77,13 @@ def _percent(share: float) -> str:
     return f"{numeral(100 * share, 3)} %"
 
 
-_FAILING = {
-    Verdict.REFUTED: ("is false on its own terms", "are false on their own terms"),
-    Verdict.OUT_OF_SCOPE: ("fails outside its scope", "fail outside their scope"),
-    Verdict.UNPROVEN: ("is not proved for what is released", "are not proved for what is released"),
-}
-
-
-def claims_verdict(claims: pd.DataFrame) -> str:
-    """Return how many claims fail here, and in which sense (`dpviz.auditing.table.claims_now`)."""
-    made = claims[claims["claimed_epsilon"].notna() & (claims["status"] != CANNOT_RUN)]
-    found = []
-    for verdict, (one, many) in _FAILING.items():
-        names = made["mechanism"][made["status"].str.endswith(VERDICT_WORDS[verdict])]
-        if len(names):
-            verb = one if len(names) == 1 else many
-            found.append(f"{len(names)} {verb} ({join_words(names)})")
-    if not found:
-        return f"Of {len(made)} privacy claims, none is known to fail at this setting."
-    return f"Of {len(made)} privacy claims at this setting, {join_words(found)}."
+def headline(claims: pd.DataFrame) -> str:
+    """Return how many claims do not hold here (`dpviz.auditing.table.claims_now`)."""
+    made = claims[claims["claimed_epsilon"].notna() & (claims["verdict"] != "")]
+    failing = sum(Verdict(verdict).fails for verdict in made["verdict"])
+    if not failing:
+        return f"Which promises hold? All {len(made)}."
+    return f"Which promises hold? {failing} of {len(made)} do not."
 
 
 def support_caption(table: pd.DataFrame, epsilon: float, d: int) -> str:
@@ -190,30 +177,6 @@ def delta_caption(table: pd.DataFrame) -> str:
         f"{'; '.join(parts)}. Replacing a row moves A by sqrt(2) where the proof has 1, and the "
         "classical scale is proved for epsilon below 1 only."
     )
-
-
-def spending_caption(table: pd.DataFrame) -> str:
-    """Return who spends more than claimed, and who far less."""
-    over = table[(table["ratio"] > 1 + 1e-6) | table["spent"].isna()]
-    positive, nothing = table[table["spent"] > 0], table[table["spent"] == 0]
-    words = (
-        f"More than claimed: {join_words(over['mechanism'])}. "
-        if len(over)
-        else "No mechanism spends more than it claims here. "
-    )
-    if len(nothing):
-        verb = "spends" if len(nothing) == 1 else "spend"
-        words += (
-            f"{join_words(nothing['mechanism'])} {verb} epsilon 0: so much noise that delta alone "
-            "covers the release. "
-        )
-    if len(positive) and positive["ratio"].iloc[-1] < 0.99:
-        low = positive.iloc[-1]
-        words += (
-            f"{low['mechanism']} spends {numeral(low['spent'])} of {numeral(low['claimed'], 6)}: "
-            "noise that buys privacy nobody asked for."
-        )
-    return words.strip()
 
 
 def gibbs_caption(table: pd.DataFrame) -> str:

@@ -1,0 +1,314 @@
+"""Three shelves of promises: those that hold, those that spend less, and the broken ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.auditing.exhibits import WITH, WITHOUT
+from dpviz.core.number_text import decimals, numeral
+from dpviz.core.release import Verdict
+from dpviz.report.figures.theme import colour_of_key
+
+ROW = Mapping[str, Any]
+_PIXELS = 1100  # a line of spending, for names that must not lie on each other
+_LETTER = 8.3
+_LEVELS = 4  # two above the line, two below
+
+
+def shelves_html(claims: pd.DataFrame, pictures: Mapping[str, str], opens: Opens) -> str:
+    """Return the shelves; a click on an item opens its evidence below the shelf.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        `dpviz.auditing.table.claims_now`.
+    pictures : mapping of str to str
+        SVG of what breaks a claim, by mechanism; the others show what is promised and spent.
+    opens : mapping of str to sequence of (str, dict)
+        By mechanism, what its evidence leads to: words, and what the button tells the page.
+    """
+    rows: list[ROW] = [
+        dict(zip(claims.columns, row, strict=True)) for row in claims.itertuples(index=False)
+    ]
+    kinds: dict[str, Callable[[Verdict], bool]] = {
+        "hold": lambda v: v.counts and v is not Verdict.LOOSE,
+        "spend less": lambda v: v is Verdict.LOOSE,
+        "broken": lambda v: v.fails,
+    }
+    known = [(row, Verdict(row["verdict"])) for row in rows if row["verdict"]]
+    found = {name: [row for row, verdict in known if kind(verdict)] for name, kind in kinds.items()}
+    drawn = [
+        _shelf("hold", "", [_chip(row) for row in found["hold"]], found["hold"], opens),
+        _shelf(
+            "spend less",
+            "noise for nothing",
+            _line(found["spend less"]),
+            found["spend less"],
+            opens,
+        ),
+        _shelf(
+            "broken",
+            "one picture each",
+            [_card(row, pictures) for row in found["broken"]],
+            found["broken"],
+            opens,
+        ),
+    ]
+    rest = [row for row in rows if not any(row in shelf for shelf in found.values())]
+    if rest:
+        drawn.append(_shelf("not judged", "", [_chip(row) for row in rest], rest, opens))
+    return f'<div class="dp-shelves">{"".join(drawn)}</div>'
+
+
+Opens = Mapping[str, Sequence[tuple[str, Mapping[str, str]]]]
+
+
+def _shelf(name: str, why: str, items: Sequence[str], rows: Sequence[ROW], opens: Opens) -> str:
+    if not rows:
+        return ""
+    small = f"<small>{why}</small>" if why else ""
+    kind = name.replace(" ", "-")
+    evidence = "".join(_evidence(row, opens.get(row["key"], ())) for row in rows)
+    return (
+        f'<section class="dp-shelf" data-shelf="{kind}"><h2><b>{len(rows)}</b> {name}{small}</h2>'
+        f'<div><div class="dp-items">{"".join(items)}</div>{evidence}</div></section>'
+    )
+
+
+def _button(row: ROW, css: str, inside: str) -> str:
+    key = escape(row["key"])
+    return (
+        f'<button type="button" class="{css}" data-opens="{key}" aria-expanded="false" '
+        f'aria-controls="claim-{key}" style="--c: {colour_of_key(row["key"])}">{inside}</button>'
+    )
+
+
+def _chip(row: ROW) -> str:
+    notes = []
+    if row["verdict"] and row["claimed_delta"] == 0:
+        notes.append("no δ")
+    if row["verdict"] == Verdict.APPROXIMATE:
+        notes.append("≈ drawn")
+    if row["verdict"] in ("", Verdict.BASELINE):
+        notes.append(row["status"])
+    small = "".join(f"<small>{escape(note)}</small>" for note in notes)
+    return _button(row, "dp-chip", f"{escape(row['mechanism'])}{small}")
+
+
+def _evidence(row: ROW, opens: Sequence[tuple[str, Mapping[str, str]]]) -> str:
+    """Return what stands below a shelf once an item of it is opened."""
+    key = escape(row["key"])
+    buttons = "".join(
+        "<button type='button' class='dp-go' "
+        + " ".join(f'data-{name}="{escape(value)}"' for name, value in told.items())
+        + f">{escape(words)}</button>"
+        for words, told in opens
+    )
+    return (
+        f'<div class="dp-evidence" id="claim-{key}" hidden>'
+        f"<p><b>{escape(row['mechanism'])}</b> · {escape(row['status'])} · {_account(row)}</p>"
+        f"<p>{escape(row['evidence'])}</p>"
+        f'<div class="dp-copy"><pre><code>{escape(row["command"])}</code></pre>'
+        '<button type="button" aria-live="polite">copy</button></div>'
+        f"<p>{buttons}</p></div>"
+    )
+
+
+def _account(row: ROW) -> str:
+    """Return what is promised and what is spent."""
+    if _none(row["claimed_epsilon"]):
+        return "promises nothing"
+    promised = f"ε {numeral(row['claimed_epsilon'], 3)}"
+    if row["claimed_delta"]:
+        promised += f", δ {numeral(row['claimed_delta'], 2)}"
+    if not row["verdict"]:
+        return f"promises {promised}"
+    if _none(row["spent_epsilon"]):
+        return f"promises {promised}; no epsilon describes what it spends"
+    return f"promises {promised}; spends ε {_spent(row)}"
+
+
+def _none(value: float | None) -> bool:
+    return value is None or math.isnan(value)
+
+
+def _spent(row: ROW) -> str:
+    return f"{'' if row['exact'] else '≤ '}{numeral(row['spent_epsilon'], 3)}"
+
+
+# Real spending ---------------------------------------------------------------------
+
+
+def _line(rows: Sequence[ROW]) -> list[str]:
+    """Return a logarithmic line of what is really spent, up to what is promised."""
+    if not rows:
+        return []
+    promised = float(rows[0]["claimed_epsilon"])
+    some = sorted(
+        (row for row in rows if row["spent_epsilon"] > 0), key=lambda row: row["spent_epsilon"]
+    )
+    low = math.log10(some[0]["spent_epsilon"]) - 0.5 if some else math.log10(promised) - 1
+    width = max(math.log10(promised) - low, 1e-9)
+    pins = [(row, 0.0) for row in rows if row["spent_epsilon"] == 0]
+    pins += [
+        (row, 0.1 + 0.9 * min(max((math.log10(row["spent_epsilon"]) - low) / width, 0), 1))
+        for row in some
+    ]
+    ends = [-math.inf] * _LEVELS
+    drawn = [f'<span class="dp-promised"><b>{numeral(promised, 6)}</b> promised</span>']
+    for row, place in pins:
+        words = f"{row['mechanism']} {_spent(row)}"
+        size = _LETTER * len(words)
+        # a name stands to the left of its dot as far as the dot is to the right
+        start = place * (_PIXELS - size)
+        level = next((at for at in range(_LEVELS) if ends[at] + 12 < start), _LEVELS - 1)
+        ends[level] = max(start, ends[level]) + size
+        inside = f"<i></i><b>{escape(row['mechanism'])}</b> {_spent(row)}"
+        pin = _button(row, "dp-pin", inside)
+        drawn.append(
+            pin.replace('style="', f'data-level="{level}" style="--x: {decimals(place, 4)}; ')
+        )
+    return [f'<div class="dp-line">{"".join(drawn)}</div>']
+
+
+# What is broken --------------------------------------------------------------------
+
+
+def _card(row: ROW, pictures: Mapping[str, str]) -> str:
+    picture = pictures.get(row["key"]) or spending_picture(row)
+    return _button(
+        row,
+        "dp-card",
+        f"{picture}<b>{escape(row['mechanism'])}</b><em>{escape(row['status'])}</em>",
+    )
+
+
+def _picture(inside: Sequence[str], words: str) -> str:
+    start = f'<svg viewBox="0 0 260 190" role="img" aria-label="{escape(words)}">'
+    return f"{start}{''.join(inside)}</svg>"
+
+
+def _bar(x: float, tall: float, css: str) -> str:
+    tall = max(tall, 1)
+    return f'<rect x="{x}" y="{165 - tall:.1f}" width="70" height="{tall:.1f}" class="{css}"/>'
+
+
+def _text(x: float, y: float, words: str, css: str = "", anchor: str = "middle") -> str:
+    return (
+        f'<text x="{x:.0f}" y="{y:.0f}" class="{css}" text-anchor="{anchor}">{escape(words)}</text>'
+    )
+
+
+def spending_picture(row: ROW) -> str:
+    """Return a bar of what is promised beside one of what is spent; dashed, it is a bound."""
+    promised, spent = float(row["claimed_epsilon"]), row["spent_epsilon"]
+    if _none(spent):
+        told, tall, first, css = "no epsilon", 130.0, 40.0, "bound"
+    else:
+        most = max(spent, promised)
+        told, tall, first = _spent(row), 130 * spent / most, 130 * promised / most
+        css = "over" if row["exact"] else "bound"
+    words = f"{numeral(promised, 3)} promised, {told} spent"
+    inside = [
+        _bar(30, first, "told"),
+        _bar(150, tall, css),
+        '<path d="M10 165H250" class="axis"/>',
+        f'<path d="M140 {165 - first:.1f}H230" class="edge"/>',
+        _text(65, 159 - first, f"{numeral(promised, 3)} promised"),
+        _text(185, 157 - tall, told, "bad big"),
+    ]
+    delta, claimed = row["true_delta"], row["claimed_delta"]
+    if not _none(delta) and delta > claimed:
+        words += f"; delta {numeral(delta, 2)}, promised {numeral(claimed, 2)}"
+        inside.append(
+            _text(130, 184, f"δ {numeral(delta, 2)}, promised {numeral(claimed, 2)}", "small")
+        )
+    return _picture(inside, words)
+
+
+def cone_picture(table: pd.DataFrame, share: float) -> str:
+    """Return releases without her, and which of them no release with her can be.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.auditing.exhibits.CONE_COLUMNS`; the first mechanism's are drawn.
+    share : float
+        Of the impossible ones, exactly.
+    """
+    mine = table[(table["mechanism"] == table["mechanism"].iloc[0]) & (table["table"] == WITHOUT)]
+    least = (mine["half_trace"] - mine["radius"]).to_numpy()
+    most = (mine["half_trace"] + mine["radius"]).to_numpy()
+    x = np.sign(least) * np.sqrt(np.abs(least))
+    y = np.sign(most) * np.sqrt(np.abs(most))
+    left, right = min(float(x.min()), -0.4), max(float(x.max()), 0.4)
+    low, high = float(y.min()), max(float(y.max()), float(y.min()) + 0.1)
+    across = [12 + 236 * (value - left) / (right - left) for value in (*x, 0.0)]
+    up = [150 - 118 * (value - low) / (high - low) for value in y]
+    edge, outside = across[-1], mine["outside"].to_numpy()
+    inside = [
+        f'<rect x="{edge:.1f}" y="4" width="{256 - edge:.1f}" height="156" class="can"/>',
+        f'<path d="M{edge:.1f} 4V160" class="edge"/>',
+    ]
+    marks: dict[bool, list[str]] = {True: [], False: []}
+    for a, b, out in zip(across, up, outside, strict=False):
+        marks[bool(out)].append(
+            f"M{a - 4:.1f} {b - 4:.1f}l8 8m0-8l-8 8" if out else f"M{a:.1f} {b:.1f}h0"
+        )
+    inside += [
+        f'<path d="{"".join(marks[False])}" class="dots"/>',
+        f'<path d="{"".join(marks[True])}" class="crosses"/>',
+    ]
+    count, total = int(outside.sum()), len(mine)
+    inside += [
+        _text(edge - 5, 18, "never", "bad", "end"),
+        _text(edge + 6, 18, f"possible {WITH}", "", "start"),
+        _text(10, 184, str(count), "bad", "start"),
+        _text(
+            10 + 10 * len(str(count)),
+            184,
+            f"of {total}, {decimals(share * total, 0)} expected",
+            "small",
+            "start",
+        ),
+    ]
+    return _picture(inside, f"{count} of {total} releases {WITHOUT} can never come {WITH}")
+
+
+def turn_picture(table: pd.DataFrame) -> str:
+    """Return the direction that is published with one row and without.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.auditing.exhibits.TURNING_COLUMNS`.
+    """
+    angles = table.groupby("table", sort=False)["angle"].mean()
+    turn, draws = float(abs(angles[WITH] - angles[WITHOUT])), int(table["draw"].max())
+    inside = []
+    for name, css in ((WITH, "edge"), (WITHOUT, "turned")):
+        angle = math.radians(float(angles[name]))
+        x, y = 40 + 125 * math.cos(angle), 160 - 125 * math.sin(angle)
+        inside.append(f'<path d="M40 160L{x:.1f} {y:.1f}" class="{css} arrow"/>')
+        inside.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" class="{css} tip"/>')
+        inside.append(
+            _text(
+                x + 10,
+                y + (-12 if name == WITH else 6),
+                name,
+                "",
+                "start" if name == WITHOUT else "middle",
+            )
+        )
+    inside += [
+        '<path d="M90 160A50 50 0 0 0 40 110" class="turn"/>',
+        _text(100, 118, f"{decimals(turn, 0)}°", "bad big", "start"),
+        _text(40, 184, f"all {draws} draws alike: no noise here", "small", "start"),
+    ]
+    return _picture(inside, f"One row turns what is published by {decimals(turn, 0)} degrees")
