@@ -367,7 +367,7 @@ def _risk(found: CeilingCard) -> str:
 
 
 def _loadings(found: CeilingCard) -> str:
-    seen, names = found.outlook, [column.name for column in found.prospect.rows.schema.used]
+    seen, names = found.outlook, found.prospect.rows.schema.names_used
     first = seen.truth[:, 0]
     order = np.argsort(-np.abs(first), kind="stable")[: min(5, len(first))]
     top = int(order[0])
@@ -397,18 +397,38 @@ def _loadings(found: CeilingCard) -> str:
             "<p><b>? The stated centre is far from the rows</b>: component 1 would be their mean. "
             "State typical values that are nearer.</p>"
         )
-    lost = ""
-    if seen.without_noise < 0.95:
-        lost = (
-            f"<p>Lost to the stated limits {100 - int(_parts(seen.without_noise))} of 100, with no "
-            f"noise at all; to noise {max(0, int(_parts(seen.without_noise)) - found.kept)}.</p>"
-        )
     return (
         f"<div><h3>Would you still say “{escape(names[top][:60])} drives component 1”? "
         f"{'Yes.' if still else 'No.'}</h3>"
         f"{picture(svg, words, wide, 12 + row * len(order))}<p><small>Dot: the table’s own "
-        f"loading. Bar: where 95 of 100 releases put it.</small></p>{lost}{note}</div>"
+        f"loading. Bar: where 95 of 100 releases put it.</small></p>{_lost(found)}{note}</div>"
     )
+
+
+def _lost(found: CeilingCard) -> str:
+    """Return what the limits cost without any noise, and what the noise costs, as two bars."""
+    seen = found.outlook
+    if seen.without_noise >= 0.95:
+        return ""
+    limits = 100 - int(_parts(seen.without_noise))
+    bars = "".join(
+        f'<tr><td>lost to {what}</td><td>{count} of 100</td><td style="width:45%"><div '
+        f'style="height:10px;width:{count}%;background:{colour}"></div></td></tr>'
+        for what, count, colour in (
+            ("the stated limits, with no noise", limits, "#846300"),
+            ("noise", max(0, 100 - limits - found.kept), "#1f5fa8"),
+        )
+    )
+    tails = "; ".join(
+        f"“{escape(name)}” is cut in {math.ceil(100 * share)} of 100 rows"
+        for name, share in found.prospect.rows.tails.items()
+    )
+    offer = (
+        f"<p>{tails}. A wide limit and its logarithm, one tick in the schema, keep a long tail.</p>"
+        if tails
+        else ""
+    )
+    return f"<table>{bars}</table>{offer}"
 
 
 def _svg(wide: int, high: int, body: str) -> str:
@@ -440,7 +460,7 @@ def _helps(found: CeilingCard) -> str:
     return (
         f"<div><h3>What is left under your ceiling: {found.kept} of 100 parts</h3>"
         "<h3>What would help</h3><table><tr><th>change one thing</th><th>1 in 100 becomes</th>"
-        f"<th></th></tr>{body}</table>{limits}</div>"
+        f"<th></th></tr>{body}</table>{limits}{_lost(found)}</div>"
     )
 
 

@@ -127,7 +127,8 @@ class RealRelease:
                 "columns": list(declared.columns),
                 "low": list(declared.low),
                 "high": list(declared.high),
-                "typical": [column.stand_in for column in self.schema.used],
+                "typical": self.schema.limits_used.T[2].tolist(),
+                "log": [column.name for column in self.schema.used if column.log],
                 "missing": [list(column.missing) for column in self.schema.used],
                 "center": list(declared.center),
                 "scale": list(declared.scale),
@@ -243,7 +244,7 @@ def declare(options: ReleaseOptions, schema: Schema) -> Declared:
     """Return what is public about each row."""
     options.require()
     schema.require()
-    low, high, typical = schema.limits.T
+    low, high, typical = schema.limits_used.T
     middle = low / 2 + high / 2
     centers = {
         "typical": typical,
@@ -254,7 +255,7 @@ def declare(options: ReleaseOptions, schema: Schema) -> Declared:
     width = (high / 2 - low / 2).tolist() if options.scale == "limits" else ()
     unit = options.rows == "unit"
     return Declared(
-        tuple(column.name for column in schema.used),
+        schema.names_used,
         tuple(low.tolist()),
         tuple(high.tolist()),
         tuple(centers[options.center].tolist()),

@@ -38,6 +38,9 @@ _BITS = 20
 LOUD = 0.5
 """Share of the rows' squared length in their common centre from which on that is a warning."""
 
+LONG_TAIL = 0.05
+"""Share of rows that a limit cuts from which on a logarithm is offered."""
+
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
@@ -108,6 +111,16 @@ class Rows:
     @cached_property
     def _cut(self) -> FloatArray:
         return self.schema.filled(self.cells)
+
+    @property
+    def tails(self) -> dict[str, float]:
+        """Share of rows that a column's upper limit cuts, where a logarithm could keep them."""
+        above = (self.cells > self.schema.limits_used.T[1]).mean(0)
+        return {
+            column.name: float(share)
+            for column, share in zip(self.schema.used, above, strict=True)
+            if share > LONG_TAIL and not column.log and (column.low or 0) > 0
+        }
 
     def outlook(
         self, options: ReleaseOptions, *, n: int | None = None, draws: int = DRAWS

@@ -70,6 +70,9 @@ class Column:
         Numbers that mean "missing". Texts need none: what is no number is missing.
     use : bool
         Whether the column takes part.
+    log : bool
+        Whether the logarithm of a cell counts, after it was cut to bounds above 0: for values with
+        a long tail.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Column:
     typical: float | None = None
     missing: tuple[float, ...] = ()
     use: bool = True
+    log: bool = False
 
     def __post_init__(self) -> None:
         name = printable(self.name) if isinstance(self.name, str) else ""
@@ -85,8 +89,9 @@ class Column:
             raise InvalidSetting("the name of a column", "a text with a letter", self.name)
         shown = f"of column {name!r}"
         object.__setattr__(self, "name", name)
-        if not isinstance(self.use, bool):
-            raise InvalidSetting(f"use {shown}", "true or false", self.use)
+        for what in ("use", "log"):
+            if not isinstance(getattr(self, what), bool):
+                raise InvalidSetting(f"{what} {shown}", "true or false", getattr(self, what))
         for what in ("low", "high", "typical"):
             value = getattr(self, what)
             if value is not None:
@@ -95,6 +100,8 @@ class Column:
         found = tuple(_number(f"missing {shown}", value) for value in numbers)
         object.__setattr__(self, "missing", found)
         low, high = self.low, self.high
+        if self.log and low is not None and not low > 0:
+            raise InvalidSetting(f"low {shown}", "above 0, as its logarithm counts", low)
         if low is None or high is None:
             return
         if not low < high:
@@ -236,6 +243,23 @@ class Schema:
         rows = [(column.low, column.high, column.stand_in) for column in self.used]
         return np.array(rows, dtype=np.float64)
 
+    @property
+    def limits_used(self) -> FloatArray:
+        """As `limits`, of the logarithms where those count: what `filled` lies between."""
+        return self._logged(self.limits.T).T
+
+    @property
+    def names_used(self) -> tuple[str, ...]:
+        """Of each column that is used, with what counts of it."""
+        return tuple(f"log {column.name}" if column.log else column.name for column in self.used)
+
+    def _logged(self, values: FloatArray) -> FloatArray:
+        """Take the logarithm of each cell of some columns, of its lower bound where it is less."""
+        for j, column in enumerate(self.used):
+            if column.log and column.low is not None:
+                values[:, j] = np.log(np.maximum(values[:, j], column.low))
+        return values
+
     def filled(self, values: FloatArray, *, cut: bool = True) -> FloatArray:
         """Return cells as a release uses them; each depends on itself and the schema alone.
 
@@ -249,7 +273,13 @@ class Schema:
         Returns
         -------
         ndarray of shape (n, d)
-            Finite, within the bounds.
+            Finite, within `limits_used`.
+
+        Notes
+        -----
+        A logarithm is a function of its cell and the schema, like the cut before it: tables that
+        differ in one row differ in one row afterwards, and what is proved of rows between public
+        limits holds of these, whose limits are the logarithms of the public ones.
         """
         gone = ~np.isfinite(values)
         for j, column in enumerate(self.used):
@@ -257,7 +287,7 @@ class Schema:
                 gone[:, j] |= values[:, j] == code
         low, high, typical = self.limits.T
         found: FloatArray = np.where(gone, typical, values)
-        return np.clip(found, low, high) if cut else found
+        return self._logged(np.clip(found, low, high) if cut else found)
 
     def to_text(self) -> str:
         """Return the schema as its file holds it, one column a line."""
@@ -380,6 +410,8 @@ def _column_json(column: Column) -> dict[str, Any]:
         found["typical"] = MIDPOINT if column.typical is None else column.typical
     if column.use or column.missing:
         found["missing"] = list(column.missing)
+    if column.log:  # a schema without it keeps its digest
+        found["log"] = True
     return found
 
 

@@ -116,9 +116,9 @@ def _written() -> Schema:
             None if pd.isna(row[key]) else float(row[key]) for key in ("low", "high", "typical")
         )
         missing = _codes(name, row["missing"])
-        columns.append(
-            Column(name, low, high, typical, missing, bool(pd.isna(row["use"]) or row["use"]))
-        )
+        used = bool(pd.isna(row["use"]) or row["use"])
+        log = not pd.isna(row["log"]) and bool(row["log"])
+        columns.append(Column(name, low, high, typical, missing, used, log))
     found = Schema(
         tuple(columns),
         packing=st.session_state["schema.packing"],
@@ -176,6 +176,7 @@ def _show(schema: Schema | None, origin: str | None) -> None:
                 [", ".join(map(format_number, column.missing)) for column in columns],
                 dtype=object,
             ),
+            "log": pd.Series([column.log for column in columns], dtype="boolean"),
         }
     )
     store["schema.version"] = store.get("schema.version", 0) + 1
@@ -244,6 +245,13 @@ def _columns() -> None:
             "typical": number("Typical", help="Empty for the middle of the bounds."),
             "missing": st.column_config.TextColumn(
                 "Numbers for missing", help="Such as -999, 9999. Texts need none."
+            ),
+            "log": st.column_config.CheckboxColumn(
+                "Logarithm",
+                default=False,
+                width="small",
+                help="For a long tail, such as CRP: a wide limit, and the logarithm of each cell "
+                "counts. Its low must be above 0.",
             ),
         },
     )

@@ -112,6 +112,27 @@ def test_every_kind_of_table_counts_the_same_rows() -> None:
     assert np.array_equal(block, want)
 
 
+@settings(max_examples=60, deadline=None)
+@given(lines, st.sampled_from(WORST), st.sampled_from(WORST))
+def test_a_logarithm_is_of_its_cell_alone_and_moves_no_more_than_stated(
+    rest: list[bytes], before: bytes, after: bytes
+) -> None:
+    logs = replace(ABC, columns=tuple(Column(name, 1e-3, 1, log=True) for name in "abc"))
+    assert Schema.from_text(logs.to_text()) == logs
+    assert logs.digest != replace(logs, columns=tuple(Column(n, 1e-3, 1) for n in "abc")).digest
+    tables = [b"a,b,c\n" + b"\n".join([row, *rest, b"1,1,1"]) for row in (before, after)]
+    blocks = [next(iter(open_records(table, logs).blocks())) for table in tables]
+    one, other = (logs.filled(block) for block in blocks)
+    assert np.array_equal(one[1:], other[1:])  # no cell of another row has changed
+    assert np.array_equal(one, np.vstack([logs.filled(block[None]) for block in blocks[0]]))
+    low, high, _ = logs.limits_used.T
+    assert (one >= low).all()
+    assert (one <= high).all()
+    options = ReleaseOptions(row_bound="8", k=1, delta=1e-6)
+    moved = _moved(*(plan(options, table, logs) for table in tables))
+    assert moved <= 1
+
+
 def test_what_is_beyond_the_limit_does_not_go_with_a_person() -> None:
     """Typical values in the place of her rows would move X'X with her where they are not zero."""
     half = replace(TWO, columns=tuple(Column(name, 0, 1) for name in "abc"))

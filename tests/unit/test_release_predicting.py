@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
 from dpviz.core.moments import SecondMoment
 from dpviz.datasets import Table
 from dpviz.lessons import ceiling
@@ -173,6 +174,33 @@ def test_the_card_says_yes_no_and_never() -> None:
     assert (planned["status"], planned["claim"]["epsilon"]) == ("PLAN", 1.1)
     assert planned["unit"]["protected"] == "person"
     assert planned["predicted"]["recovery"] == yes.outlook.recovery
+
+
+def test_a_long_tail_that_a_limit_cuts_off_is_kept_by_its_logarithm() -> None:
+    rng = np.random.default_rng(5)
+    healthy = np.exp(rng.normal(0, 0.2, (600, 4)))
+    healthy[:, 0] = np.exp(2 * rng.normal(0, 1, 600))  # such as CRP, from .01 to 300
+    healthy[:, 1] *= np.sqrt(healthy[:, 0])
+    table = Table("laboratory", healthy, ("crp", "b", "c", "d"))
+
+    def rows(high: float, *, log: bool) -> Rows:
+        columns = tuple(Column(name, 0.01, high, 1, log=log) for name in table.columns)
+        return Rows.of(table, Schema(columns, rows_a_person=1))
+
+    options = replace(OPTIONS, k=1, epsilon=1.1)
+    narrow, kept = rows(3, log=False), rows(300, log=True)
+    assert set(narrow.tails) == {"crp", "b"}
+    assert kept.tails == {}
+    lost, saved = (found.best(options) for found in (narrow, kept))
+    wide = rows(300, log=False).best(options)  # a wide limit alone keeps less
+    assert lost.without_noise + 0.1 < wide.without_noise < saved.without_noise - 0.1
+    assert lost.recovery + 0.1 < wide.recovery < saved.recovery - 0.1
+    said = ceiling.html(ceiling.card(ceiling.Prospect("t", narrow, options), Answers()))
+    assert "lost to the stated limits, with no noise" in said
+    assert "“crp” is cut in " in said
+    assert "its logarithm" in said
+    with pytest.raises(InvalidSetting, match="above 0, as its logarithm counts"):
+        Column("a", 0, 1, log=True)
 
 
 def test_nothing_of_the_table_is_markup() -> None:
