@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.params import choice
@@ -36,10 +37,8 @@ _EQUAL = 2.0
 @lru_cache(maxsize=1)
 def _grids() -> FloatArray:
     """Return quantiles of Gamma laws of mean 1, shape (shapes, levels)."""
-    from scipy.stats import gamma  # takes a third of a second, which no page need wait for
-
     levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
-    return np.stack([np.maximum(gamma.ppf(levels, shape) / shape, 1e-12) for shape in _SHAPES])
+    return np.stack([np.maximum(gammaincinv(shape, levels) / shape, 1e-12) for shape in _SHAPES])
 
 
 def feature_sizes(

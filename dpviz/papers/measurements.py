@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy
+from scipy.special import stdtrit
 
 from dpviz.core.arrays import FloatArray
 
@@ -75,7 +75,7 @@ class Mean:
         """Return a mean with the interval that its standard error makes."""
         if draws < 2 or math.isnan(se):
             return cls(value, math.nan, math.nan, math.nan, draws)
-        half = float(scipy.stats.t.ppf(0.975, draws - 1)) * se
+        half = float(stdtrit(draws - 1, 0.975)) * se
         return cls(value, se, value - half, value + half, draws)
 
     @property

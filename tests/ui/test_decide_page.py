@@ -63,7 +63,7 @@ def test_the_unit_is_asked_and_what_is_answered_follows_to_the_release() -> None
 
 
 def test_every_mechanism_is_asked_behind_it() -> None:
-    at = start("decide", table="iris", survive="50")
+    at = start("decide", table="iris", k="1", survive="50")
     press(at, "decide.every")
     shown = html(at)
     assert held(at, "shown", "decide") == "card"
@@ -81,7 +81,7 @@ def test_every_mechanism_is_asked_behind_it() -> None:
 
 
 def test_without_a_delta_claims_have_no_exceptions() -> None:
-    at = start("decide", table="iris", ask="card", survive="50", with_delta="no")
+    at = start("decide", table="iris", k="1", ask="card", survive="50", with_delta="no")
     assert errors(at) == []
     assert "50 % of the structure" in html(at)
     assert "without a delta from" not in html(at)
@@ -89,7 +89,7 @@ def test_without_a_delta_claims_have_no_exceptions() -> None:
 
 
 def test_a_plan_needs_no_table() -> None:
-    at = start("decide", table="upload", about="plan", people="5000", features="6")
+    at = start("decide", table="upload", about="plan", people="5000", features="3")
     assert "plan: 5,000 people" in html(at)
 
 

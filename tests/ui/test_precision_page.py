@@ -248,15 +248,15 @@ def test_favouring_all_features_is_one_sentence() -> None:
     assert "fewer than all 4 directions" in said
 
 
-@pytest.mark.parametrize("strategy", ["equal shares", "favour some", "custom table"])
 @pytest.mark.parametrize("kind", ["the features", "private components"])
-def test_every_strategy_runs_with_features_and_private_directions(strategy: str, kind: str) -> None:
+def test_every_strategy_runs_with_features_and_private_directions(kind: str) -> None:
     at = start("precision", **BOX)
     change(at, "view.directions.kind", kind)
-    change(at, "view.allocation.kind", strategy)
-    assert errors(at) == []
-    assert notices(at) == []
-    assert len(frame(at, "gains")) == len(precision_variants())
+    for strategy in ("favour some", "custom table", "equal shares"):
+        change(at, "view.allocation.kind", strategy)
+        assert errors(at) == [], strategy
+        assert notices(at) == [], strategy
+        assert len(frame(at, "gains")) == len(precision_variants()), strategy
 
 
 def test_shares_by_variance_need_directions_that_have_some() -> None:
@@ -412,21 +412,19 @@ def test_a_share_file_comes_back_as_it_went(directions: str) -> None:
     assert held(at, "allocation") == text
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_a_bad_share_file_is_one_sentence() -> None:
+    at = start("precision", **BOX)
+    for text, words in (
         ("feature,theta\n1,0.5\n2,0.5\n", "is missing"),
         ("direction,theta\n1,0.5\n2,0.2\n3,0.1\n4,0.1\n", "sum to 1"),
         ("a,b\n1,2\n3,4\n", "must have the columns"),
         ("direction,theta\n1,.25\n2,.25\n3,.25\n9,.25\n", "are each"),
-    ],
-)
-def test_a_bad_share_file_is_one_sentence(text: str, words: str) -> None:
-    at = send_shares(start("precision", **BOX), text)
-    (said,) = errors(at)
-    assert words in said
-    assert "\n" not in said
-    assert held(at, "allocation") == "uniform"
+    ):
+        send_shares(at, text)
+        (said,) = errors(at)
+        assert words in said
+        assert "\n" not in said
+        assert held(at, "allocation") == "uniform"
 
 
 # Ball and box, and bounds ---------------------------------------------------------------------
@@ -471,27 +469,23 @@ def facts(at: AppTest) -> list[float]:
     return list(frame(at, "gains")["recovery"])
 
 
-@pytest.mark.parametrize(
-    ("cells", "words"),
-    [
-        ({"low": 9.0, "high": 2.0}, "low at or above high"),
-        ({"low": 9.0, "high": 9.0}, "low at or above high"),
-        ({"low": None}, "a blank"),
-    ],
-)
-def test_bounds_out_of_order_are_one_sentence_beside_the_table(
-    cells: dict[str, Any], words: str
-) -> None:
+def test_bounds_out_of_order_are_one_sentence_beside_the_table() -> None:
     at = start("precision", **BOX)
     change(at, "view.bounds", "edited below")
     before = facts(at)
-    edit(at, "bounds.editor", {1: cells})
-    press(at, "bounds.use")
-    (said,) = errors(at)
-    assert one_sentence(said)
-    assert words in said
-    assert "9" not in said  # an edited table starts from the data's own numbers
-    assert facts(at) == before
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"low": 9.0, "high": 2.0}, "low at or above high"),
+        ({"low": 9.0, "high": 9.0}, "low at or above high"),
+        ({"low": None}, "a blank"),
+    )
+    for cells, words in wrong:
+        edit(at, "bounds.editor", {1: cells})
+        press(at, "bounds.use")
+        (said,) = errors(at)
+        assert one_sentence(said)
+        assert words in said
+        assert "9" not in said  # an edited table starts from the data's own numbers
+        assert facts(at) == before
     edit(at, "bounds.editor", {1: {"low": 0.0, "high": 9.0}})
     press(at, "bounds.use")
     assert errors(at) == []
@@ -558,7 +552,7 @@ def test_a_link_carries_a_small_allocation_and_restores_it() -> None:
 
 
 def test_a_link_names_no_feature_and_no_long_table() -> None:
-    at = upload(start(trials="5"), "people.csv", table_of(24))
+    at = upload(start(**QUICK), "people.csv", table_of(24))
     go(at, "precision")
     change(at, "view.domain", "box (bounded features)")
     change(at, "view.allocation.kind", "favour some")
@@ -581,7 +575,7 @@ def test_a_bad_allocation_in_a_link_is_replaced_and_said(link: str) -> None:
 
 @pytest.mark.parametrize("d", [4, 20, 61, 120])
 def test_small_and_large_tables_stay_usable(d: int) -> None:
-    at = upload(start(trials="5"), f"table{d}.csv", table_of(d))
+    at = upload(start(**QUICK), f"table{d}.csv", table_of(d))
     go(at, "precision")
     change(at, "view.domain", "box (bounded features)")
     change(at, "view.allocation.kind", "favour some")

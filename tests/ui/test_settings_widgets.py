@@ -87,20 +87,24 @@ def test_each_option_has_a_widget_or_a_reason() -> None:
     assert missing == {"stage"}  # the board's own button
 
 
-@pytest.mark.parametrize("page", SHARED)
-def test_the_settings_are_the_same_on_every_page_that_uses_them(page: str) -> None:
-    def shared(name: str) -> list[str]:
-        at = start(name, **QUICK)
-        found = [key for key in keys(at) if key.startswith(("view.", "bar.", "upload", "reset"))]
-        # The board moves epsilon itself.
-        return [key for key in found if key != "view.epsilon.slider"]
-
-    missing = [key for part in unread(page) for key in PART_KEYS[part]]
-    everywhere = shared(FIRST)
-    assert set(missing) - set(everywhere) <= {"view.epsilon.slider"}
-    assert shared(page) == [key for key in everywhere if key not in missing]
-    slid = page != FIRST and "view.epsilon.slider" not in missing
-    assert ("view.epsilon.slider" in keys(start(page, **QUICK))) is slid
+def test_the_settings_are_the_same_on_every_page_that_uses_them() -> None:
+    slider = "view.epsilon.slider"  # the board moves epsilon itself
+    shown = {
+        page: [
+            key
+            for key in keys(start(page, **QUICK))
+            if key.startswith(("view.", "bar.", "upload", "reset"))
+        ]
+        for page in SHARED
+    }
+    everywhere = shown[FIRST]
+    assert slider not in everywhere
+    for page, drawn in shown.items():
+        missing = [key for part in unread(page) for key in PART_KEYS[part]]
+        assert set(missing) - set(everywhere) <= {slider}, page
+        wanted = [key for key in everywhere if key not in missing]
+        assert [key for key in drawn if key != slider] == wanted, page
+        assert (slider in drawn) is (page != FIRST and slider not in missing), page
 
 
 @pytest.mark.parametrize("page", sorted(set(PAGES) - set(SHARED)))
@@ -216,27 +220,28 @@ def test_another_seed_changes_the_noise_and_nothing_else() -> None:
 
 # Text that is no legal value; one sentence, the last value and the text typed stay.
 REFUSED = [
-    *(("view.epsilon.box", bad, "epsilon") for bad in ("0", "-1", "nan", "1e9", "inf", "one", "")),
-    *(("view.delta.box", bad, "delta") for bad in ("1", "1.5", "-0.1", "nan", "tiny", "")),
-    *(("view.row_bound.level", bad, "row_bound") for bad in ("0", "-3", "nan", "inf", "big", "")),
+    ("view.epsilon.box", ("0", "-1", "nan", "1e9", "inf", "one", ""), "epsilon"),
+    ("view.delta.box", ("1", "1.5", "-0.1", "nan", "tiny", ""), "delta"),
+    ("view.row_bound.level", ("0", "-3", "nan", "inf", "big", ""), "row_bound"),
 ]
 
 
-@pytest.mark.parametrize(("key", "typed", "name"), REFUSED)
+@pytest.mark.parametrize(("key", "bad", "name"), REFUSED)
 def test_bad_text_is_refused_in_one_sentence_and_nothing_is_lost(
-    key: str, typed: str, name: str
+    key: str, bad: tuple[str, ...], name: str
 ) -> None:
     at = start(**QUICK, epsilon="2", delta="1e-5", row_bound="3", k="3")
     link, before = dict(at.query_params), results(at)
-    change(at, key, typed)
-    at.run()  # the sentence stays while the text does
-    (said,) = errors(at)
-    assert one_sentence(said), said
-    assert name.replace("_", " ") in said
-    assert repr(typed) in said
-    assert found(at, key).value == typed
-    assert dict(at.query_params) == link
-    assert results(at).equals(before)
+    for typed in bad:
+        change(at, key, typed)
+        at.run()  # the sentence stays while the text does
+        (said,) = errors(at)
+        assert one_sentence(said), said
+        assert name.replace("_", " ") in said
+        assert repr(typed) in said
+        assert found(at, key).value == typed
+        assert dict(at.query_params) == link
+        assert results(at).equals(before)
     change(at, key, "0.5")
     assert errors(at) == []
     assert held(at, name) == ("0.5" if name == "row_bound" else 0.5)
@@ -306,35 +311,44 @@ def test_delta_zero_with_no_pure_mechanism_still_explains() -> None:
     assert any("gaussian" in caption.value for caption in at.caption if "Not run" in caption.value)
 
 
-BAD_LINKS = [
-    ({"epsilon": "nan"}, "epsilon", 1.0),
-    ({"epsilon": "1e9"}, "epsilon", 100.0),
-    ({"epsilon": "-3"}, "epsilon", 0.01),
-    ({"epsilon": "<script>"}, "epsilon", 1.0),
-    ({"delta": "1"}, "delta", 0.01),
-    ({"delta": "-1"}, "delta", 1e-10),
-    ({"k": "0"}, "k", 1),
-    ({"k": "2.5"}, "k", 2),
-    ({"k": "x"}, "k", 2),
-    ({"relation": "both"}, "relation", "replace"),
-    ({"trials": "0"}, "trials", 5),
-    ({"seed": "-1"}, "seed", 0),
-    ({"center": "median"}, "center", None),
-    ({"row_bound": "quantile:2"}, "row_bound", "max"),
-    ({"domain": "sphere"}, "domain", "ball"),
-    ({"domain": "box", "center": "mean"}, "domain", "ball"),
-]
+# Words of a link that are wrong, each with the value in its place.
+BAD_LINKS: list[dict[str, tuple[str, object]]] = [
+    {
+        "epsilon": ("nan", 1.0), "delta": ("1", 0.01), "k": ("0", 1), "trials": ("0", 5),
+        "relation": ("both", "replace"), "seed": ("-1", 0), "center": ("median", None),
+    },
+    {
+        "epsilon": ("1e9", 100.0), "delta": ("-1", 1e-10), "k": ("2.5", 2),
+        "row_bound": ("quantile:2", "max"),
+    },
+    {"epsilon": ("-3", 0.01), "k": ("x", 2), "domain": ("sphere", "ball")},
+    {"epsilon": ("<script>", 1.0)},
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("query", "name", "kept"), BAD_LINKS)
-def test_a_bad_value_in_a_link_is_replaced_and_said(
-    query: dict[str, str], name: str, kept: object
+@pytest.mark.parametrize("bad", BAD_LINKS)
+def test_bad_values_in_a_link_are_replaced_and_each_is_said(
+    bad: dict[str, tuple[str, object]],
 ) -> None:
+    query = {name: text for name, (text, _) in bad.items()}
     at = start(**({"table": "iris", "trials": "5"} | query))
+    said = notices(at)
+    assert errors(at) == []
+    assert len(said) == len(bad)
+    assert all(sentence.startswith("In the link, ") for sentence in said)
+    for name, (_, kept) in bad.items():
+        assert held(at, name) == kept
+    # Said once: the next change of a setting ends it.
+    change(at, "view.seed", 3)
+    assert notices(at) == []
+
+
+def test_two_values_of_a_link_that_do_not_go_together_are_said() -> None:
+    at = start(table="iris", trials="5", domain="box", center="mean")
     (said,) = notices(at)
     assert errors(at) == []
     assert said.startswith("In the link, ")
-    assert held(at, name) == kept
+    assert held(at, "domain") == "ball"
     # Said once: the next change of a setting ends it.
     change(at, "view.relation", "zero out one person")
     assert notices(at) == []
@@ -435,11 +449,11 @@ def test_row_bound_kinds_lead_to_each_other() -> None:
     assert errors(at) == []
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_refused_text_survives_a_change_of_page(page: str) -> None:
+def test_a_refused_text_survives_every_change_of_page() -> None:
     at = change(start(**QUICK), "view.epsilon.box", "lots")
-    go(at, page)
-    if page not in SHARED or "epsilon" in unread(page):
-        go(at, FIRST)  # the box is not there to be complained about
-    assert len(errors(at)) == 1
-    assert found(at, "view.epsilon.box").value == "lots"
+    for page in PAGES:
+        go(at, page)
+        if page not in SHARED or "epsilon" in unread(page):
+            go(at, FIRST)  # the box is not there to be complained about
+        assert len(errors(at)) == 1, page
+        assert found(at, "view.epsilon.box").value == "lots", page

@@ -30,6 +30,7 @@ def repeated_figure(table: pd.DataFrame) -> go.Figure:
             hovertemplate="%{hovertext}<extra>" + str(name) + "</extra>",
         )
     figure.update_layout(
+        overwrite=True,
         height=300,
         margin={"l": 60, "r": 10, "t": 10, "b": 40},
         xaxis={"title": "releases of the same table", "type": "log"},
@@ -57,6 +58,7 @@ def curve_figure(table: pd.DataFrame) -> go.Figure:
         hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.update_layout(
+        overwrite=True,
         height=300,
         margin={"l": 60, "r": 10, "t": 10, "b": 40},
         xaxis={"title": "epsilon"},

@@ -47,6 +47,7 @@ def audited_figure(table: pd.DataFrame, label: str) -> go.Figure:
     figure.update_xaxes(title="epsilon", type="log")
     figure.update_yaxes(title=f"{label}: delta that is left", rangemode="tozero")
     return figure.update_layout(
+        overwrite=True,
         height=360, margin={"l": 10, "r": 10, "t": 20, "b": 10},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
     )  # fmt: skip

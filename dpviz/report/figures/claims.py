@@ -33,6 +33,7 @@ _STARTS = (FIRST_TONE, SECOND_TONE)
 
 def _layout(figure: go.Figure, height: int) -> go.Figure:
     figure.update_layout(
+        overwrite=True,
         height=height,
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
         legend=BELOW,

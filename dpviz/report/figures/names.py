@@ -125,5 +125,7 @@ def add_names(figure: go.Figure, endings: Sequence[Ending], plot: float) -> None
             }
         )  # fmt: skip
     figure.update_layout(
-        shapes=[*figure.layout.shapes, *shapes], annotations=[*figure.layout.annotations, *notes]
+        overwrite=True,
+        shapes=[*figure.layout.shapes, *shapes],
+        annotations=[*figure.layout.annotations, *notes],
     )

@@ -17,6 +17,7 @@ PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 def _layout(figure: go.Figure, height: int) -> go.Figure:
     figure.update_layout(
+        overwrite=True,
         height=height,
         margin={"l": 10, "r": 10, "t": 20, "b": 10},
         # Above the plot: below it, long names of directions would run into it.
@@ -102,7 +103,10 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
         )  # fmt: skip
     low = min([-0.1, *shown[["recovery", "uniform"]].min()])
     for x, words in ((0.0, "chance"), (1.0, "exact PCA")):
-        figure.add_vline(x=x, line={"color": TRUE_COLOUR, "width": 1, "dash": "dash"})
+        figure.add_shape(
+            type="line", xref="x", x0=x, x1=x, yref="y domain", y0=0, y1=1,
+            line={"color": TRUE_COLOUR, "width": 1, "dash": "dash"},
+        )  # fmt: skip
         figure.add_annotation(
             x=x, y=1, yref="paper", yanchor="bottom", text=words, showarrow=False,
             font={"size": 12}, xanchor="right" if x else "center",

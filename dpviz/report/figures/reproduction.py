@@ -519,6 +519,7 @@ def chart_figure(
     # a column of its own axis titles costs width: the first of each row says it for all
     figure.update_yaxes(title_text=chart.y_label, col=1)
     figure.update_layout(
+        overwrite=True,
         height=_PANEL_HEIGHT * rows + 110,
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
         legend={"orientation": "h", "yanchor": "top", "y": -75 / (_PANEL_HEIGHT * rows), "x": 0},

@@ -39,6 +39,7 @@ def _grid(titles: Sequence[str], *, square: bool = False) -> tuple[go.Figure, in
         horizontal_spacing=0.04, vertical_spacing=0.26 / down if down > 1 else 0,
     )  # fmt: skip
     figure.update_layout(
+        overwrite=True,
         height=(_TALL + 60 * square) * down + 90,
         margin={"l": 50, "r": 10, "t": 70, "b": 40},
         legend={"orientation": "h", "yanchor": "top", "y": -0.12 / down - 0.04, "x": 0},
@@ -185,7 +186,7 @@ def _listed(figure: go.Figure, count: int) -> go.Figure:
     """Give a figure with one line per variant its height, the first variant on top."""
     figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": 12})
     return figure.update_layout(
-        height=130 + 38 * max(count, 2), margin={"l": 10, "r": 10, "t": 40, "b": 10}
+        overwrite=True, height=130 + 38 * max(count, 2), margin={"l": 10, "r": 10, "t": 40, "b": 10}
     )
 
 

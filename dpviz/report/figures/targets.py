@@ -50,5 +50,7 @@ def targets_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> g
         categoryorder="array", categoryarray=[wrapped(panel.label) for panel in panels],
     )  # fmt: skip
     return figure.update_layout(
-        height=130 + 34 * max(len(panels), 2), margin={"l": 10, "r": 10, "t": 20, "b": 10}
+        overwrite=True,
+        height=130 + 34 * max(len(panels), 2),
+        margin={"l": 10, "r": 10, "t": 20, "b": 10},
     )

@@ -82,6 +82,7 @@ def task_figure(
         tickformat=".0%" if score.key == "accuracy" else None,
     )  # fmt: skip
     figure.update_layout(
+        overwrite=True,
         height=_HEIGHT,
         margin={"l": 10, "r": _ROOM, "t": 30, "b": 10},
         legend=BELOW,

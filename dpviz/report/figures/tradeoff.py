@@ -120,7 +120,7 @@ def tradeoff_figure(
     for lines_of, ending in ((limits, ""), (scalings, " (scaling only)")):
         if lines_of is not None:
             _add_lines(figure, lines_of, ending, write, log_y=log_y)
-    figure.update_layout(**standing(now, log=log_x))
+    figure.update_layout(overwrite=True, **standing(now, log=log_x))
     x, y = _spans(figure, now, log_x=log_x, log_y=log_y)
     _set_axis(figure.layout.xaxis, x_title, x, log=log_x)
     _set_axis(figure.layout.yaxis, y_title, y, log=log_y)
@@ -209,6 +209,7 @@ def _set_size(figure: go.Figure, names: Sequence[str]) -> int:
     legend = _legend_height(figure)
     plot = max(LINE * len(names), HEIGHT - _AROUND - legend)
     figure.update_layout(
+        overwrite=True,
         height=plot + _AROUND + legend,
         margin={"l": 10, "r": margin(names), "t": 30, "b": 10},
         legend=BELOW,
@@ -422,7 +423,8 @@ def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) 
             )
         )  # fmt: skip
     figure.update_layout(
-        yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}
+        overwrite=True,
+        yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
     )
 
 

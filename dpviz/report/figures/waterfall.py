@@ -63,6 +63,7 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
     )
     low, high = min(0.0, float(table["low"].min())), max(1.0, float(table["high"].max()))
     figure.update_layout(
+        overwrite=True,
         barmode="overlay",
         showlegend=False,
         height=height,
