@@ -22,6 +22,7 @@ from pathlib import Path
 from benchmarks.peers_cells import TABLES, measure
 from benchmarks.peers_half import END, START, section
 from benchmarks.peers_page import figure, page
+from benchmarks.peers_scree import MARKS as SCREE
 from benchmarks.peers_seen import MARKS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,7 +48,8 @@ def main() -> None:
     )
     path = options.out / "peers.md"
     path.write_text(
-        page(kept) + section(path, *MARKS) + section(path, START, END), encoding="utf-8"
+        page(kept) + "".join(section(path, *marks) for marks in (MARKS, (START, END), SCREE)),
+        encoding="utf-8",
     )
     (options.out / "peers.svg").write_text(figure(kept), encoding="utf-8")
     print(f"wrote {options.out / 'peers.md'} and {options.out / 'peers.svg'}")
