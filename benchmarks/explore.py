@@ -33,7 +33,7 @@ from dpviz.datasets.table import Table
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.simulation import simulate
-from dpviz.simulation.cells import Plan, plan
+from dpviz.simulation.cells import ResolvedSetting, plan
 from dpviz.simulation.compare import Comparison, compare
 
 
@@ -57,7 +57,7 @@ def before() -> Iterator[None]:
         eigen.BATCHED_BELOW, eigen.LANCZOS_FROM = kept
 
 
-def floor(chosen: Plan, prepared: Prepared) -> None:
+def floor(chosen: ResolvedSetting, prepared: Prepared) -> None:
     """Do the least work: sample, and decompose matrices of the right shape."""
     for cell in chosen.cells:
         mechanism, problem = cell.mechanism, cell.problem

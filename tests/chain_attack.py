@@ -19,10 +19,10 @@ from dpviz.core.blas import one_blas_thread
 from dpviz.core.problem import Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.preparation.account import Chain
-from dpviz.preparation.chain import Prepared, run
+from dpviz.preparation.chain import PreparedDraws, run
 from dpviz.preparation.transform import Transform
 
-Prepare = Callable[[FloatArray, NDArray[np.bool_], Draws], Prepared]
+Prepare = Callable[[FloatArray, NDArray[np.bool_], Draws], PreparedDraws]
 """Raw rows, who is present and draws to what was prepared; the seam where a fault is planted."""
 
 _THRESHOLDS = 60

@@ -23,7 +23,7 @@ from dpviz.core.whole import whole
 from dpviz.mechanisms import parse_variant, with_parameter
 from dpviz.simulation.export import check_out
 from dpviz.studies import Answer
-from dpviz.studies.asked import Question, question_of
+from dpviz.studies.asked import Study, question_of
 
 FORMATS = ("table", "json", "csv", "jsonl")
 """In which every answer is printed: for people, as one object, or its table by rows."""
@@ -92,7 +92,7 @@ def run(function: Any, arguments: argparse.Namespace) -> int:
     return found.status
 
 
-def asked_of(question: Question, arguments: argparse.Namespace) -> dict[str, Any]:
+def asked_of(question: Study, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the keywords that parsed arguments state."""
     asked: dict[str, Any] = {}
     for cls in question.declared:
@@ -107,7 +107,7 @@ def asked_of(question: Question, arguments: argparse.Namespace) -> dict[str, Any
     return asked
 
 
-def check_places(question: Question, arguments: argparse.Namespace) -> None:
+def check_places(question: Study, arguments: argparse.Namespace) -> None:
     """Raise `InvalidSetting` where a file cannot be written, before any work."""
     out = arguments.out
     if out is not None and not Path(out).resolve().parent.is_dir():
@@ -134,7 +134,7 @@ def table_text(table: pd.DataFrame, kind: str) -> str:
     )
 
 
-def tell(question: Question, found: Answer, arguments: argparse.Namespace, words: str) -> None:
+def tell(question: Study, found: Answer, arguments: argparse.Namespace, words: str) -> None:
     """Print an answer in the format asked for, and write its files."""
     if arguments.format == "json":
         text = found.to_json() + "\n"

@@ -212,7 +212,7 @@ class _Products:
         self.shorten, self.radius = shorten, radius
         self.products = np.zeros((d, d))
         self.counted = Counts() if count and shorten else None
-        self._room = Room()
+        self._room = BlockMemory()
 
     def add(self, block: FloatArray, start: int) -> None:
         self.rows += len(block)
@@ -283,14 +283,14 @@ class Foldable(Protocol):
         """Return the sum over all rows; ``new`` makes an empty one."""
 
 
-class Room:
+class BlockMemory:
     """Memory for one block after another: fresh pages cost more than the numbers in them."""
 
     def __init__(self) -> None:
         self._held = np.empty((0, 0))
 
-    def __reduce__(self) -> tuple[type[Room], tuple[()]]:
-        return Room, ()  # nothing in it is worth a journey
+    def __reduce__(self) -> tuple[type[BlockMemory], tuple[()]]:
+        return BlockMemory, ()  # nothing in it is worth a journey
 
     def like(self, block: NDArray[Any]) -> FloatArray:
         """Return an array of doubles of a block's shape and order, whose entries are anything."""
@@ -314,7 +314,7 @@ class InBlocks:
         Features after the change, if that has another number.
     entries : int
         How many numbers a block has, about.
-    room : Room, optional
+    room : BlockMemory, optional
         For blocks that are not in doubles.
     """
 
@@ -324,10 +324,10 @@ class InBlocks:
         change: Callable[[FloatArray], FloatArray] | None = None,
         d: int | None = None,
         entries: int = _BLOCK_ENTRIES,
-        room: Room | None = None,
+        room: BlockMemory | None = None,
     ) -> None:
         self._rows, self._change, self._entries = rows, change, entries
-        self._room = room or Room()
+        self._room = room or BlockMemory()
         self._d = rows.shape[1] if d is None else d
 
     def blocks(self) -> Iterator[tuple[int, FloatArray]]:
@@ -418,7 +418,9 @@ class ByLength:
         self.counts = np.zeros(len(GRID) + 1, dtype=np.int64)
         # by place: of rows in units of the end of their step, and of unit rows
         self._products: dict[int, tuple[FloatArray, FloatArray]] = {}
-        self._rooms: tuple[Room, Room] = (Room(), Room()) if beside is None else beside._rooms
+        self._rooms: tuple[BlockMemory, BlockMemory] = (
+            (BlockMemory(), BlockMemory()) if beside is None else beside._rooms
+        )
 
     @property
     def n(self) -> int:

@@ -16,7 +16,7 @@ from dpviz.core.errors import InvalidTable
 from dpviz.datasets.layout import Layout
 from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import Source
-from dpviz.datasets.streams import BLOCK_BYTES, CHUNK, Ended, Rows, SpacesCollapsed, as_raw
+from dpviz.datasets.streams import BLOCK_BYTES, CHUNK, LineEnded, RowStream, SpacesCollapsed, as_raw
 
 DELIMITER_WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "space"}
 _REFUSED_COLUMN = re.compile(r"In CSV column #(\d+):")
@@ -35,7 +35,7 @@ def _open(source: Source, layout: Layout) -> Any:
         stream.seek(layout.start)
         rows = stream
     else:
-        rows = Rows(stream, layout.start, layout.stop)
+        rows = RowStream(stream, layout.start, layout.stop)
     return SpacesCollapsed(rows) if layout.delimiter == " " else rows
 
 
@@ -86,7 +86,7 @@ def open_batches(
         convert.include_columns = [str(j) for j in types]
     # Arrow hands over a last line without an end by itself, after types are inferred.
     stream = (
-        pa.PythonFile(Ended(_open(source, layout)), mode="r")
+        pa.PythonFile(LineEnded(_open(source, layout)), mode="r")
         if types is None
         else _arrow_stream(source, layout)
     )

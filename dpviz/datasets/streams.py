@@ -48,7 +48,7 @@ class SpacesCollapsed:
         """Do nothing: the source owns the stream."""
 
 
-class Rows:
+class RowStream:
     """The part of a binary stream that holds the rows."""
 
     closed = False
@@ -72,7 +72,7 @@ class Rows:
         """Do nothing: the source owns the stream."""
 
 
-class Ended:
+class LineEnded:
     """A binary stream whose last line has an end, read in one go with what is before it."""
 
     closed = False

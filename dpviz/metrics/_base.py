@@ -16,7 +16,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.release import Release
 
 
-class Pictured(Protocol):
+class PicturedReleases(Protocol):
     """Published pictures of a batch of releases, as far as measures ask for them."""
 
     @property
@@ -41,7 +41,7 @@ class Outcome:
     release : Release
     each : ndarray of shape (size, d, d) or None
         What the mechanism saw in each draw, where a preparation is drawn as well.
-    pictured : Pictured or None
+    pictured : PicturedReleases or None
         What is published of the rows beside the directions.
     """
 
@@ -49,7 +49,7 @@ class Outcome:
     moment: SecondMoment
     release: Release
     each: FloatArray | None = None
-    pictured: Pictured | None = None
+    pictured: PicturedReleases | None = None
 
     @property
     def seen(self) -> FloatArray:

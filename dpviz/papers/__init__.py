@@ -13,7 +13,16 @@ import pkgutil
 from functools import cache
 
 from dpviz.core.errors import InvalidSetting
-from dpviz.papers.experiment import Chart, Effort, Experiment, Frame, Info, Part, Series, series_of
+from dpviz.papers.experiment import (
+    Chart,
+    Effort,
+    Experiment,
+    Info,
+    Part,
+    PrintedFrame,
+    Series,
+    series_of,
+)
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.report import (
     PAPERS,
@@ -31,35 +40,35 @@ from dpviz.papers.report import (
     summary,
     tally,
 )
-from dpviz.papers.run import Reproduction, Step, absent_data, kept, reproduce, work
-from dpviz.papers.said import MEANINGS, Agreement, Answer, Claim, Line, Said, Stated, counted
-from dpviz.papers.shipped import Made, Shipped, ship, shipped
+from dpviz.papers.run import Reproduction, RunStep, absent_data, kept, reproduce, work
+from dpviz.papers.said import MEANINGS, Agreement, Claim, ClaimAnswer, Line, Said, Stated, counted
+from dpviz.papers.shipped import Provenance, Shipped, ship, shipped
 from dpviz.simulation.store import Store
 
 __all__ = [
     "MEANINGS",
     "PAPERS",
     "Agreement",
-    "Answer",
     "Chart",
     "Claim",
+    "ClaimAnswer",
     "Effort",
     "Experiment",
     "Findings",
-    "Frame",
     "Info",
     "Line",
-    "Made",
     "Measurements",
     "Paper",
     "Part",
     "Point",
+    "PrintedFrame",
+    "Provenance",
     "Reproduction",
+    "RunStep",
     "Said",
     "Series",
     "Shipped",
     "Stated",
-    "Step",
     "absent_data",
     "command",
     "counted",

@@ -95,7 +95,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Frame:
+class PrintedFrame:
     """The printed frame of one panel of a figure.
 
     Attributes
@@ -135,7 +135,7 @@ class Info:
         What is not private in the experiment, or whose claim does not hold.
     slot : int
         Order, unique.
-    frames : tuple of Frame
+    frames : tuple of PrintedFrame
         Of a figure, in the order of the paper.
     legend : tuple of str
         Of a figure, as printed.
@@ -150,7 +150,7 @@ class Info:
     url: str = ""
     choices: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[PrintedFrame, ...] = ()
     legend: tuple[str, ...] = ()
 
 
@@ -162,7 +162,7 @@ def _info(paper: str, name: str) -> Info | None:
         return None
     several = ("settings", "choices", "cautions", "legend")
     frames = tuple(
-        Frame(one["panel"], tuple(one.get("x", ())), tuple(one.get("y", ())))
+        PrintedFrame(one["panel"], tuple(one.get("x", ())), tuple(one.get("y", ())))
         for one in facts.get("frame", ())
     )
     prose = {key: tuple(facts.get(key, ())) for key in several}

@@ -84,7 +84,7 @@ class Reproduction:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class RunStep:
     """A reproduction under way."""
 
     progress: Progress
@@ -103,7 +103,7 @@ def work(
     seed: int = 0,
     store: Store | None = None,
     pool: Pool | None = None,
-) -> Generator[Step, None, None]:
+) -> Generator[RunStep, None, None]:
     """Run the parts whose data is at hand; yield before the first and after each.
 
     Parts found in the store are not run again, so a run that was stopped goes
@@ -130,12 +130,12 @@ def work(
                     read[place] = Measurements.from_arrays(step.done[place])
                 found.add(read[place])
             complete = len(step.done) == len(jobs)
-            yield Step(
+            yield RunStep(
                 step.progress, Reproduction(experiment, effort, seed, found, absent, complete)
             )
 
 
-def kept(experiment: Experiment, effort: Effort, store: Store | None, seed: int = 0) -> Step:
+def kept(experiment: Experiment, effort: Effort, store: Store | None, seed: int = 0) -> RunStep:
     """Return what earlier runs left in the store, without running anything."""
     with closing(work(experiment, effort, seed=seed, store=store)) as steps:
         return next(steps)
@@ -151,7 +151,7 @@ def reproduce(
     progress: Callable[[Progress], None] | None = None,
 ) -> Reproduction:
     """Run an experiment to its end; parameters as in `work`."""
-    steps: Iterator[Step] = work(experiment, effort, seed=seed, store=store, pool=pool)
+    steps: Iterator[RunStep] = work(experiment, effort, seed=seed, store=store, pool=pool)
     for step in steps:
         last = step
         if progress is not None:

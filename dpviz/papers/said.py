@@ -39,7 +39,7 @@ class Agreement(StrEnum):
     NOT_MEASURED = "not measured"
 
 
-class Answer(StrEnum):
+class ClaimAnswer(StrEnum):
     """What was found of a printed claim."""
 
     REPRODUCED = "reproduced"
@@ -56,25 +56,26 @@ class Answer(StrEnum):
     PENDING = "not yet measured"
 
 
-MEANINGS: Mapping[Answer, str] = {
-    Answer.REPRODUCED: "what we measure is what the paper prints: for a number, the difference is "
-    "at most the root of the sum of the two squared errors, ours being less than a third of the "
-    "paper's; for an order, every point lies three standard errors apart.",
-    Answer.IN_PART: "so in all that was looked at, which is not all that the claim is about; the "
-    "coverage says how much.",
-    Answer.STAND_IN: "some of the data, or all, is absent; so on every member of a family of "
+MEANINGS: Mapping[ClaimAnswer, str] = {
+    ClaimAnswer.REPRODUCED: "what we measure is what the paper prints: for a number, the "
+    "difference is at most the root of the sum of the two squared errors, ours being less than a "
+    "third of the paper's; for an order, every point lies three standard errors apart.",
+    ClaimAnswer.IN_PART: "so in all that was looked at, which is not all that the claim is about; "
+    "the coverage says how much.",
+    ClaimAnswer.STAND_IN: "some of the data, or all, is absent; so on every member of a family of "
     "tables that have the facts that are published of it.",
-    Answer.OTHER_REASON: "it comes out, and so it does for something that has learned nothing of "
-    "the data.",
-    Answer.BOUND: "nothing measured breaks it, and what is measured lies well inside.",
-    Answer.NO_DIFFERENCE: "the two are alike within 3 %, where the paper says that they differ.",
-    Answer.ORDER: "the printed numbers are not found, but the order that the paper reads off them "
-    "is.",
-    Answer.FEW_DRAWS: "what would decide it lies within three standard errors, or our error is not "
-    "yet a third of the paper's.",
-    Answer.NOT_REPRODUCED: "something measured, or a proof, speaks against it.",
-    Answer.NOT_HERE: "the reason names what would be needed.",
-    Answer.CONSTRUCTION: "it could fail only if our code were wrong; not counted.",
+    ClaimAnswer.OTHER_REASON: "it comes out, and so it does for something that has learned nothing "
+    "of the data.",
+    ClaimAnswer.BOUND: "nothing measured breaks it, and what is measured lies well inside.",
+    ClaimAnswer.NO_DIFFERENCE: "the two are alike within 3 %, where the paper says that they "
+    "differ.",
+    ClaimAnswer.ORDER: "the printed numbers are not found, but the order that the paper reads off "
+    "them is.",
+    ClaimAnswer.FEW_DRAWS: "what would decide it lies within three standard errors, or our error "
+    "is not yet a third of the paper's.",
+    ClaimAnswer.NOT_REPRODUCED: "something measured, or a proof, speaks against it.",
+    ClaimAnswer.NOT_HERE: "the reason names what would be needed.",
+    ClaimAnswer.CONSTRUCTION: "it could fail only if our code were wrong; not counted.",
 }
 """The answers of a finished run, and what each means."""
 
@@ -581,7 +582,7 @@ class Claim:
     key : str
     item : str
         The claim in our words.
-    answer : Answer
+    answer : ClaimAnswer
     reason : str
         Never empty.
     quote, stated, measured, place : str
@@ -593,7 +594,7 @@ class Claim:
 
     key: str
     item: str
-    answer: Answer
+    answer: ClaimAnswer
     reason: str
     quote: str = ""
     stated: str = ""
@@ -605,7 +606,7 @@ class Claim:
     @property
     def counts(self) -> bool:
         """Whether it belongs in the headline."""
-        return self.answer is not Answer.CONSTRUCTION
+        return self.answer is not ClaimAnswer.CONSTRUCTION
 
 
 @cache
@@ -700,11 +701,11 @@ def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool 
     verdict = _verdict(look, every, len(look.panels) * len(look.tests), found)
     drawn = found.means and not all(one.stands_in for one in every)
     if not drawn and not said.needs and not complete:
-        verdict = Answer.PENDING
+        verdict = ClaimAnswer.PENDING
     missing = [panel for panel, ones in there.items() if not ones and panel]
     reason = _reason(said, verdict, every, missing, absent)
     otherwise = [p for p, ones in there.items() if any(o.stands_in and o.against for o in ones)]
-    if otherwise and verdict is not Answer.NOT_REPRODUCED:
+    if otherwise and verdict is not ClaimAnswer.NOT_REPRODUCED:
         reason += f" On the tables that stand in for {', '.join(otherwise)} it is not so."
     reason = _with_facts(reason, look, found)
     measured = "; ".join(
@@ -772,29 +773,31 @@ def _coverage(there: Mapping[str, Sequence[Seen]], told: int, asked: int) -> str
     return ", ".join(parts)
 
 
-def _verdict(look: Look, every: Sequence[Seen], wanted: int, found: Found) -> Answer:
+def _verdict(look: Look, every: Sequence[Seen], wanted: int, found: Found) -> ClaimAnswer:
     if not every:
-        return Answer.NOT_HERE
+        return ClaimAnswer.NOT_HERE
     real = [one for one in every if not one.stands_in]
     # what stands in for data cannot speak against what was seen on the data itself
     against = any(one.against for one in real or every)
     if look.built and not against:
-        return Answer.CONSTRUCTION
+        return ClaimAnswer.CONSTRUCTION
     if against:
         return (
-            Answer.ORDER
+            ClaimAnswer.ORDER
             if look.order and _holds(look.order, look, found)
-            else Answer.NOT_REPRODUCED
+            else ClaimAnswer.NOT_REPRODUCED
         )
     if not any(one.held for one in every):
-        return Answer.NO_DIFFERENCE if all(one.alike for one in every) else Answer.FEW_DRAWS
+        return (
+            ClaimAnswer.NO_DIFFERENCE if all(one.alike for one in every) else ClaimAnswer.FEW_DRAWS
+        )
     if look.nothing and _holds(look.nothing, look, found):
-        return Answer.OTHER_REASON
+        return ClaimAnswer.OTHER_REASON
     if all(one.inside for one in every):
-        return Answer.BOUND
+        return ClaimAnswer.BOUND
     if len(every) < wanted or any(one.untold or one.against for one in every):
-        return Answer.IN_PART
-    return Answer.STAND_IN if any(one.stands_in for one in every) else Answer.REPRODUCED
+        return ClaimAnswer.IN_PART
+    return ClaimAnswer.STAND_IN if any(one.stands_in for one in every) else ClaimAnswer.REPRODUCED
 
 
 def _holds(test: Test, look: Look, found: Found) -> bool:
@@ -805,27 +808,27 @@ def _holds(test: Test, look: Look, found: Found) -> bool:
 
 
 _KEPT = (
-    Answer.REPRODUCED, Answer.IN_PART, Answer.STAND_IN, Answer.OTHER_REASON, Answer.BOUND,
-    Answer.CONSTRUCTION,
+    ClaimAnswer.REPRODUCED, ClaimAnswer.IN_PART, ClaimAnswer.STAND_IN, ClaimAnswer.OTHER_REASON,
+    ClaimAnswer.BOUND, ClaimAnswer.CONSTRUCTION,
 )  # fmt: skip
 
 
 def _reason(
     said: Said,
-    verdict: Answer,
+    verdict: ClaimAnswer,
     every: Sequence[Seen],
     missing: Sequence[str],
     absent: Sequence[str],
 ) -> str:
-    if verdict is Answer.PENDING:
+    if verdict is ClaimAnswer.PENDING:
         return "Not measured yet."
-    if verdict is Answer.NOT_HERE:
+    if verdict is ClaimAnswer.NOT_HERE:
         if said.needs:
             return said.needs
         labels = f": {', '.join(absent)}" if absent else ""
         return f"Its data is not at hand{labels}."
     words = _numbers(every)
-    if verdict is Answer.FEW_DRAWS:
+    if verdict is ClaimAnswer.FEW_DRAWS:
         text = _NEAR if any(one.stated for one in every) else _UNTOLD
     else:
         text = said.because if verdict in _KEPT else said.why
@@ -862,7 +865,7 @@ def _with_facts(text: str, look: Look, found: Found) -> str:
     return text
 
 
-def counted(claims: Iterable[Claim]) -> dict[Answer, int]:
-    """Return how many claims have each answer, in the order of `Answer`."""
+def counted(claims: Iterable[Claim]) -> dict[ClaimAnswer, int]:
+    """Return how many claims have each answer, in the order of `ClaimAnswer`."""
     given = [claim.answer for claim in claims]
-    return {answer: given.count(answer) for answer in Answer if answer in given}
+    return {answer: given.count(answer) for answer in ClaimAnswer if answer in given}

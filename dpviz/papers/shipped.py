@@ -30,7 +30,7 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 
 @dataclass(frozen=True)
-class Made:
+class Provenance:
     """With what results were measured.
 
     Attributes
@@ -64,7 +64,7 @@ class Shipped:
     points: pd.DataFrame
     absent: tuple[str, ...]
     complete: bool
-    made: Made
+    made: Provenance
 
     @property
     def lines(self) -> list[Line]:
@@ -111,7 +111,7 @@ def ship(found: Reproduction, date: str, folder: Path = RESULTS) -> Path:
     if found.effort is not Effort.FULL:
         raise ValueError(f"{key}: only a full run ships")
     versions = {"dpviz": VERSION, **{name: version(name) for name in _LIBRARIES}}
-    made = Made(date, code_digest(found.experiment), versions)
+    made = Provenance(date, code_digest(found.experiment), versions)
     rows = found.points[list(SUMMARY_COLUMNS)].to_numpy(dtype=object).tolist()
     content = {
         "made": asdict(made),
@@ -166,5 +166,5 @@ def _read(experiment: Experiment, path: Path) -> Shipped:
         points,
         absent,
         complete,
-        Made(**content["made"]),
+        Provenance(**content["made"]),
     )

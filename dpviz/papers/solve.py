@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.papers.measurements import Mean, Measurements, Point
-from dpviz.papers.said import Answer, Claim, Line, Stated, number, short
+from dpviz.papers.said import Claim, ClaimAnswer, Line, Stated, number, short
 
 SOLVER = "what_was_run"
 """Name of the experiment of a paper whose points are read here."""
@@ -148,7 +148,7 @@ def what_was_run(claims: Sequence[Claim], points: pd.DataFrame) -> list[str]:
     rows = {
         _name(claim): _ways(line, at)
         for claim in claims
-        if claim.answer in (Answer.NOT_REPRODUCED, Answer.ORDER)
+        if claim.answer in (ClaimAnswer.NOT_REPRODUCED, ClaimAnswer.ORDER)
         for line in claim.lines
         if line.stated is not None and line.mean is not None
         for at in [_by_change(points, claim.key)]

@@ -26,7 +26,7 @@ from dpviz.core.settings import Settings, names_in
 from dpviz.datasets.table import Table
 from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.frames import FrameBatches
-from dpviz.preparation.passes import Batched, Facts, InMemory, Passes
+from dpviz.preparation.passes import Batched, ColumnFacts, InMemory, Passes
 from dpviz.preparation.prepared import Measured, PublicLabels
 from dpviz.preparation.subsample import Subsample
 from dpviz.preparation.transform import Transform
@@ -283,7 +283,7 @@ def _build(passes: Passes, settings: Settings) -> BoundedRows:
     said, assumed = passes.said()
     notes, public = [*said], [PADDED if "count" in paid else PEOPLE, *assumed]
     keep, columns = _varying(passes, facts, notes, public)
-    seen = Facts(facts.n, facts.low[keep], facts.high[keep], facts.mean[keep])
+    seen = ColumnFacts(facts.n, facts.low[keep], facts.high[keep], facts.mean[keep])
     limits = _limits(passes, columns, keep, settings, seen, public)
     center = _center(settings, seen, limits, public)
     scale = _scale(passes, keep, settings, seen, limits, notes, public)
@@ -328,7 +328,7 @@ def _build(passes: Passes, settings: Settings) -> BoundedRows:
 
 
 def _varying(
-    passes: Passes, facts: Facts, notes: list[str], public: list[str]
+    passes: Passes, facts: ColumnFacts, notes: list[str], public: list[str]
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Return which columns vary, shape (d_raw,), and their names."""
     keep = facts.low < facts.high
@@ -365,7 +365,7 @@ def _limits(
     columns: tuple[str, ...],
     keep: NDArray[np.bool_],
     settings: Settings,
-    seen: Facts,
+    seen: ColumnFacts,
     public: list[str],
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the bounds of the kept features, shape (d,) each; None where nothing rests on them."""
@@ -400,7 +400,7 @@ def _limits(
 
 def _center(
     settings: Settings,
-    seen: Facts,
+    seen: ColumnFacts,
     limits: tuple[FloatArray, FloatArray] | None,
     public: list[str],
 ) -> FloatArray:
@@ -419,7 +419,7 @@ def _scale(
     passes: Passes,
     keep: NDArray[np.bool_],
     settings: Settings,
-    seen: Facts,
+    seen: ColumnFacts,
     limits: tuple[FloatArray, FloatArray] | None,
     notes: list[str],
     public: list[str],
@@ -452,7 +452,7 @@ def _in_box(
 
 
 def _in_ball(
-    passes: Passes, free: Transform, settings: Settings, seen: Facts, public: list[str]
+    passes: Passes, free: Transform, settings: Settings, seen: ColumnFacts, public: list[str]
 ) -> tuple[Transform, float]:
     """Return the transform into the unit ball, and the row bound R, in scaled units.
 

@@ -44,7 +44,7 @@ _LEAST_SPREAD = 1e-3  # of a feature's half width: below it a spread is taken fo
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedDraws:
     """One preparation for each draw; all of it is released beside the components.
 
     Attributes
@@ -128,7 +128,7 @@ def run(
     *,
     people: int | None = None,
     moments: bool = True,
-) -> Prepared:
+) -> PreparedDraws:
     """Prepare the rows once for each draw.
 
     Parameters
@@ -275,7 +275,9 @@ class _Noise:
         return cls(sum(one.size for one in singles), **together)
 
 
-def _with_noise(table: _Table, public: Transform, plan: Preparation, noise: _Noise) -> Prepared:
+def _with_noise(
+    table: _Table, public: Transform, plan: Preparation, noise: _Noise
+) -> PreparedDraws:
     d, each = table.d, table.each
     middle, half = np.zeros(d), np.ones(d)
     sums = np.zeros((2, d))
@@ -341,7 +343,7 @@ def _with_noise(table: _Table, public: Transform, plan: Preparation, noise: _Noi
 
             moment = table.sums((d, d), products).total / table.n
             moments[index] = (moment + moment.T) / 2
-    return Prepared(center, scale, row_bound, count, moments)
+    return PreparedDraws(center, scale, row_bound, count, moments)
 
 
 def noisy_variances(along: FloatArray, plan: Preparation, draws: Draws) -> FloatArray:
@@ -410,7 +412,9 @@ def rank_to_cut(plan: Preparation) -> float:
     return min(plan.n / 2, plan.noises[VARIANCE] + sure)
 
 
-def _in_found_bounds(table: _Table, public: Transform, plan: Preparation, draws: Draws) -> Prepared:
+def _in_found_bounds(
+    table: _Table, public: Transform, plan: Preparation, draws: Draws
+) -> PreparedDraws:
     """Prepare each draw in bounds of its own, which it buys first.
 
     Ranges double from 2^-64 on, and the first beyond which too few people are ends the search: the
@@ -441,7 +445,7 @@ def _in_found_bounds(table: _Table, public: Transform, plan: Preparation, draws:
         name: np.concatenate([getattr(one, name) for one in found])[back]
         for name in ("center", "scale", "row_bound", "count", "moments")
     }
-    return Prepared(**joined, reach=reach)
+    return PreparedDraws(**joined, reach=reach)
 
 
 def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray | None:

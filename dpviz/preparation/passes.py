@@ -26,7 +26,7 @@ from dpviz.core.number_text import numeral
 from dpviz.datasets.raw import unit_words
 from dpviz.datasets.table import Table
 from dpviz.preparation.subsample import Subsample
-from dpviz.preparation.sums import ByLengthOf, Extent, Longest, Moments, Sum, norms
+from dpviz.preparation.sums import ByLengthOf, Longest, Moments, RowSummary, Sum, norms
 from dpviz.preparation.transform import Transform
 
 _ASK_FROM = 1 << 28  # bytes from which free memory is looked up
@@ -35,7 +35,7 @@ _BLOCK_ENTRIES = 1 << 21  # and entries, few enough that the next block reuses t
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class ColumnFacts:
     """What preparation must know of the raw columns, shape (d_raw,) each."""
 
     n: int
@@ -63,7 +63,7 @@ class Passes(Protocol):
     def bounds(self) -> FloatArray | None:
         """Known public bounds, shape (d_raw, 2)."""
 
-    def facts(self) -> Facts:
+    def facts(self) -> ColumnFacts:
         """Return count, range and mean."""
 
     def said(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -96,7 +96,7 @@ class InMemory:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._facts: Facts | None = None
+        self._facts: ColumnFacts | None = None
 
     @property
     def name(self) -> str:
@@ -118,7 +118,7 @@ class InMemory:
         """Known public bounds."""
         return self.table.bounds
 
-    def facts(self) -> Facts:
+    def facts(self) -> ColumnFacts:
         """Return count, range and mean, found once."""
         if self._facts is None:
             rows = self.table.rows
@@ -128,7 +128,7 @@ class InMemory:
                 # About a row, so that a mean far from zero costs no digits.
                 total += (block - origin).sum(axis=0)
                 low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
-            self._facts = Facts(len(rows), low, high, origin + total / len(rows))
+            self._facts = ColumnFacts(len(rows), low, high, origin + total / len(rows))
         return self._facts
 
     def said(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -195,7 +195,7 @@ class InMemory:
 S = TypeVar("S", bound=Sum)
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """Rows that can be folded into a sum any number of times, always in the same order."""
 
     @property
@@ -226,7 +226,7 @@ class Batched:
 
     Parameters
     ----------
-    source : Source
+    source : RowSource
     about_zero : bool
         Whether rows will not be centred, so that the longest row is sought
         about zero.
@@ -234,11 +234,13 @@ class Batched:
 
     bounds: FloatArray | None = None
 
-    def __init__(self, source: Source, about_zero: bool, rows_a_person: int | None = None) -> None:
+    def __init__(
+        self, source: RowSource, about_zero: bool, rows_a_person: int | None = None
+    ) -> None:
         self.rows_a_person = rows_a_person
         self.source = source
         self._about_zero = about_zero
-        self._extent: Extent | None = None
+        self._extent: RowSummary | None = None
 
     @property
     def name(self) -> str:
@@ -255,7 +257,7 @@ class Batched:
         """Names of the numeric columns."""
         return self.source.columns
 
-    def extent(self) -> Extent:
+    def extent(self) -> RowSummary:
         """Return the result of the first pass, which is done once.
 
         Raises
@@ -275,8 +277,8 @@ class Batched:
             anchor = np.zeros(d) if self._about_zero else origin
             about_zero = self._about_zero
 
-            def new() -> Extent:
-                return Extent(origin, anchor if about_zero else origin)
+            def new() -> RowSummary:
+                return RowSummary(origin, anchor if about_zero else origin)
 
             found = self.source.fold(new)
             if found.rows < 2:
@@ -284,10 +286,10 @@ class Batched:
             self._extent = found
         return self._extent
 
-    def facts(self) -> Facts:
+    def facts(self) -> ColumnFacts:
         """Return count, range and mean, after the first pass."""
         extent = self.extent()
-        return Facts(extent.rows, extent.low, extent.high, extent.mean)
+        return ColumnFacts(extent.rows, extent.low, extent.high, extent.mean)
 
     def said(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return what reading changed, rows with gaps included."""

@@ -35,7 +35,7 @@ class Sum(Protocol):
         """Add the sum of the rows that follow."""
 
 
-class Extent:
+class RowSummary:
     """Count, range, mean and scatter of raw rows, and the rows farthest out.
 
     Parameters

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import (
+    BlockMemory,
     ByLength,
     Counts,
     Foldable,
@@ -24,7 +25,6 @@ from dpviz.core.by_length import (
     InBlocks,
     Lengths,
     ReadAgain,
-    Room,
 )
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.preparation.batches import FileBatches
@@ -163,7 +163,7 @@ class Summed:
 
     def __init__(self, d: int, change: Transform, dtype: np.dtype[Any]) -> None:
         self.sums, self.d, self._change, self.dtype = ByLength(d), d, change, dtype
-        self._room = Room()
+        self._room = BlockMemory()
 
     def add(self, rows: Rows) -> None:
         """Add some rows, all of them or none."""

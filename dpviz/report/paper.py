@@ -21,7 +21,7 @@ from dpviz.core.whole import whole
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.handout import bibtex, references, sources_of
-from dpviz.report.figures.small import Picture
+from dpviz.report.figures.small import Drawing
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -118,7 +118,7 @@ def methods(
 def write_paper(
     folder: str | PathLike[str],
     *,
-    figures: Mapping[str, Picture],
+    figures: Mapping[str, Drawing],
     table: str,
     mechanisms: Sequence[Mechanism],
     methods: str,

@@ -518,7 +518,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ResolvedSetting:
     """One setting, resolved once: what everything after it takes its values from.
 
     Attributes
@@ -553,7 +553,7 @@ def variants_of(settings: Settings) -> list[Mechanism]:
     return parse_variants(settings.mechanisms)
 
 
-def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan:
+def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> ResolvedSetting:
     """Return one setting with its problem, its budget and its cells.
 
     Parameters
@@ -582,4 +582,4 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan
             raise CannotRun(mechanism.text, cell)
         else:
             skipped.append(Skipped(mechanism.text, cell))
-    return Plan(prepared, settings, problem, budget, tuple(cells), tuple(skipped))
+    return ResolvedSetting(prepared, settings, problem, budget, tuple(cells), tuple(skipped))

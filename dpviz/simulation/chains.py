@@ -14,7 +14,7 @@ from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism
 from dpviz.picture.account import chain_of
-from dpviz.preparation.chain import Prepared as PaidRows
+from dpviz.preparation.chain import PreparedDraws as PaidRows
 from dpviz.preparation.chain import noise_edge, run
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.transform import Transform

@@ -17,7 +17,16 @@ from dpviz.core.settings import Settings
 from dpviz.metrics import optimum
 from dpviz.preparation.load import handed_on
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import Plan, Result, Skipped, joined, memory_of, plan, run_cell, taste
+from dpviz.simulation.cells import (
+    ResolvedSetting,
+    Result,
+    Skipped,
+    joined,
+    memory_of,
+    plan,
+    run_cell,
+    taste,
+)
 from dpviz.theory.predict import components_found
 
 TABLE_COLUMNS = (
@@ -33,7 +42,7 @@ _SMALLER = 800
 class Comparison:
     """Every chosen variant side by side in one setting."""
 
-    plan: Plan
+    plan: ResolvedSetting
     results: tuple[Result, ...]
 
     @property

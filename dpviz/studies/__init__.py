@@ -71,7 +71,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Call:
     """What the front door notes of a call: see `Made`."""
 
     question: str
@@ -109,7 +109,7 @@ class Answer(ABC):
 
     figures: ClassVar[tuple[str, ...]] = ()
     with_rows: ClassVar[tuple[str, ...]] = ()
-    _asked: Asked | None = None
+    _asked: Call | None = None
 
     @abstractmethod
     def summary(self) -> str:

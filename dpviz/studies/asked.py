@@ -43,7 +43,7 @@ from dpviz.preparation.bounding import BoundedRows
 from dpviz.preparation.given import name_of, prepare_given
 from dpviz.preparation.load import resolve_allocation
 from dpviz.preparation.plan import PREFIX, Planned
-from dpviz.studies import Answer, Asked, now
+from dpviz.studies import Answer, Call, now
 
 YOUR_FILE = "YOUR_FILE.csv"
 """What a command says for a table whose name is nobody else's business."""
@@ -110,7 +110,7 @@ ASIDE = {
 
 
 @dataclass(frozen=True)
-class Question:
+class Study:
     """A function of `dpviz` as the command line and the documentation know it.
 
     Attributes
@@ -181,11 +181,11 @@ def asks(
     base : Settings, optional
         Defaults that differ from the declared.
     **more
-        Further attributes of `Question`.
+        Further attributes of `Study`.
     """
 
     def made(function: Callable[P, R]) -> Callable[P, R]:
-        question = Question(function, help, declared, base, **more)
+        question = Study(function, help, declared, base, **more)
         plain = inspect.signature(function, eval_str=True)
         own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
         taken = [p.name for p in own if p.kind is not p.KEYWORD_ONLY]
@@ -265,9 +265,9 @@ def function_named(name: str) -> Callable[..., Any] | None:
     return found if hasattr(found, "question") else None
 
 
-def question_of(function: Callable[..., Any]) -> Question:
+def question_of(function: Callable[..., Any]) -> Study:
     """Return what a function of the front door was declared with."""
-    found: Question = function.question  # type: ignore[attr-defined]
+    found: Study = function.question  # type: ignore[attr-defined]
     return found
 
 
@@ -329,7 +329,7 @@ def _unknown(function: str, name: str, signature: inspect.Signature) -> str:
 # What made an answer -------------------------------------------------------------------------
 
 
-def _noted(question: Question, given: Mapping[str, Any], date: str) -> Asked:
+def _noted(question: Study, given: Mapping[str, Any], date: str) -> Call:
     """Return what is noted of a call: no folder, and nothing that a caller had in memory."""
     options = {
         name: _written(name, value)
@@ -337,7 +337,7 @@ def _noted(question: Question, given: Mapping[str, Any], date: str) -> Asked:
         if name not in ASIDE and value is not None
     }
     name = question.function.__name__
-    return Asked(name, options, command_of(question, options), date)
+    return Call(name, options, command_of(question, options), date)
 
 
 def _written(name: str, value: Any) -> Any:
@@ -365,7 +365,7 @@ _PLACES = ("table", "bounds", "allocation", "schema", "spectrum")
 """Options that may be the path of a file: neither its name nor where it lies is noted."""
 
 
-def command_of(question: Question, options: Mapping[str, Any]) -> str:
+def command_of(question: Study, options: Mapping[str, Any]) -> str:
     """Return the shell command that asks the same; what was in memory has a name to fill in."""
     params = question.params()
     words = ["python", "-m", "dpviz", question.word]

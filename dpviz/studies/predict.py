@@ -20,7 +20,12 @@ from dpviz.preparation.plan import PREFIX, plan_of, planned, whole_people
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import budget_words
 from dpviz.report.tables.comparison import MEASURE_COLUMNS
-from dpviz.report.tables.predicted import Expected, expectations, expected_row, expected_spectrum
+from dpviz.report.tables.predicted import (
+    PredictedVariant,
+    expectations,
+    expected_row,
+    expected_spectrum,
+)
 from dpviz.simulation.cells import Skipped, variants_of
 from dpviz.studies import Answer
 from dpviz.studies.asked import Options, asks, ready
@@ -66,7 +71,7 @@ class Predictions(Answer):
     figures: ClassVar[tuple[str, ...]] = ("spectrum", *_PREDICTED)
 
     def __init__(
-        self, found: Sequence[Expected], skipped: Sequence[Skipped], prepared: Measured,
+        self, found: Sequence[PredictedVariant], skipped: Sequence[Skipped], prepared: Measured,
         settings: Settings,
     ) -> None:  # fmt: skip
         self.found, self.skipped = tuple(found), tuple(skipped)

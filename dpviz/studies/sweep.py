@@ -33,7 +33,7 @@ from dpviz.studies import Answer
 from dpviz.studies.asked import Options, asks, ready
 
 if TYPE_CHECKING:
-    from dpviz.report.figures.small import Look, Picture
+    from dpviz.report.figures.small import Drawing, DrawingSize
     from dpviz.report.figures.theme import Figure
 
 
@@ -250,7 +250,7 @@ class Swept(Answer):
         table, _ = self._slice(self.axis, {})
         return band_table_of_sweep(table, self.prepared, self.settings, self.axis, self.figures[0])
 
-    def _curves(self, look: Look | None = None) -> Picture:
+    def _curves(self, look: DrawingSize | None = None) -> Drawing:
         from dpviz.report.figures.small import SCREEN, curves_picture
         from dpviz.report.figures.theme import panels_of
 

@@ -26,7 +26,7 @@ from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore as narrative
 from dpviz.report.tables import curves
 from dpviz.simulation import cells as sweeps
-from dpviz.simulation.cells import Plan, Result, Skipped
+from dpviz.simulation.cells import ResolvedSetting, Result, Skipped
 from dpviz.simulation.compare import Comparison
 from dpviz.simulation.simulate import Cell
 from pages.ui import limits
@@ -226,14 +226,14 @@ class Progress:
 
 
 def results(
-    data_key: tuple[str, ...], chosen: Plan, ready: Prepared, *, early: bool = True
+    data_key: tuple[str, ...], chosen: ResolvedSetting, ready: Prepared, *, early: bool = True
 ) -> tuple[tuple[Result, ...], tuple[Skipped, ...]]:
     """Return the result of every cell of a plan, and what would take too long.
 
     Parameters
     ----------
     data_key : tuple of str
-    chosen : Plan
+    chosen : ResolvedSetting
     ready : Prepared
     early : bool
         Whether first draws may be told before all are there: they compare with the truth.
@@ -263,7 +263,7 @@ def results(
     return tuple(found), tuple(slow)
 
 
-def _seconds(chosen: Plan) -> float:
+def _seconds(chosen: ResolvedSetting) -> float:
     """Return about what the draws of a plan take."""
     each = CHUNK_SECONDS / chunk_size(chosen.problem.d)
     return len(chosen.cells) * chosen.settings.trials * each

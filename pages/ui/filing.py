@@ -12,7 +12,7 @@ import streamlit as st
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.releasing.outputs import read_release
-from dpviz.report.figures.small import Picture, biplot_picture, loadings_picture
+from dpviz.report.figures.small import Drawing, biplot_picture, loadings_picture
 from dpviz.report.figures.svg import source
 from dpviz.report.privacy_card import suspicion_words, use_words
 from dpviz.studies.card import CardOptions, Filed, card, loadings_table
@@ -66,7 +66,7 @@ def _read(found: Mapping[str, Any]) -> None:
         )
 
 
-def _take(pictures: Mapping[str, Picture | None], found: Mapping[str, Any]) -> None:
+def _take(pictures: Mapping[str, Drawing | None], found: Mapping[str, Any]) -> None:
     """Draw what can be taken along of a release, in the formats of an office."""
     with st.popover("Take it along", icon=":material/download:"):
         for name, picture in pictures.items():

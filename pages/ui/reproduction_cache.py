@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz import papers
 from dpviz.core.errors import InvalidSetting
-from dpviz.papers import Effort, Experiment, Step
+from dpviz.papers import Effort, Experiment, RunStep
 from dpviz.simulation.jobs import Pool
 from dpviz.simulation.store import Store, default_folder
 from pages.ui import limits
@@ -26,14 +26,14 @@ def results_store() -> Store:
         return Store(Path(tempfile.mkdtemp(prefix="dpviz-")))
 
 
-def kept(chosen: Experiment, effort: Effort) -> Step:
+def kept(chosen: Experiment, effort: Effort) -> RunStep:
     """Return what is known of an experiment without running anything."""
     return papers.kept(chosen, effort, results_store())
 
 
 def reproduction_steps(
     chosen: Experiment, effort: Effort, tell: Callable[[], None]
-) -> Iterator[Step]:
+) -> Iterator[RunStep]:
     """Yield an experiment's state after each part; every part is kept on disk at once.
 
     ``tell`` is called every second while a part runs: on a server in a process of its own, which

@@ -38,7 +38,7 @@ from dpviz.papers.mvg._shared import (
     log_pnr_of_answer,
 )
 from dpviz.papers.run import PartJob
-from dpviz.papers.said import Agreement, Answer, Claim, Line, Stated
+from dpviz.papers.said import Agreement, Claim, ClaimAnswer, Line, Stated
 from dpviz.papers.solve import (
     HIGH,
     IMPLIED,
@@ -407,7 +407,7 @@ def claim_of(key: str, name: str, printed: Stated, measured: float) -> Claim:
     mean = Mean.near(measured, 0.0, 100)
     line = Line("p", f"loss of {name}", "", "", Agreement.DIFFERS, "", printed, mean)
     item = f"loss of {name}"
-    return Claim(key, item, Answer.NOT_REPRODUCED, "Another.", lines=(line,))
+    return Claim(key, item, ClaimAnswer.NOT_REPRODUCED, "Another.", lines=(line,))
 
 
 def test_one_sentence_a_table_says_which_change_explains_most_rows() -> None:
@@ -428,7 +428,7 @@ def test_one_sentence_a_table_says_which_change_explains_most_rows() -> None:
     assert told[1].endswith("in place of 10,000.")  # a unit of its own is worth no word
     assert told[3].endswith("another tail: 0.1 to 0.2, without it.")
     # what is reproduced has no line, and a table without solutions no sentence
-    fine = [replace(claim, answer=Answer.REPRODUCED) for claim in claims]
+    fine = [replace(claim, answer=ClaimAnswer.REPRODUCED) for claim in claims]
     assert what_was_run(fine, found.table()) == []
     assert what_was_run(claims, Measurements().table()) == []
 
@@ -441,7 +441,7 @@ def test_the_printed_tables_are_explained_row_by_row() -> None:
         rows = [
             claim
             for claim in known.claims
-            if claim.answer in (Answer.NOT_REPRODUCED, Answer.ORDER)
+            if claim.answer in (ClaimAnswer.NOT_REPRODUCED, ClaimAnswer.ORDER)
             and any(line.stated and line.mean for line in claim.lines)
         ]
         told = runs(known)

@@ -13,7 +13,7 @@ from dpviz.mechanisms import all_mechanisms
 from dpviz.papers import (
     PAPERS,
     Agreement,
-    Answer,
+    ClaimAnswer,
     Effort,
     Measurements,
     Reproduction,
@@ -74,12 +74,12 @@ def test_every_claim_has_one_answer_a_reason_and_lines(key: str, quick: Quick) -
     found = quick(key)
     text = markdown(found)
     for claim in found.claims:
-        assert claim.answer is not Answer.PENDING
+        assert claim.answer is not ClaimAnswer.PENDING
         assert claim.place
         assert claim.reason.endswith(".")
         assert "\n" not in claim.reason
         assert f"**{claim.answer}**. {claim.reason}".replace("|", "\\|") in text
-        if claim.answer is not Answer.NOT_HERE:
+        if claim.answer is not ClaimAnswer.NOT_HERE:
             assert claim.measured, claim
     named = [(claim.place, claim.item) for claim in found.claims]
     assert len(set(named)) == len(named)
@@ -94,7 +94,7 @@ def test_every_claim_has_one_answer_a_reason_and_lines(key: str, quick: Quick) -
     # before anything is measured nothing is answered
     start = Reproduction(found.experiment, Effort.QUICK, 0, Measurements(), found.absent, False)
     for claim in start.claims:
-        assert claim.answer in (Answer.PENDING, Answer.NOT_HERE), claim
+        assert claim.answer in (ClaimAnswer.PENDING, ClaimAnswer.NOT_HERE), claim
     assert len(start.claims) == len(found.claims)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.papers import Answer, experiments, shipped
+from dpviz.papers import ClaimAnswer, experiments, shipped
 from dpviz.papers.measurements import Found, Mean, Point
 from dpviz.papers.said import (
     AtMost,
@@ -224,12 +224,12 @@ def test_contrary_measurements_get_another_answer(paper: str, said: Said) -> Non
     found = Found.of(known.points)
     mine = answer(said, found).answer
     if isinstance(said.look.test, NotHere):
-        assert mine is Answer.NOT_HERE
+        assert mine is ClaimAnswer.NOT_HERE
         return
-    if mine is Answer.NOT_HERE:  # its data is absent: what would be measured is made up
+    if mine is ClaimAnswer.NOT_HERE:  # its data is absent: what would be measured is made up
         points = made_up(said, found)
         found, mine = points, answer(said, points).answer
-    assert mine is not Answer.NOT_HERE, "nothing can be measured"
+    assert mine is not ClaimAnswer.NOT_HERE, "nothing can be measured"
     others = set()
     for turn in (*printed(said, found), *TURNS):
         others.add(answer(said, Contrary(found, turn)).answer)
@@ -291,7 +291,7 @@ def made(**values: Mean | float | dict[float, float]) -> Found:
     return Found(means)
 
 
-def verdict(test: Test, found: Found, **look: object) -> Answer:
+def verdict(test: Test, found: Found, **look: object) -> ClaimAnswer:
     said = Said("k", "e", "Table 0", "so it is", "q", "", "", "", "", Look(test, ["p"], **look))  # type: ignore[arg-type]
     return answer(said, found).answer
 
@@ -307,43 +307,43 @@ def noisy(value: float, se: float) -> Mean:
 @pytest.mark.parametrize(
     ("mean", "expected"),
     [
-        (noisy(1.0, 0.01), Answer.REPRODUCED),
-        (noisy(1.09, 0.01), Answer.REPRODUCED),
-        (noisy(1.3, 0.01), Answer.NOT_REPRODUCED),
-        (noisy(1.0, 0.04), Answer.FEW_DRAWS),  # few draws are no reward
-        (noisy(1.3, 0.2), Answer.FEW_DRAWS),
+        (noisy(1.0, 0.01), ClaimAnswer.REPRODUCED),
+        (noisy(1.09, 0.01), ClaimAnswer.REPRODUCED),
+        (noisy(1.3, 0.01), ClaimAnswer.NOT_REPRODUCED),
+        (noisy(1.0, 0.04), ClaimAnswer.FEW_DRAWS),  # few draws are no reward
+        (noisy(1.3, 0.2), ClaimAnswer.FEW_DRAWS),
     ],
 )
-def test_a_number_needs_an_error_a_third_of_the_papers(mean: Mean, expected: Answer) -> None:
+def test_a_number_needs_an_error_a_third_of_the_papers(mean: Mean, expected: ClaimAnswer) -> None:
     assert verdict(Number(A, Stated(1.0, 0.1)), made(a=mean)) is expected
 
 
 @pytest.mark.parametrize(
     ("test", "found", "expected"),
     [
-        (Below(A, 1.0), made(a=0.5), Answer.REPRODUCED),
-        (Below(A, 1.0), made(a=noisy(0.99, 0.1)), Answer.FEW_DRAWS),
-        (Below(A, 1.0), made(a=2.0), Answer.NOT_REPRODUCED),
-        (Below(A, 1.0, 1), made(a=2.0), Answer.REPRODUCED),
-        (AtMost(A), made(a=1.0), Answer.REPRODUCED),
-        (AtMost(A), made(a=0.7), Answer.BOUND),
-        (AtMost(A), made(a=1.1), Answer.NOT_REPRODUCED),
-        (AtMost(A), made(a=math.nan), Answer.NOT_REPRODUCED),
-        (Order(A, B), made(a=2.0, b=1.0), Answer.REPRODUCED),
-        (Order(A, B), made(a=1.0, b=2.0), Answer.NOT_REPRODUCED),
-        (Order(A, B), made(a=noisy(1.0, 0.01), b=noisy(1.001, 0.01)), Answer.NO_DIFFERENCE),
-        (Order(A, B), made(a=noisy(1.0, 0.1), b=noisy(1.001, 0.1)), Answer.FEW_DRAWS),
-        (Monotone(CURVE, 1), made(a={1.0: 1.0, 2.0: 2.0}), Answer.REPRODUCED),
-        (Monotone(CURVE, -1), made(a={1.0: 1.0, 2.0: 2.0}), Answer.NOT_REPRODUCED),
-        (Power(CURVE, 2.0), made(a={1.0: 1.0, 2.0: 4.0}), Answer.REPRODUCED),
-        (Power(CURVE, 1.0), made(a={1.0: 1.0, 2.0: 4.0}), Answer.NOT_REPRODUCED),
-        (Power(CURVE, 3.0, upper=True), made(a={1.0: 1.0, 2.0: 4.0}), Answer.BOUND),
-        (Identity(A, 8.0), made(a=8.0), Answer.REPRODUCED),
-        (Identity(A, 8.0), made(a=8.0 / math.sqrt(2)), Answer.NOT_REPRODUCED),
-        (Below(A, 1.0), made(b=1.0), Answer.NOT_HERE),
+        (Below(A, 1.0), made(a=0.5), ClaimAnswer.REPRODUCED),
+        (Below(A, 1.0), made(a=noisy(0.99, 0.1)), ClaimAnswer.FEW_DRAWS),
+        (Below(A, 1.0), made(a=2.0), ClaimAnswer.NOT_REPRODUCED),
+        (Below(A, 1.0, 1), made(a=2.0), ClaimAnswer.REPRODUCED),
+        (AtMost(A), made(a=1.0), ClaimAnswer.REPRODUCED),
+        (AtMost(A), made(a=0.7), ClaimAnswer.BOUND),
+        (AtMost(A), made(a=1.1), ClaimAnswer.NOT_REPRODUCED),
+        (AtMost(A), made(a=math.nan), ClaimAnswer.NOT_REPRODUCED),
+        (Order(A, B), made(a=2.0, b=1.0), ClaimAnswer.REPRODUCED),
+        (Order(A, B), made(a=1.0, b=2.0), ClaimAnswer.NOT_REPRODUCED),
+        (Order(A, B), made(a=noisy(1.0, 0.01), b=noisy(1.001, 0.01)), ClaimAnswer.NO_DIFFERENCE),
+        (Order(A, B), made(a=noisy(1.0, 0.1), b=noisy(1.001, 0.1)), ClaimAnswer.FEW_DRAWS),
+        (Monotone(CURVE, 1), made(a={1.0: 1.0, 2.0: 2.0}), ClaimAnswer.REPRODUCED),
+        (Monotone(CURVE, -1), made(a={1.0: 1.0, 2.0: 2.0}), ClaimAnswer.NOT_REPRODUCED),
+        (Power(CURVE, 2.0), made(a={1.0: 1.0, 2.0: 4.0}), ClaimAnswer.REPRODUCED),
+        (Power(CURVE, 1.0), made(a={1.0: 1.0, 2.0: 4.0}), ClaimAnswer.NOT_REPRODUCED),
+        (Power(CURVE, 3.0, upper=True), made(a={1.0: 1.0, 2.0: 4.0}), ClaimAnswer.BOUND),
+        (Identity(A, 8.0), made(a=8.0), ClaimAnswer.REPRODUCED),
+        (Identity(A, 8.0), made(a=8.0 / math.sqrt(2)), ClaimAnswer.NOT_REPRODUCED),
+        (Below(A, 1.0), made(b=1.0), ClaimAnswer.NOT_HERE),
     ],
 )
-def test_answers_follow_from_measurements(test: Test, found: Found, expected: Answer) -> None:
+def test_answers_follow_from_measurements(test: Test, found: Found, expected: ClaimAnswer) -> None:
     assert verdict(test, found) is expected
 
 
@@ -351,13 +351,13 @@ def test_a_part_is_not_the_whole_and_the_coverage_says_how_much() -> None:
     found = made(a=0.5)
     said = Said("k", "e", "p", "s", "q", "", "", "", "", Look(Below(A, 1.0), ["p", "other"]))
     part = answer(said, found)
-    assert (part.answer, part.coverage) == (Answer.IN_PART, "1 of 2 panels")
+    assert (part.answer, part.coverage) == (ClaimAnswer.IN_PART, "1 of 2 panels")
     assert part.reason.endswith("Without measurement: other.")
     points = answer(
         dataclasses.replace(said, look=Look(Order(CURVE, along("b", "q")), ["p"])),
         made(a={1.0: 2.0, 2.0: 1.0}, b={1.0: 1.0, 2.0: 1.0}),
     )
-    assert (points.answer, points.coverage) == (Answer.IN_PART, "1 of 2 points")
+    assert (points.answer, points.coverage) == (ClaimAnswer.IN_PART, "1 of 2 points")
 
 
 def test_on_every_some_or_no_member_of_a_family() -> None:
@@ -372,36 +372,36 @@ def test_on_every_some_or_no_member_of_a_family() -> None:
         return answer(said, Found(means))
 
     every, some, none = at_members(0.1, 0.2), at_members(0.1, 3.0), at_members(2.0, 3.0)
-    assert (every.answer, every.coverage) == (Answer.STAND_IN, "2 of 2 panels")
+    assert (every.answer, every.coverage) == (ClaimAnswer.STAND_IN, "2 of 2 panels")
     assert "on every one of 2 tables that stand in" in every.measured
-    assert (some.answer, some.coverage) == (Answer.IN_PART, "2 of 2 panels, 1 of 2 points")
+    assert (some.answer, some.coverage) == (ClaimAnswer.IN_PART, "2 of 2 panels, 1 of 2 points")
     assert "on 1 of 2 tables" in some.measured
     # what stands in cannot speak against the data itself, and is told; alone it can
-    assert none.answer is Answer.IN_PART
+    assert none.answer is ClaimAnswer.IN_PART
     assert "on none of 2 tables" in none.measured
     assert none.reason.endswith("On the tables that stand in for absent it is not so.")
     alone = dataclasses.replace(look, panels=["absent"])
     points = {Point(panel, "a", "q"): Mean.near(2.0, math.nan, 1) for panel in ("one", "two")}
     only = answer(dataclasses.replace(said, look=alone), Found(points))
-    assert only.answer is Answer.NOT_REPRODUCED
+    assert only.answer is ClaimAnswer.NOT_REPRODUCED
     # data that is at hand comes before what stands in for it
-    assert verdict(Below(A, 1.0), made(a=0.5), members={"p": ["one"]}) is Answer.REPRODUCED
+    assert verdict(Below(A, 1.0), made(a=0.5), members={"p": ["one"]}) is ClaimAnswer.REPRODUCED
 
 
 def test_what_holds_for_nothing_too_holds_for_another_reason() -> None:
     look = {"nothing": Below(B, 1.0)}
-    assert verdict(Below(A, 1.0), made(a=0.5, b=0.5), **look) is Answer.OTHER_REASON
-    assert verdict(Below(A, 1.0), made(a=0.5, b=2.0), **look) is Answer.REPRODUCED
-    assert verdict(Below(A, 1.0), made(a=3.0, b=0.5), **look) is Answer.NOT_REPRODUCED
+    assert verdict(Below(A, 1.0), made(a=0.5, b=0.5), **look) is ClaimAnswer.OTHER_REASON
+    assert verdict(Below(A, 1.0), made(a=0.5, b=2.0), **look) is ClaimAnswer.REPRODUCED
+    assert verdict(Below(A, 1.0), made(a=3.0, b=0.5), **look) is ClaimAnswer.NOT_REPRODUCED
 
 
 def test_numbers_that_fail_in_the_papers_order_are_an_order_only() -> None:
     order = {"order": Order(B, A)}
-    assert verdict(Number(A, Stated(1.0, 0.1)), made(a=5.0, b=9.0), **order) is Answer.ORDER
+    assert verdict(Number(A, Stated(1.0, 0.1)), made(a=5.0, b=9.0), **order) is ClaimAnswer.ORDER
     wrong = verdict(Number(A, Stated(1.0, 0.1)), made(a=5.0, b=2.0), **order)
-    assert wrong is Answer.NOT_REPRODUCED
+    assert wrong is ClaimAnswer.NOT_REPRODUCED
 
 
 def test_what_cannot_fail_is_not_counted_unless_it_does() -> None:
-    assert verdict(Below(A, 1.0), made(a=0.5), built=True) is Answer.CONSTRUCTION
-    assert verdict(Below(A, 1.0), made(a=2.0), built=True) is Answer.NOT_REPRODUCED
+    assert verdict(Below(A, 1.0), made(a=0.5), built=True) is ClaimAnswer.CONSTRUCTION
+    assert verdict(Below(A, 1.0), made(a=2.0), built=True) is ClaimAnswer.NOT_REPRODUCED

@@ -15,7 +15,7 @@ from dpviz.datasets.table import Table
 from dpviz.mechanisms import parse_variant
 from dpviz.papers.experiment import Effort, Experiment
 from dpviz.papers.measurements import Absent, Found, Measurements
-from dpviz.papers.said import Answer, View, answer
+from dpviz.papers.said import ClaimAnswer, View, answer
 from dpviz.papers.xu import _error as _xu_error
 from dpviz.papers.xu import _noise as _xu_noise
 from dpviz.papers.xu import _said, figure5, statements, theorems
@@ -332,9 +332,9 @@ def test_a_wrong_exponent_is_caught() -> None:
     """The ratio of norms, whose slope is half of that of variances."""
     found = joined(measure(XuTheorems(), lambda key: None, ("",)))
     (said,) = (one for one in XuTheorems().said if one.key == "theta-order")
-    assert answer(said, Found.of(found.table())).answer is Answer.REPRODUCED
+    assert answer(said, Found.of(found.table())).answer is ClaimAnswer.REPRODUCED
     norms = Measurements({point: np.sqrt(values) for point, values in found.draws.items()})
-    assert answer(said, Found.of(norms.table())).answer is Answer.NOT_REPRODUCED
+    assert answer(said, Found.of(norms.table())).answer is ClaimAnswer.NOT_REPRODUCED
 
 
 def test_published_tables_tell_neighbours_apart_and_a_fair_coin_would_not() -> None:

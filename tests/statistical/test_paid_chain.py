@@ -23,7 +23,7 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.account import chain
 from dpviz.preparation.chain import (
-    Prepared,
+    PreparedDraws,
     noise_edge,
     noisy_variances,
     radius_to_cut,
@@ -86,7 +86,7 @@ def _faulty(fault: str, steps: tuple[str, ...]) -> Prepare:
     problem = Problem(N, D, 1, Relation.REPLACE, Domain.ball(D))
     plan = chain(parse_variant("gaussian"), problem, BUDGET, Wanted(steps)).preparation
 
-    def prepare(rows: FloatArray, present: NDArray[np.bool_], draws: Draws) -> Prepared:
+    def prepare(rows: FloatArray, present: NDArray[np.bool_], draws: Draws) -> PreparedDraws:
         if fault == "mean from the data":
             exact = replace(PUBLIC, center=rows.mean(axis=0))
             return run(rows, exact, replace(plan, noises={}, parts=()), draws, present)

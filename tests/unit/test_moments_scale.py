@@ -26,7 +26,7 @@ from dpviz.preparation import batches
 from dpviz.preparation.batches import FileBatches, is_large
 from dpviz.preparation.bounding import BoundedRows, Prepared, prepare, prepare_batches
 from dpviz.preparation.load import load_prepared
-from dpviz.preparation.sums import FAR_ROWS, Extent
+from dpviz.preparation.sums import FAR_ROWS, RowSummary
 from dpviz.simulation.compare import compare
 
 OPTIONS = (
@@ -268,16 +268,16 @@ def test_extents_merge_in_any_grouping() -> None:
     rows = rows_of(5_000, 4) + 1e6
     origin = rows[0]
 
-    def of(parts: list[FloatArray]) -> Extent:
-        total = Extent(origin, origin)
+    def of(parts: list[FloatArray]) -> RowSummary:
+        total = RowSummary(origin, origin)
         for part in parts:
-            one = Extent(origin, origin)
+            one = RowSummary(origin, origin)
             if len(part):
                 one.add(part, 0)
             total.merge(one)
         return total
 
-    whole = Extent(origin, origin)
+    whole = RowSummary(origin, origin)
     whole.add(rows, 0)
     for cuts in ([], [1], [0, 10, 10, 4_999], list(range(100, 5_000, 100))):
         found = of(np.split(rows, cuts))

@@ -10,7 +10,7 @@ import pytest
 
 import dpviz
 from dpviz.core.errors import InvalidSetting
-from dpviz.report.figures.small import COLUMN, Picture
+from dpviz.report.figures.small import COLUMN, Drawing
 from dpviz.report.paper import latex, with_error
 
 MECHANISMS = ["gaussian", "wishart", "ppca", "laplace"]
@@ -69,7 +69,7 @@ def test_a_paper_is_made_of_an_answer(tmp_path: Path, kind: str) -> None:
 
 
 def test_texts_stand_where_helvetica_ends_them() -> None:
-    picture = Picture(COLUMN, "words", 20.0)
+    picture = Drawing(COLUMN, "words", 20.0)
     picture.text(100, 10, "(a\\b) Wi 1", "end")
     drawn = checked_pdf(picture.pdf())
     assert "(\\(a\\\\b\\) Wi 1) Tj" in drawn

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpviz.core.number_text import numeral
-from dpviz.papers import Answer, Chart, Claim, Frame, Stated, counted
+from dpviz.papers import Chart, Claim, ClaimAnswer, PrintedFrame, Stated, counted
 from dpviz.papers.measurements import Mean
 from dpviz.papers.said import number
 from dpviz.report.figures.svg import image
@@ -29,22 +29,27 @@ _PANEL_HEIGHT = 300
 
 # --- answers as marks -------------------------------------------------------------------------
 
-MARKS: Mapping[Answer, tuple[str, str]] = {
-    Answer.REPRODUCED: ("✓", "#21796e"),
-    Answer.IN_PART: ("◐", "#3f857c"),
-    Answer.STAND_IN: ("◇", "#3f857c"),
-    Answer.OTHER_REASON: ("≠", "#8a5a3c"),
-    Answer.BOUND: ("≤", "#6f6600"),
-    Answer.NO_DIFFERENCE: ("=", "#5b5b93"),
-    Answer.ORDER: ("↕", "#5b5b93"),
-    Answer.FEW_DRAWS: ("…", "#5f6773"),
-    Answer.NOT_REPRODUCED: ("✗", "#b8001d"),
-    Answer.NOT_HERE: ("–", "#5f6773"),
-    Answer.CONSTRUCTION: ("□", "#5f6773"),
-    Answer.PENDING: ("?", "#5f6773"),
+MARKS: Mapping[ClaimAnswer, tuple[str, str]] = {
+    ClaimAnswer.REPRODUCED: ("✓", "#21796e"),
+    ClaimAnswer.IN_PART: ("◐", "#3f857c"),
+    ClaimAnswer.STAND_IN: ("◇", "#3f857c"),
+    ClaimAnswer.OTHER_REASON: ("≠", "#8a5a3c"),
+    ClaimAnswer.BOUND: ("≤", "#6f6600"),
+    ClaimAnswer.NO_DIFFERENCE: ("=", "#5b5b93"),
+    ClaimAnswer.ORDER: ("↕", "#5b5b93"),
+    ClaimAnswer.FEW_DRAWS: ("…", "#5f6773"),
+    ClaimAnswer.NOT_REPRODUCED: ("✗", "#b8001d"),
+    ClaimAnswer.NOT_HERE: ("–", "#5f6773"),
+    ClaimAnswer.CONSTRUCTION: ("□", "#5f6773"),
+    ClaimAnswer.PENDING: ("?", "#5f6773"),
 }
 """A mark and a colour of each answer; the mark says it without the colour."""
-_HOLLOW = (Answer.FEW_DRAWS, Answer.NOT_HERE, Answer.CONSTRUCTION, Answer.PENDING)
+_HOLLOW = (
+    ClaimAnswer.FEW_DRAWS,
+    ClaimAnswer.NOT_HERE,
+    ClaimAnswer.CONSTRUCTION,
+    ClaimAnswer.PENDING,
+)
 
 STYLE = """<style>
 .dp-mark { display: inline-flex; width: 22px; height: 22px; border-radius: 4px; color: #fff;
@@ -81,7 +86,7 @@ a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
 </style>"""
 
 
-def mark_html(answer: Answer, address: str = "", title: str = "") -> str:
+def mark_html(answer: ClaimAnswer, address: str = "", title: str = "") -> str:
     """Return an answer's mark: a square of its colour, or a link that looks like one."""
     mark, colour = MARKS[answer]
     hollow = " hollow" if answer in _HOLLOW else ""
@@ -97,7 +102,7 @@ def key_html(claims: Sequence[Claim]) -> str:
     items = "".join(
         f'<span title="{escape(str(answer), quote=True)}">{mark_html(answer)} <b>{count}</b> '
         f"<span class='dp-word'>{escape(str(answer))}"
-        f"{', not counted' if answer is Answer.CONSTRUCTION else ''}</span></span>"
+        f"{', not counted' if answer is ClaimAnswer.CONSTRUCTION else ''}</span></span>"
         for answer, count in counted(claims).items()
     )
     return f'{STYLE}<div class="dp-key">{items}</div>'
@@ -333,7 +338,11 @@ _ACROSS = {True: 3, False: 2}  # panels side by side, where there are more than 
 
 
 def curves_exhibit(
-    points: pd.DataFrame, chart: Chart, frames: Sequence[Frame], place: str, legend: Sequence[str]
+    points: pd.DataFrame,
+    chart: Chart,
+    frames: Sequence[PrintedFrame],
+    place: str,
+    legend: Sequence[str],
 ) -> str:
     """Return a figure's printed frame, and our curves in the same axes.
 
@@ -345,7 +354,7 @@ def curves_exhibit(
     ----------
     points : DataFrame
     chart : Chart
-    frames : sequence of Frame
+    frames : sequence of PrintedFrame
         In the order of the paper.
     place : str
     legend : sequence of str
@@ -372,7 +381,7 @@ def curves_exhibit(
 def _cells(
     wanted: pd.DataFrame,
     chart: Chart,
-    frames: Sequence[Frame],
+    frames: Sequence[PrintedFrame],
     ours: bool,
     wide: float,
     columns: int,
@@ -397,7 +406,7 @@ def _legend(chart: Chart, wanted: pd.DataFrame) -> str:
 _LETTERS = "abcdefghijklmnop"
 
 
-def _cell(here: pd.DataFrame, chart: Chart, frame: Frame, ours: bool, width: float) -> str:
+def _cell(here: pd.DataFrame, chart: Chart, frame: PrintedFrame, ours: bool, width: float) -> str:
     """Return one panel: an empty frame with its marks, or our curves in it."""
     left, top, wide, high = 46, 20, width - 62, _CELL_HIGH - 52
     absent = here.empty

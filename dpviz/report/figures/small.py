@@ -75,7 +75,7 @@ def portrait_image(portrait: Portrait, mechanism: Mechanism) -> str:
 
 
 @dataclass(frozen=True)
-class Look:
+class DrawingSize:
     """How large a picture is drawn.
 
     Attributes
@@ -98,8 +98,8 @@ class Look:
     paper: bool = False
 
 
-SCREEN = Look(_WIDE, _LINE, 222, 12, "#7F7F7F")
-COLUMN = Look(240, 13, 104, 8, "#000000", paper=True)
+SCREEN = DrawingSize(_WIDE, _LINE, 222, 12, "#7F7F7F")
+COLUMN = DrawingSize(240, 13, 104, 8, "#000000", paper=True)
 """Of a paper in two columns: 3 1/3 inches, and 8 pt."""
 
 # Each differs from its neighbours without colour: the stroke, and the mark on it.
@@ -123,18 +123,18 @@ def _wide(words: str) -> float:
 
 
 @dataclass
-class Picture:
+class Drawing:
     """Lines, marks and texts, y downwards.
 
     Attributes
     ----------
-    look : Look
+    look : DrawingSize
     height : float
     words : str
         What it says, for those who do not see it.
     """
 
-    look: Look
+    look: DrawingSize
     words: str
     height: float = 0.0
     _strokes: list[tuple[list[tuple[float, float]], str, float, tuple[float, ...], float]] = field(
@@ -304,7 +304,7 @@ def _pdf_of(content: bytes, width: float, height: float) -> bytes:
     return found + last.encode()
 
 
-def _style(look: Look, place: int) -> tuple[tuple[float, ...], str]:
+def _style(look: DrawingSize, place: int) -> tuple[tuple[float, ...], str]:
     """Return dash and mark of the line at a place."""
     if not look.paper:
         return (), "disc"
@@ -317,8 +317,8 @@ def ranges_picture(
     title: str,
     *,
     log: bool = False,
-    look: Look = SCREEN,
-) -> Picture:
+    look: DrawingSize = SCREEN,
+) -> Drawing:
     """Return a point inside its range for each variant, one line each.
 
     Parameters
@@ -330,9 +330,9 @@ def ranges_picture(
         What the numbers are.
     log : bool
         Whether the axis is logarithmic; all numbers are then positive.
-    look : Look
+    look : DrawingSize
     """
-    picture = Picture(look, f"{title}, one line per mechanism")
+    picture = Drawing(look, f"{title}, one line per mechanism")
     known = table.dropna(subset=["mean", "low", "high"])
     numbers = known[["mean", "low", "high"]].to_numpy(dtype=float)
     if not len(numbers):
@@ -373,8 +373,13 @@ def ranges_picture(
 
 
 def curves_picture(
-    bands: pd.DataFrame, panels: Sequence[Panel], title: str, *, log: bool, look: Look = SCREEN
-) -> Picture:
+    bands: pd.DataFrame,
+    panels: Sequence[Panel],
+    title: str,
+    *,
+    log: bool,
+    look: DrawingSize = SCREEN,
+) -> Drawing:
     """Return the mean of one metric along one axis, a line per variant.
 
     Parameters
@@ -386,11 +391,11 @@ def curves_picture(
         What is drawn against what.
     log : bool
         Whether the axis is logarithmic; all its values are then positive.
-    look : Look
+    look : DrawingSize
         On paper each mean has its standard error twice, and a key says which line is whose; on a
         screen a line is named at its end.
     """
-    picture = Picture(look, f"{title}, one line per mechanism")
+    picture = Drawing(look, f"{title}, one line per mechanism")
     if bands.empty:
         return picture
     x = bands["x"].to_numpy(dtype=float)
@@ -460,7 +465,7 @@ def curves_picture(
     return picture
 
 
-_RELEASED = Look(0, 0, 118, 11, "#1c2530")
+_RELEASED = DrawingSize(0, 0, 118, 11, "#1c2530")
 _CLEAR, _DROWNED = "#1f5fa8", "#8a93a0"
 _MOST_FEATURES, _MOST_COMPONENTS = 12, 3
 
@@ -475,7 +480,7 @@ def _clear(value: float, bar: float | None) -> bool:
     return bar is not None and abs(value) > bar
 
 
-def loadings_picture(use: Mapping[str, Any]) -> Picture:
+def loadings_picture(use: Mapping[str, Any]) -> Drawing:
     """Return the loadings of the first components of a release with their bars, side by side.
 
     Parameters
@@ -489,7 +494,7 @@ def loadings_picture(use: Mapping[str, Any]) -> Picture:
     wide, high, left = 150, 15 if len(places) < 9 else 12, _RELEASED.labels
     bottom = 24 + high * len(places)
     look = replace(_RELEASED, width=left + wide * len(shown))
-    picture = Picture(look, "Loadings with their bars", bottom + 16)
+    picture = Drawing(look, "Loadings with their bars", bottom + 16)
     for row, at in enumerate(places):
         picture.text(left - 8, 29 + high * row, _cut(use["features"][at]), "end")
     for column, (vector, bars) in enumerate(zip(shown, use["bars"], strict=False)):
@@ -509,7 +514,7 @@ def loadings_picture(use: Mapping[str, Any]) -> Picture:
     return picture
 
 
-def biplot_picture(use: Mapping[str, Any]) -> Picture | None:
+def biplot_picture(use: Mapping[str, Any]) -> Drawing | None:
     """Return the loadings of two released components as arrows; no row is in it.
 
     Parameters
@@ -528,7 +533,7 @@ def biplot_picture(use: Mapping[str, Any]) -> Picture | None:
     places = _largest(vectors)
     wide, room, high = 280.0, 132.0, 300.0
     look = replace(_RELEASED, width=wide + 2 * room)
-    picture = Picture(look, "Loadings of components 1 and 2 as arrows", high)
+    picture = Drawing(look, "Loadings of components 1 and 2 as arrows", high)
     x0, y0, unit = room + wide / 2, (high - 16) / 2 + 4, 125.0
     reach = max(abs(vector[at]) for vector in vectors for at in places) or 1.0
     picture.stroke([(room, y0), (room + wide, y0)], _DROWNED, 0.6)

@@ -19,7 +19,7 @@ from dpviz.theory.predict import Prediction, predict
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
+class PredictedVariant:
     """One variant's prediction, with its noise's edges and threshold and its claim's status."""
 
     mechanism: Mechanism
@@ -31,7 +31,7 @@ class Expected:
 
 def expectations(
     measured: Measured, settings: Settings, mechanisms: Iterable[Mechanism]
-) -> tuple[list[Expected], list[Skipped]]:
+) -> tuple[list[PredictedVariant], list[Skipped]]:
     """Return the prediction of every variant that has one, and why the others have none."""
     problem, budget = measured.problem(settings), measured.budget(settings)
     found, skipped = [], []
@@ -51,18 +51,20 @@ def expectations(
             skipped.append(Skipped(mechanism.text, reason))
             continue
         seen = predict(measured.moment.eigenvalues, problem.k, noise, worth(measured))
-        found.append(Expected(mechanism, seen, account.status, account.edges, account.threshold))
+        found.append(
+            PredictedVariant(mechanism, seen, account.status, account.edges, account.threshold)
+        )
     return found, skipped
 
 
-def expected_row(item: Expected, k: int) -> dict[str, Any]:
+def expected_row(item: PredictedVariant, k: int) -> dict[str, Any]:
     """Return the predicted metrics of one variant by name."""
     values = {key: item.prediction.metric(key, k) for key in METRICS}
     known = {key: value for key, value in values.items() if value is not None}
     return {"mechanism": item.mechanism.text, "status": str(item.status.verdict), **known}
 
 
-def expected_spectrum(measured: Measured, found: Iterable[Expected]) -> pd.DataFrame:
+def expected_spectrum(measured: Measured, found: Iterable[PredictedVariant]) -> pd.DataFrame:
     """Return the expected noisy eigenvalues beside the true ones.
 
     Returns
