@@ -32,7 +32,7 @@ class PaidDraws:
         Of the mechanism, on what the preparation leaves.
     raw : ndarray of shape (n, d)
     public : Transform
-    made : dpviz.preparation.chain.Prepared
+    made : dpviz.preparation.chain.PreparedDraws
     """
 
     mechanism: Mechanism

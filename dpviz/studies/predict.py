@@ -60,7 +60,7 @@ class Predictions(Answer):
 
     Attributes
     ----------
-    found : tuple of dpviz.report.tables.predicted.Expected
+    found : tuple of dpviz.report.tables.predicted.PredictedVariant
         Each with its prediction: overlaps, spectrum, captured shares.
     skipped : tuple of dpviz.simulation.cells.Skipped
         Mechanisms without a prediction, and why.
