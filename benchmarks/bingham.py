@@ -1,7 +1,7 @@
 """Do two public libraries draw the Bingham vector from its law? Measured in their own environments.
 
-diffprivlib 0.6.6 and OpenDP 0.16.0 are installed, with pinned versions, each into an environment of
-its own, and asked for one eigenvector whose law is known: density exp(8 u_1^2) on the sphere.
+diffprivlib and OpenDP are installed, with the versions of `dpviz.peers`, each into an environment
+of its own, and asked for one eigenvector whose law is known: density exp(8 u_1^2) on the sphere.
 
 Run ``python -m benchmarks.bingham``: it prints the figures beside the exact ones and writes those
 of the libraries, with versions and date, to dpviz/auditing/bingham.json, where the Claims page
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.peers_cells import known_law
 from dpviz.auditing.finds import PEERS_FILE, bingham_moment, sampler_table, sharper_moment
-from dpviz.peers import REQUIREMENTS, python_of
+from dpviz.peers import VERSIONS, python_of
 
 NAMES = {"diffprivlib": "diffprivlib", "opendp": "OpenDP"}
 
@@ -28,11 +28,8 @@ def measured(folder: Path) -> list[dict[str, object]]:
     found = []
     for peer, label in NAMES.items():
         law = known_law(peer, python_of(peer, folder))
-        version = next(
-            text.partition("==")[2] for text in REQUIREMENTS[peer] if text.startswith(f"{peer}==")
-        )
         date = datetime.datetime.now(datetime.UTC).date().isoformat()
-        found.append({"library": label, "version": version, **law, "date": date})
+        found.append({"library": label, "version": VERSIONS[peer], **law, "date": date})
     return found
 
 

@@ -18,12 +18,12 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.peers import REQUIREMENTS, Worker, python_of
+from dpviz.peers import REQUIREMENTS, VERSIONS, Worker, python_of
 from dpviz.preparation.bounding import prepare
 
 PEERS = {
-    "diffprivlib": ("diffprivlib", "diffprivlib 0.6.6"),
-    "opendp": ("opendp", "OpenDP 0.16.0"),
+    "diffprivlib": ("diffprivlib", f"diffprivlib {VERSIONS['diffprivlib']}"),
+    "opendp": ("opendp", f"OpenDP {VERSIONS['opendp']}"),
     "opendp_vectors": ("opendp", "OpenDP, all budget on vectors"),
 }
 OURS = {

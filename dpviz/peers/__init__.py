@@ -33,13 +33,17 @@ from dpviz.core.number_text import numeral
 from dpviz.core.paths import user_cache
 from dpviz.mechanisms._function import mechanism
 
+VERSIONS = {"diffprivlib": "0.6.6", "opendp": "0.16.0"}
+"""Which version of each library labels name, pip installs, and measurements are of."""
+
 REQUIREMENTS = {
-    # 0.6.6 imports names that scikit-learn removed later
+    # this version imports names that scikit-learn removed later
     "diffprivlib": (
-        "diffprivlib==0.6.6", "scikit-learn==1.5.2", "numpy==2.1.3", "scipy==1.14.1",
+        f"diffprivlib=={VERSIONS['diffprivlib']}", "scikit-learn==1.5.2", "numpy==2.1.3",
+        "scipy==1.14.1",
     ),
     "opendp": (
-        "opendp==0.16.0", "randomgen==2.5.1", "scikit-learn==1.9.1", "numpy==2.4.6",
+        f"opendp=={VERSIONS['opendp']}", "randomgen==2.5.1", "scikit-learn==1.9.1", "numpy==2.4.6",
         "scipy==1.17.1",
     ),
 }  # fmt: skip
@@ -179,7 +183,7 @@ def _components(
 
 @mechanism(
     claim="pure",
-    label="diffprivlib 0.6.6",
+    label=f"diffprivlib {VERSIONS['diffprivlib']}",
     paper="the library diffprivlib",
     url="https://github.com/IBM/differential-privacy-library",
     timed=True,
@@ -187,19 +191,19 @@ def _components(
 def diffprivlib(
     rows: Any, epsilon: float, delta: float, k: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Call the PCA of diffprivlib 0.6.6, with a known row bound and centre."""
+    """Call the PCA of diffprivlib, with a known row bound and centre."""
     return _components("diffprivlib", rows, epsilon, k, rng)
 
 
 @mechanism(
     claim="pure",
-    label="OpenDP 0.16.0",
+    label=f"OpenDP {VERSIONS['opendp']}",
     paper="the library OpenDP",
     url="https://github.com/opendp/opendp",
     timed=True,
 )
 def opendp(rows: Any, epsilon: float, delta: float, k: int, rng: np.random.Generator) -> FloatArray:
-    """Call the PCA of OpenDP 0.16.0, which draws from the system's randomness at any seed."""
+    """Call the PCA of OpenDP, which draws from the system's randomness at any seed."""
     return _components("opendp", rows, epsilon, k, rng)
 
 
@@ -213,5 +217,5 @@ def opendp(rows: Any, epsilon: float, delta: float, k: int, rng: np.random.Gener
 def opendp_vectors(
     rows: Any, epsilon: float, delta: float, k: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Call the PCA of OpenDP 0.16.0 with all but a millionth of the budget on eigenvectors."""
+    """Call the PCA of OpenDP with all but a millionth of the budget on eigenvectors."""
     return _components("opendp_vectors", rows, epsilon, k, rng)

@@ -17,6 +17,7 @@ from dpviz.auditing.finds import (
     sampler_table,
     sharper_moment,
 )
+from dpviz.peers import VERSIONS
 from dpviz.report.sentences.claims import mask_caption, sampler_caption
 
 
@@ -53,8 +54,8 @@ def test_the_libraries_draw_from_the_sharper_law() -> None:
     """Six standard errors: a false alarm in a billion."""
     found = peers()
     assert [(peer.library, peer.version) for peer in found] == [
-        ("diffprivlib", "0.6.6"),
-        ("OpenDP", "0.16.0"),
+        ("diffprivlib", VERSIONS["diffprivlib"]),
+        ("OpenDP", VERSIONS["opendp"]),
     ]
     for peer in found:
         assert abs(peer.mean - sharper_moment()) < 6 * peer.se
@@ -70,4 +71,4 @@ def test_the_table_sets_law_own_draws_and_libraries_side_by_side() -> None:
     caption = sampler_caption(table)
     assert "is 0.862" in caption
     assert "leads to 0.967" in caption
-    assert "diffprivlib 0.6.6 0.968" in caption
+    assert f"diffprivlib {VERSIONS['diffprivlib']} 0.968" in caption

@@ -73,7 +73,7 @@ def test_a_library_is_a_column_and_is_audited(
     assert shown.loc["diffprivlib", "recovery"] == pytest.approx(1.0)  # this one adds no noise
     board = dpviz.board(table(), mechanisms=[peers.diffprivlib], trials=1)
     board.write(tmp_path / "board.html")
-    assert "diffprivlib 0.6.6" in (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert peers.diffprivlib.info.label in (tmp_path / "board.html").read_text(encoding="utf-8")
     audited = dpviz.audit(peers.diffprivlib, trials=300, dimension=3, k=1)
     assert str(audited.verdict) == "refuted"
     # the same by the command line, which is told of it by name
@@ -128,3 +128,14 @@ def test_what_pip_cannot_make_is_one_sentence(
         peers.python_of("opendp", tmp_path)
     assert "nowhere.whl" in capfd.readouterr().err
     assert not (tmp_path / "opendp/requirements.txt").exists()  # tried again next time
+
+
+def test_the_version_of_a_library_is_written_in_one_place() -> None:
+    root = Path(__file__).resolve().parents[2]
+    code = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("dpviz", "pages", "benchmarks", "tests")
+        for path in (root / folder).rglob("*.py")
+    )
+    for version in peers.VERSIONS.values():
+        assert code.count(version) == 1
