@@ -1,4 +1,4 @@
-# make run     the dashboard, on a machine with nothing but Python 3.11 to 3.13 and make
+# make run     the dashboard, on a machine with nothing but Python 3.11 to 3.14 and make
 # make test    everything CI runs
 # make check   the quick part of it: unit and contract tests that a change can reach, without those
 #              that take seconds and stand in no changed file
@@ -12,7 +12,7 @@ VENV   ?= .venv
 PY         := $(VENV)/bin/python
 RUN_STAMP  := $(VENV)/.dpviz-run
 DEV_STAMP  := $(VENV)/.dpviz-dev
-PYTHON_OK  := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON_OK  := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 
 # One BLAS thread in every process: the same bytes whatever the number of cores (docs/scale.md), and
 # workers that do not fight for them.
@@ -92,9 +92,9 @@ browser-edition: $(DEV_STAMP)
 
 $(PY):
 	@$(PYTHON) -c '' >/dev/null 2>&1 || { \
-	  echo "make: '$(PYTHON)' does not run; install Python 3.11 to 3.13, or say make PYTHON=python3.12" >&2; exit 1; }
+	  echo "make: '$(PYTHON)' does not run; install Python 3.11 to 3.14, or say make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c '$(PYTHON_OK)' || { \
-	  echo "make: dpviz needs Python 3.11 to 3.13, and '$(PYTHON)' is $$($(PYTHON) -V 2>&1); say make PYTHON=python3.12" >&2; exit 1; }
+	  echo "make: dpviz needs Python 3.11 to 3.14, and '$(PYTHON)' is $$($(PYTHON) -V 2>&1); say make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN_STAMP): requirements.txt | $(PY)

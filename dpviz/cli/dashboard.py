@@ -8,6 +8,8 @@ import secrets
 import socket
 import subprocess
 import sys
+from importlib.util import find_spec
+from typing import Any
 
 from dpviz.cli.options import Commands
 from dpviz.core.environment import server_options
@@ -38,6 +40,25 @@ def _app(arguments: argparse.Namespace) -> int:
     """Become Streamlit on the app's own files, from any folder."""
     address = None if "STREAMLIT_SERVER_ADDRESS" in os.environ else "localhost"
     return _serve(address, arguments.port, {}, headless=arguments.headless)
+
+
+def proxied() -> dict[str, Any]:
+    """Return how JupyterHub starts the dashboard beside a notebook, for jupyter-server-proxy.
+
+    The hub lets its user alone pass, and compares the origin of a websocket with its own name. So
+    dpviz answers the proxy as it answers its own machine, and nobody under another name.
+    """
+    return {
+        "command": [sys.executable, "-m", "dpviz", "app", "--headless", "--port", "{port}"],
+        "environment": {"STREAMLIT_SERVER_BASE_URL_PATH": "{base_url}dpviz"},
+        "absolute_url": True,
+        "request_headers_override": {
+            "Host": "localhost:{port}",
+            "Origin": "http://localhost:{port}",
+        },
+        "timeout": 180,  # seconds; a first start compiles what it imports
+        "launcher_entry": {"title": "dpviz", "enabled": find_spec("streamlit") is not None},
+    }
 
 
 def _class(arguments: argparse.Namespace) -> int:

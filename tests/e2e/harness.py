@@ -92,6 +92,8 @@ class Server:
         That of a server that ended, whose pages are still open; a free one if left out.
     command : sequence of str, optional
         What starts it and knows its port by itself; Streamlit on the script if left out.
+    below : str, optional
+        The path that it lives under, such as ``/dpviz``.
     """
 
     def __init__(
@@ -102,9 +104,10 @@ class Server:
         directory: Path | None = None,
         port: int | None = None,
         command: Sequence[str] | None = None,
+        below: str = "",
     ) -> None:
         self.port = port or free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://127.0.0.1:{self.port}{below}"
         self.folder = log_path.parent
         self._log_path = log_path
         self._checked = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pkgutil
 import re
 import shutil
 import signal
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -424,6 +426,33 @@ def _listening(command: str) -> str:
     """Return what a command listens to: `dpviz app` to localhost, unless it is told otherwise."""
     told = any(w in command for w in ("STREAMLIT_SERVER_ADDRESS", "streamlit run", "dpviz class"))
     return "everywhere" if told else "localhost"
+
+
+def test_jupyterhub_starts_it_below_a_path_and_it_answers_the_proxy_alone(tmp_path: Path) -> None:
+    """By what the package tells jupyter-server-proxy, filled in as that does."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (name, place), *others = project["entry-points"]["jupyter_serverproxy_servers"].items()
+    told = pkgutil.resolve_name(place)()
+    port, hub = free_port(), "/user/ann/"
+
+    def filled(words: Mapping[str, str]) -> dict[str, str]:
+        return {key: text.format(port=port, base_url=hub) for key, text in words.items()}
+
+    command = [word.format(port=port) for word in told["command"]]
+    own = {"XDG_CACHE_HOME": str(tmp_path), **filled(told["environment"])}
+    below = f"{hub}{name}"
+    assert (told["absolute_url"], others) == (True, [])  # the whole path is handed on
+    with Server(
+        app_path(), tmp_path / "log", own, ROOT, port=port, command=command, below=below
+    ) as server:
+        heads = filled(told["request_headers_override"])
+        assert answer(server.url, **heads)[0] == 200
+        assert asyncio.run(shaken(server.url, **heads)) == 101
+        visited(server)
+        # past the proxy, as a page elsewhere would come: by its own name, or with its own origin
+        assert answer(server.url, Host="hub.example.org")[0] == 421
+        assert asyncio.run(shaken(server.url, Origin="https://hub.example.org")) == 403
+        assert server.new_traceback() == ""
 
 
 def test_the_table_has_its_rows() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from tools.deploy_check import copied, environment, instructions, last_stage, read_only
@@ -131,3 +132,18 @@ def test_locks_name_no_index_and_no_path() -> None:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "://" not in text
         assert not re.search(r"(?m)^(-|/|file:)", text)
+
+
+def test_makefile_and_package_allow_the_same_pythons() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    allowed = SpecifierSet(project["requires-python"])
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (least, most) = re.findall(r"\(3, (\d+)\)", text)
+    minors = [minor for minor in range(40) if allowed.contains(f"3.{minor}")]
+    assert minors == list(range(int(least), int(most) + 1))
+    for line in project["classifiers"]:
+        if version := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line):
+            assert allowed.contains(version[1])
+    for page in ("README.md", "docs/install.md", "Makefile"):
+        said = re.findall(r"Python 3\.(\d+) to 3\.(\d+)", (ROOT / page).read_text("utf-8"))
+        assert set(said) == {(least, most)}, page

@@ -30,6 +30,7 @@ _SHOW_OPTIONS = "from streamlit import config; print(*config.get_config_options(
 _COMES_WITH = {"altair": "streamlit", "requests": "pooch", "starlette": "streamlit"}
 _COMES_WITH_FOR_TESTS = {
     "PIL": "streamlit",
+    "docutils": "sphinx",
     "packaging": "pytest",
     "starlette": "streamlit",
     "websockets": "streamlit",
@@ -237,6 +238,7 @@ def test_the_wheel_adds_one_package_and_one_command(installed: Path) -> None:
     metadata = installed / "dpviz-0.1.0.dist-info"
     commands = (metadata / "entry_points.txt").read_text(encoding="utf-8")
     assert "dpviz = dpviz.__main__:start" in commands
+    assert "[jupyter_serverproxy_servers]\ndpviz = dpviz.cli.dashboard:proxied" in commands
     assert (metadata / "licenses" / "LICENSE").is_file()
     assert (metadata / "licenses" / "NOTICE").is_file()
     told = (metadata / "METADATA").read_text(encoding="utf-8")
