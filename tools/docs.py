@@ -16,24 +16,28 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import get_args
 from urllib.parse import unquote, urlsplit
 
 import plotly.graph_objects as go
+from docutils.utils.math.latex2mathml import tex2mathml
 from plotly.offline import get_plotlyjs
 from sphinx.cmd.build import build_main
 
 import dpviz
 from dpviz import extend
 from dpviz.cli import build_parser
+from dpviz.cli.export_browser import board_file
 from dpviz.core.params import Param, params_of
+from dpviz.core.problem import Relation
 from dpviz.core.settings import Settings
 from dpviz.edition.folder import lost_page
 from dpviz.lessons.glossary import TERMS
-from dpviz.mechanisms import all_mechanisms
+from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.metrics import METRICS
 from dpviz.studies import Answer, Made
 from tools import gallery
@@ -53,10 +57,14 @@ def write_generated(sources: Path) -> None:
     static = sources / "_static"
     static.mkdir(exist_ok=True)
     (static / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
-    dpviz.board("digits").write(static / "board.html")
+    # beside the theme's own files a column more would take the first page above 1 MB
+    (static / "board.html").write_bytes(board_file(4))
     (sources / "glossary.md").write_text(_glossary(), encoding="utf-8")
     _write_gallery(sources / "gallery")
     _write_reference(sources / "reference")
+    (sources / "theory").mkdir()
+    for name, text in _theory().items():
+        (sources / "theory" / f"{name}.md").write_text(text, encoding="utf-8")
 
 
 def _glossary() -> str:
@@ -244,26 +252,18 @@ def _mechanisms() -> str:
     for row in found:
         by_key.setdefault(row["key"], []).append(row)
     rows = [
-        (f"`{key}`", pair[0]["label"], pair[0]["paper"], pair[0]["release"], pair[0]["guarantee"],
+        (f"[`{key}`](../theory/{all_mechanisms()[key].info.family}.md#{key})",
+         pair[0]["label"], pair[0]["paper"], pair[0]["release"], pair[0]["guarantee"],
          *(row["status"] for row in pair))
         for key, pair in by_key.items()
     ]  # fmt: skip
     relations = [row["relation"] for row in next(iter(by_key.values()))]
     header = ("key", "mechanism", "source", "releases", "guarantee", *relations)
     words = (
-        "What is known of each claim at epsilon 1, delta 1e-6, n 1000, d 10 and k 2; then "
-        "each mechanism's law and calibration in LaTeX, as its own file states them."
+        "What is known of each claim at epsilon 1, delta 1e-6, n 1000, d 10 and k 2; the "
+        "[theory](../theory/index.md) has why."
     )
-    evidence = []
-    classes = all_mechanisms()
-    for key, pair in by_key.items():
-        cls = classes[key]
-        told = inspect.getdoc(sys.modules[cls.__module__]) or ""
-        evidence += [f"## {pair[0]['label']}", "", " ".join(told.split()), ""]
-        evidence += [f"- Law: `{cls.info.law}`", f"- Calibration: `{cls.info.calibration}`"]
-        evidence += [f"- {row['relation']}: **{row['status']}**. {row['evidence']}" for row in pair]
-        evidence.append("")
-    return "\n".join(["# Mechanisms", "", words, "", *_table(header, rows), *evidence])
+    return "\n".join(["# Mechanisms", "", words, "", *_table(header, rows)])
 
 
 def _tables() -> str:
@@ -329,6 +329,105 @@ def bring_linked(sources: Path) -> None:
             return f"[{text}]({name})"
 
         page.write_text(_LINK.sub(mended, page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+# Theory: what the docstrings of mechanisms and accounts say ----------------------------------
+
+_SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
+_TICKED = re.compile(r"(``?[^`]+``?)")
+_CITED = re.compile(r"`(dpviz\.[\w.]+)`")
+_MARKED = re.compile(r"([\\*_<>\[\]|$])")
+_ASIDE = "arguments"
+
+
+def sections_of(docstring: str) -> dict[str, str]:
+    """Return the parts of a docstring by their heading; what comes before one has none."""
+    first, *rest = _SECTION.split(docstring)
+    return {"": first.strip()} | {
+        name: text.strip() for name, text in zip(rest[::2], rest[1::2], strict=True)
+    }
+
+
+def _theory() -> dict[str, str]:
+    """Return the pages: a family of mechanisms each, and the arguments that they share."""
+    classes = all_mechanisms()
+    links = {key: f"{cls.info.family}.md#{key}" for key, cls in classes.items()}
+    rows = dpviz.list_mechanisms()
+    pages: dict[str, list[str]] = {}
+    for key, cls in classes.items():
+        held = [row for row in rows if row["key"] == key]
+        family = cls.info.family
+        page = pages.setdefault(family, [f"# {family.capitalize()} mechanisms", ""])
+        page += _told(cls, held, links)
+    cited = _cited("\n".join(inspect.getdoc(cls) or "" for cls in classes.values()))
+    shared = ["# Arguments that are shared", ""]
+    for name, words in cited.items():
+        parts = sections_of(words)
+        told = [parts[""], *(parts[each] for each in ("Notes", "Source") if each in parts)]
+        shared += [f"({name.lower()})=", f"## {name.removeprefix('dpviz.')}", ""]
+        shared += [_prose("\n\n".join(told), links), ""]
+    index = [
+        "# Theory", "", _prose(inspect.getdoc(Relation) or "", links), "",
+        "Of each mechanism: its law, how its noise follows from the budget, how far a row moves it "
+        "and why that is enough, and where the promise fails (at epsilon 1, delta 1e-6, n 1000, "
+        "d 10 and k 2). All of it comes from the docstrings of the code that draws.", "",
+        *_table(("mechanism", "what it does"), [
+            (f"[{cls.info.label}]({links[key]})", cls.info.summary) for key, cls in classes.items()
+        ]),
+        "```{toctree}", ":hidden:", "", *pages, _ASIDE, "```", "",
+    ]  # fmt: skip
+    made = {name: "\n".join(page) for name, page in pages.items()}
+    return made | {_ASIDE: "\n".join(shared), "index": "\n".join(index)}
+
+
+def _told(
+    cls: type[Mechanism], held: Sequence[Mapping[str, str]], links: Mapping[str, str]
+) -> list[str]:
+    """Return the section of one mechanism."""
+    info, told = cls.info, sections_of(inspect.getdoc(cls) or "")
+    lines = [f"({cls.key})=", f"## {info.label}", "", info.summary, "", _prose(told[""], links), ""]
+    for words, law in (("Law", info.law), ("Calibration", info.calibration)):
+        # the reader's browser sets MathML: no script, and nothing from another host
+        shown = tex2mathml(law.replace(r"\dots", r"\ldots"), as_block=True)
+        lines += [f"**{words}**", "", "```{raw} html", shown, "```", ""]
+    if "Notes" in told:
+        lines += ["**Neighbours, sensitivity, proof**", "", _prose(told["Notes"], links), ""]
+    lines += ["**What holds and what fails**", ""]
+    under: dict[str, list[str]] = {}
+    for row in held:
+        under.setdefault(f"**{row['status']}**. {row['evidence']}", []).append(row["relation"])
+    lines += [f"- {' and '.join(names)}: {words}" for words, names in under.items()]
+    lines += [f"- Not covered by its guarantee: {one}." for one in cls().assumed_public]
+    source = _prose(told["Source"], links) if "Source" in told else info.paper
+    where = f" [Read it]({info.url})" if info.url else ""
+    return [*lines, "", f"**When** {info.advice}", "", f"**Source** {source}{where}", ""]
+
+
+def _cited(text: str) -> dict[str, str]:
+    """Return the docstrings that a text names, and those that these name, by their names."""
+    found: dict[str, str] = {}
+    waiting = _CITED.findall(text)
+    while waiting:
+        name = waiting.pop(0)
+        if name not in found:
+            found[name] = inspect.getdoc(resolve_name(name)) or ""
+            waiting += _CITED.findall(found[name])
+    return {name: found[name] for name in sorted(found)}
+
+
+def _prose(text: str, links: Mapping[str, str]) -> str:
+    """Return the words of a docstring as Markdown; a mechanism or an argument named is a link."""
+
+    def put(word: str) -> str:
+        name = word.strip("`")
+        if name in links:
+            return f"[{word}]({links[name]})"
+        return f"[{word}]({_ASIDE}.md#{name.lower()})" if _CITED.fullmatch(word) else word
+
+    parts = _TICKED.split(text)
+    return "".join(
+        put(part) if place % 2 else _MARKED.sub(r"\\\1", part) for place, part in enumerate(parts)
+    )
 
 
 # The build ---------------------------------------------------------------------------------

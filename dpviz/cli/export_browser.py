@@ -118,14 +118,14 @@ def lesson_address(number: int) -> str:
     return link(known[number], 1).removeprefix("/").replace("?", "/?")
 
 
-def board_file() -> bytes:
-    """Return the file of the board that the first page shows, below 1 MB."""
+def board_file(columns: int = _COLUMNS) -> bytes:
+    """Return the file of a board of digits that a first page shows, below 1 MB with it."""
     from dpviz.mechanisms import featured
     from dpviz.studies.board import board
 
     with TemporaryDirectory() as folder:
         file = Path(folder) / "board.html"
-        board("digits", mechanisms=list(featured()[:_COLUMNS])).write(file)
+        board("digits", mechanisms=list(featured()[:columns])).write(file)
         return file.read_bytes()
 
 

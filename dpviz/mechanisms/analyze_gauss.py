@@ -28,6 +28,12 @@ class AnalyzeGauss(AdditiveMechanism):
     Dwork, Talwar, Thakurta and Zhang 2014, Algorithm 1. Its sensitivity 1 is
     that of the zero-out relation; under replace it is sqrt(2) on the ball, and
     on a box still 1 (`dpviz.accounting.sensitivity.l2_upper`).
+
+    Notes
+    -----
+    It is a Gaussian mechanism on the upper triangle, of mu = that sensitivity over s. The classical
+    scale was proved for epsilon below 1 (Dwork and Roth 2014, appendix A); here every epsilon is
+    judged by the exact profile at mu.
     """
 
     info = MechanismInfo(

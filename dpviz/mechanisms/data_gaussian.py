@@ -29,6 +29,12 @@ class DataGaussian(Mechanism):
     ------
     Dwork and Roth 2014 for noise on the table; Balle and Wang 2018 for the
     calibration. Drawn from the second moment alone by its exact law given A.
+
+    Notes
+    -----
+    A row moves the table by at most 2 R (replace, by opposite rows) or R (zero-out) in l2 norm
+    (`dpviz.accounting.sensitivity.rows_l2`): a Gaussian mechanism of mu = that over s. What is
+    made of the noisy table is post-processing.
     """
 
     info = MechanismInfo(

@@ -27,6 +27,13 @@ class Gaussian(WeighingAdditive):
     Source
     ------
     Balle and Wang 2018 for the calibration; the GOE is dpviz's choice.
+
+    Notes
+    -----
+    A row moves A by at most D_F in Frobenius norm: sqrt(2) R^2/n under replace, R^2/n under
+    zero-out (`dpviz.accounting.sensitivity.frobenius`). In the coordinates A_ii and sqrt(2) A_ij,
+    i < j, that norm is the Euclidean one and the GOE is i.i.d. N(0, t^2): a Gaussian mechanism of
+    mu = D_F/t. Its profile is exact, and g(epsilon, delta) = 1/mu solves it for equality.
     """
 
     info = MechanismInfo(

@@ -23,6 +23,14 @@ class Laplace(AdditiveMechanism):
     Source
     ------
     Jiang et al. 2016, Algorithm 1; the noisy matrix of Xu et al. 2019, LIP.
+
+    Notes
+    -----
+    A row moves the upper triangle, which alone is drawn, by at most S_1 R^2/n in l1 norm
+    (`dpviz.accounting.sensitivity.l1_upper`): on the ball S_1 is at most d/sqrt(2) + 1 under
+    replace and (d + 1)/2 under zero-out. The log density ratio of independent Laplace noise is at
+    most the l1 norm of the shift over b, and b is made for 2d: the promise holds, and half of it
+    or more is not used.
     """
 
     info = MechanismInfo(

@@ -23,6 +23,11 @@ class LaplaceTight(AdditiveMechanism):
 
     Only the upper triangle is drawn, so only its l1 sensitivity counts; see
     `dpviz.accounting.sensitivity.l1_upper` for the bound and its proof.
+
+    Notes
+    -----
+    With S_1 R^2/n that sensitivity, the log density ratio of independent Laplace noise is at most
+    the l1 norm of the shift over b, and so at most epsilon for b = S_1 R^2/(n epsilon).
     """
 
     info = MechanismInfo(

@@ -24,6 +24,13 @@ class ModSulq(AdditiveMechanism):
     Source
     ------
     Chaudhuri, Sarwate and Sinha 2012, Algorithm 1.
+
+    Notes
+    -----
+    A row moves the upper triangle, which alone is drawn, by at most sqrt(2) R^2/n (replace, on the
+    ball) or R^2/n (zero-out) in l2 norm (`dpviz.accounting.sensitivity.l2_upper`), in every
+    dimension: a Gaussian mechanism of mu = that over beta. The published beta grows with d, so the
+    more features, the less of the promise is used.
     """
 
     info = MechanismInfo(

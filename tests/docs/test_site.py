@@ -7,15 +7,20 @@ import functools
 import http.client
 import http.server
 import inspect
+import json
+import re
 import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from playwright.sync_api import expect, sync_playwright
+from sphinx.search.en import SearchEnglish
 
 import dpviz
 from dpviz.core.params import params_of
@@ -23,6 +28,7 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
 from dpviz.studies import Answer
+from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 from tools import docs, gallery
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,6 +131,62 @@ def test_what_is_declared_is_in_the_reference(site: Path) -> None:
     commands = text_of(site, "reference/commands")
     assert "usage: dpviz sweep" in commands
     assert str(Path.home()) not in commands
+
+
+def test_the_theory_says_of_every_mechanism_its_law_its_proof_and_what_fails(site: Path) -> None:
+    rows = dpviz.list_mechanisms()
+    for key, cls in all_mechanisms().items():
+        page = text_of(site, f"theory/{cls.info.family}")
+        place = re.search(rf'<(section|span) id="{key.replace("_", "-")}">', page)
+        assert place is not None, key
+        said = page[place.end() :].partition("<section")[0]
+        assert said.count("<math") == 2, key  # law and calibration
+        assert (cls.info.guarantee == "none") != ("Neighbours, sensitivity, proof" in said), key
+        for row in (row for row in rows if row["key"] == key):
+            assert f"<strong>{row['status']}</strong>" in said, key
+        assert f'theory/{cls.info.family}.html#{key.replace("_", "-")}"' in text_of(
+            site, "reference/mechanisms"
+        )
+    shared = text_of(site, "theory/arguments")
+    assert "Attained by orthogonal rows of length R" in shared  # the proof itself, and not its name
+
+
+def test_search_finds_what_readers_ask_for(site: Path) -> None:
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    stem = SearchEnglish({}).stem
+    for word, page in (("teacher", "teaching"), ("officer", "officer"), ("install", "install")):
+        found = {**index["terms"], **index["titleterms"]}[stem(word)]
+        pages = [index["docnames"][one] for one in ([found] if isinstance(found, int) else found)]
+        assert page in pages, word
+
+
+def test_the_first_page_is_dragged_within_a_second_and_a_megabyte(site: Path) -> None:
+    """The board of the home page, on a first visit; a machine that tests beside it gets three."""
+    chromium = find_chromium()
+    if chromium is None:
+        pytest.skip(NO_BROWSER)
+    handler = functools.partial(_Host, directory=str(site))
+    with (
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
+        sync_playwright() as driver,
+    ):
+        threading.Thread(target=server.serve_forever).start()
+        with driver.chromium.launch(executable_path=chromium, args=list(CHROMIUM_FLAGS)) as browser:
+            page = browser.new_page()
+            came: list[int] = []
+            page.on("response", lambda answer: came.append(len(answer.body())))
+            began = time.monotonic()
+            page.goto(f"http://127.0.0.1:{server.server_port}/", wait_until="commit")
+            slider = page.frame_locator("iframe").get_by_label("Epsilon", exact=True)
+            slider.press("Home")
+            expect(slider).to_have_attribute("aria-valuetext", "epsilon 0.05")
+            seconds = time.monotonic() - began
+            page.wait_for_load_state("networkidle")
+        server.shutdown()
+    assert seconds < 3
+    assert len(came) > 5
+    assert sum(came) < 1e6
 
 
 def test_every_figure_has_its_page_with_a_picture_and_its_code(site: Path) -> None:
