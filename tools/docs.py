@@ -252,7 +252,7 @@ def _mechanisms() -> str:
     for row in found:
         by_key.setdefault(row["key"], []).append(row)
     rows = [
-        (f"[`{key}`](../theory/{all_mechanisms()[key].info.family}.md#{key})",
+        (f"[`{key}`](../theory/{all_mechanisms()[key].info.family}.md#theory-{key})",
          pair[0]["label"], pair[0]["paper"], pair[0]["release"], pair[0]["guarantee"],
          *(row["status"] for row in pair))
         for key, pair in by_key.items()
@@ -351,7 +351,7 @@ def sections_of(docstring: str) -> dict[str, str]:
 def _theory() -> dict[str, str]:
     """Return the pages: a family of mechanisms each, and the arguments that they share."""
     classes = all_mechanisms()
-    links = {key: f"{cls.info.family}.md#{key}" for key, cls in classes.items()}
+    links = {key: f"{cls.info.family}.md#theory-{key}" for key, cls in classes.items()}
     rows = dpviz.list_mechanisms()
     pages: dict[str, list[str]] = {}
     for key, cls in classes.items():
@@ -385,7 +385,15 @@ def _told(
 ) -> list[str]:
     """Return the section of one mechanism."""
     info, told = cls.info, sections_of(inspect.getdoc(cls) or "")
-    lines = [f"({cls.key})=", f"## {info.label}", "", info.summary, "", _prose(told[""], links), ""]
+    lines = [
+        f"(theory-{cls.key})=",
+        f"## {info.label}",
+        "",
+        info.summary,
+        "",
+        _prose(told[""], links),
+        "",
+    ]
     for words, law in (("Law", info.law), ("Calibration", info.calibration)):
         # the reader's browser sets MathML: no script, and nothing from another host
         shown = tex2mathml(law.replace(r"\dots", r"\ldots"), as_block=True)

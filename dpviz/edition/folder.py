@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
@@ -101,6 +101,15 @@ _ROOT = '<div id="root"></div>'
 _BOARD = re.compile(r'<template data-part="board">.*?</template>\s*', re.DOTALL)
 _AHEAD = re.compile(r'<link\s+rel="(?:module)?preload"[^>]*>\s*')
 _CHARSET = '<meta charset="UTF-8" />'
+# Parts of Streamlit's page that are loaded when something is drawn that no page of ours draws, and
+# what would draw it: a function of Streamlit, or a fence in Markdown.
+UNDRAWN = {
+    "DeckGlJsonChart": ("pydeck_chart", "map"),
+    "EChartsChart": ("echarts_chart",),
+    "GraphVizChart": ("graphviz_chart",),
+    "MermaidChart": ("```mermaid",),
+    "StreamlitSyntaxHighlighter": ("code", "echo", "```"),
+}  # fmt: skip
 _SERVED = ("page.js", "files.js", "worker.js")
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
 
@@ -176,7 +185,7 @@ def export(
         If a file is missing or not the one on record, or the folder holds something else.
     """
     libraries = libraries_of(lock, wheels)
-    static = _renamed(dict(libraries["streamlit"].below("streamlit/static")))
+    static = _renamed(drawn(dict(libraries["streamlit"].below("streamlit/static"))))
     index, icon = (static[PurePosixPath(name)] for name in ("index.html", "favicon.png"))
     core = {} if pyodide is None else _verified(pyodide, lock.files)
     owed = third_party(lock, libraries, core)
@@ -253,6 +262,42 @@ def lost_page(title: str, mark: str) -> str:
     """
     page = (SOURCE / "404.html").read_text(encoding="utf-8")
     return page.replace("@TITLE@", title).replace("@MARK@", mark)
+
+
+def drawn(static: dict[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
+    """Return Streamlit's files without those that nothing but `UNDRAWN` asks for.
+
+    Parameters
+    ----------
+    static : dict of path to bytes
+        With its ``manifest.json``, which says of each part what it loads at once and on demand.
+
+    Raises
+    ------
+    EditionError
+        If a part has another name there.
+    """
+    parts = json.loads(static[PurePosixPath("manifest.json")])
+    names = {PurePosixPath(key).stem: key for key in parts}
+    for name in UNDRAWN:
+        if name not in names:
+            raise EditionError(f"Streamlit's manifest.json names no part {name}: see UNDRAWN.")
+
+    def files(barred: Collection[str]) -> set[PurePosixPath]:
+        todo = [key for key, part in parts.items() if part.get("isEntry")]
+        seen: set[str] = set()
+        while todo:
+            key = todo.pop()
+            if key not in seen and key not in barred:
+                seen.add(key)
+                todo += [*parts[key].get("imports", ()), *parts[key].get("dynamicImports", ())]
+        each = (parts[key] for key in seen)
+        found = (name for one in each for name in (one["file"], *one.get("css", ()),
+                                                   *one.get("assets", ())))  # fmt: skip
+        return {PurePosixPath(name) for name in found}
+
+    unasked = files(()) - files([names[name] for name in UNDRAWN])
+    return {path: content for path, content in static.items() if path not in unasked}
 
 
 def _renamed(static: dict[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:

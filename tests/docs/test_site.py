@@ -8,7 +8,6 @@ import http.client
 import http.server
 import inspect
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -135,18 +134,17 @@ def test_what_is_declared_is_in_the_reference(site: Path) -> None:
 
 def test_the_theory_says_of_every_mechanism_its_law_its_proof_and_what_fails(site: Path) -> None:
     rows = dpviz.list_mechanisms()
+    listed = text_of(site, "reference/mechanisms")
     for key, cls in all_mechanisms().items():
-        page = text_of(site, f"theory/{cls.info.family}")
-        place = re.search(rf'<(section|span) id="{key.replace("_", "-")}">', page)
-        assert place is not None, key
-        said = page[place.end() :].partition("<section")[0]
+        page, anchor = f"theory/{cls.info.family}", f"theory-{key.replace('_', '-')}"
+        before, _, said = text_of(site, page).partition(f'id="{anchor}">')
+        assert before.endswith(("<section ", "<span ")), key
+        said = said.partition("<section")[0]
         assert said.count("<math") == 2, key  # law and calibration
         assert (cls.info.guarantee == "none") != ("Neighbours, sensitivity, proof" in said), key
         for row in (row for row in rows if row["key"] == key):
             assert f"<strong>{row['status']}</strong>" in said, key
-        assert f'theory/{cls.info.family}.html#{key.replace("_", "-")}"' in text_of(
-            site, "reference/mechanisms"
-        )
+        assert f'href="../{page}.html#{anchor}"' in listed, key
     shared = text_of(site, "theory/arguments")
     assert "Attained by orthogonal rows of length R" in shared  # the proof itself, and not its name
 

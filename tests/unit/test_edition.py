@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import json
@@ -9,7 +10,7 @@ import re
 import zipfile
 from dataclasses import replace
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -19,7 +20,7 @@ from dpviz.core.here import in_browser
 from dpviz.datasets import builtin
 from dpviz.datasets.embedded import Embedded, described, embedded_tables, index_of
 from dpviz.edition import bundle
-from dpviz.edition.folder import export, page_names, third_party
+from dpviz.edition.folder import UNDRAWN, drawn, export, page_names, third_party
 from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile, read_lock
 from dpviz.edition.sources import Library, installed, libraries_of
 from tools.edition import at_hand, folder_of, stated
@@ -145,6 +146,52 @@ def test_no_host_drops_a_file_of_the_folder(folder: Path, wheels: Path | None) -
     named = {path: text for path, text in texts.items() if any(name in text for name in old)}
     assert [path for path, text in named.items() if stale.search(text)] == []
     assert (folder / ".nojekyll").read_bytes() == b""
+
+
+def test_what_no_page_draws_is_left_out_and_nothing_else(folder: Path, wheels: Path | None) -> None:
+    static = dict(libraries_of(read_lock(), wheels)["streamlit"].below("streamlit/static"))
+    kept = drawn(static)
+    gone = {path.name.partition(".")[0] for path in static.keys() - kept.keys()}
+    assert {"DeckGlJsonChart", "StreamlitSyntaxHighlighter", "elk-QONTBCTQ"} <= gone
+    assert sum(len(static[path]) for path in static.keys() - kept.keys()) > 10e6
+    assert len([path for path in (folder / "static").rglob("*") if path.is_file()]) == sum(
+        path.parts[0] == "static" for path in kept
+    )
+    # whatever a part that is kept loads at once is kept too
+    parts = json.loads(static[PurePosixPath("manifest.json")])
+    for part in parts.values():
+        if PurePosixPath(part["file"]) in kept:
+            needed = [parts[key]["file"] for key in part.get("imports", ())]
+            assert {PurePosixPath(name) for name in needed} <= kept.keys()
+    with pytest.raises(EditionError, match=r"names no part DeckGlJsonChart"):
+        drawn({PurePosixPath("manifest.json"): b"{}"})
+
+
+def drawing(source: str) -> set[str]:
+    """Return what of `UNDRAWN` a source draws: by a method's name, or by a fence in its words."""
+    words = {word: part for part, words in UNDRAWN.items() for word in words}
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            found.add(words.get(node.func.attr))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= {part for word, part in words.items() if "`" in word and word in node.value}
+    return found - {None}
+
+
+def test_no_page_asks_for_what_is_left_out() -> None:
+    root = Path(__file__).resolve().parents[2]
+    sources = [root / "app.py", *(root / "pages").rglob("*.py")]
+    sources += [*(root / "dpviz/report/sentences").rglob("*.py")]
+    sources += [path for path in (root / "dpviz/lessons").rglob("*") if path.suffix == ".py"]
+    assert len(sources) > 40
+    asked = {path.name: drawing(path.read_text(encoding="utf-8")) for path in sources}
+    assert {name: parts for name, parts in asked.items() if parts} == {}
+    assert drawing("st.code('x')\ncolumn.map(x)") == {
+        "StreamlitSyntaxHighlighter",
+        "DeckGlJsonChart",
+    }
+    assert "MermaidChart" in drawing("st.markdown('```mermaid')")
 
 
 def test_an_address_without_a_page_leads_to_the_first(folder: Path) -> None:
