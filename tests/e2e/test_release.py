@@ -163,6 +163,37 @@ def test_a_release_is_there_for_the_next_visit(page: Page, server: Server) -> No
     assert len(ledger.read().spends) == 1
 
 
+def test_on_a_phone_a_picture_of_people_is_refused_and_what_may_leave_is_filled_in(
+    page: Page, server: Server
+) -> None:
+    page.set_viewport_size(PHONE)
+    open_app(page, f"{server.url}/decide?v=1&table=digits")
+    card = page.locator(".dp-ceiling")
+    expect(card).to_contain_text("? This protects one ROW")
+    with rerun(page):
+        page.get_by_text("each row is another person").click()
+    expect(card).to_contain_text("This protects a person, who has one row.")
+    handed = page.get_by_role("combobox", name="What is handed out?")
+    for picked, said in (
+        ("also a picture of the people", "No. A picture of the people cannot be published"),
+        ("also points drawn from these", "parts survive at your ceiling"),
+    ):
+        handed.click()
+        with rerun(page):
+            page.get_by_role("option", name=picked).click()
+        expect(card.get_by_role("heading", level=2)).to_contain_text(said)
+        refused = said.startswith("No.")
+        expect(page.get_by_role("button", name="Release this")).to_have_count(0 if refused else 1)
+        assert card.locator("img").count() == 0 if refused else card.locator("img").count() > 0
+        assert not overflows(page)
+    page.get_by_role("button", name="Release this").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Release")
+    expect(page.get_by_role("textbox", name="Epsilon", exact=True)).to_have_value("1.1")
+    expect(page.get_by_text("This protects a person, who has one row.")).to_be_visible()
+    wait_idle(page)
+    assert not overflows(page)
+
+
 def test_what_is_paid_for_stands_in_the_link(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/preparation{VIEW}")
     expect(
