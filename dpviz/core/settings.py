@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -91,6 +91,24 @@ def codes_in(text: str) -> tuple[float, ...]:
 
 def _check_codes(value: str) -> str:
     return ",".join(format_number(code) for code in dict.fromkeys(codes_in(value)))
+
+
+_SCALE = "3 to 7 words from the least to the most with < between them; scales with ; between"
+
+
+def levels_in(text: str) -> tuple[tuple[str, ...], ...]:
+    """Return the scales that a text lists, each with its words from the least to the most."""
+    scales = [scale for scale in text.split(";") if scale.strip()]
+    found = tuple(tuple(" ".join(w.split()) for w in scale.split("<")) for scale in scales)
+    for scale in found:
+        if not (3 <= len(scale) <= 7 and all(scale) and len(set(scale)) == len(scale)):
+            raise InvalidSetting("levels", _SCALE, text, "--levels")
+    return found
+
+
+def levels_listed(scales: Iterable[Sequence[str]]) -> str:
+    """Return scales as the text that `levels_in` reads."""
+    return ";".join("<".join(scale) for scale in scales)
 
 
 def _share(default: float, what: str) -> Any:
@@ -388,6 +406,17 @@ class Settings(Declared):
         check=_check_codes,
         allowed_text="numbers separated by commas",
         examples=("-999", "-999,-99"),
+    )
+    levels: str = text(
+        "",
+        label="Words in order",
+        group="Table",
+        help="Answers such as never < sometimes < often, from the least to the most, 3 to 7 of "
+        "them; several scales with ; between. A text column that holds no other words becomes a "
+        "feature with 1 for the first of them.",
+        check=lambda value: levels_listed(dict.fromkeys(levels_in(value))),
+        allowed_text=_SCALE,
+        examples=("never<sometimes<often", "no<perhaps<yes;low<middle<high"),
     )
     rows_a_person: int | None = integer(
         None,

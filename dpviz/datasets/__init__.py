@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +62,7 @@ def load(
     sheet: str = "",
     leave_out: Collection[str] = (),
     codes: Collection[float] = (),
+    levels: Collection[Sequence[str]] = (),
     rows_a_person: int | None = None,
     person: str | None = None,
 ) -> Table:
@@ -81,6 +82,8 @@ def load(
         As in `read_raw`.
     codes : collection of float
         As in `RawTable.recoded`.
+    levels : collection of sequence of str
+        As in `RawTable.ordered`.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def load(
             f"{what}{did_you_mean(shown, [*builtin_tables(), *remote.sets()])}."
         )
     raw = read_raw(path, name=path.name, decimal=decimal, encoding=encoding, sheet=sheet)
-    raw = raw.recoded(codes)
+    raw = raw.recoded(codes).ordered(levels)
     table = raw.to_table(
         label=label,
         categorical=categorical,

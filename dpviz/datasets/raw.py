@@ -75,6 +75,10 @@ def _remarks_on(numbers: Sequence[RawColumn], rows: FloatArray) -> list[str]:
     return notes
 
 
+def _plain(word: str) -> str:
+    return " ".join(word.casefold().split())
+
+
 def unit_words(rows_a_person: int | None) -> str:
     """Return what is taken for public of the rows that one person has."""
     if rows_a_person is None:
@@ -261,6 +265,39 @@ class RawTable:
         texts = self._coded(column).dictionary
         blanks = pc.max(pc.count_substring(texts, " ")).as_py()
         return bool(pc.max(pc.utf8_length(texts)).as_py() > _LONG_TEXT or blanks >= _REMARK_WORDS)
+
+    def words(self, column: RawColumn) -> tuple[str, ...]:
+        """Return the words of a text column that may be a scale of 3 to 7; empty for another."""
+        if column.categories is None or not 3 <= column.categories <= 7 or not self.encodes(column):
+            return ()
+        return tuple(_plain(word) for word in self._coded(column).dictionary.to_pylist())
+
+    def ordered(self, scales: Collection[Sequence[str]]) -> RawTable:
+        """Return the table with words of a scale read as 1, 2, ...
+
+        Parameters
+        ----------
+        scales : collection of sequence of str
+            Each from the least to the most. A text column is read by the first one that has all
+            of its words, whatever their case; a scale may have words that nobody chose.
+        """
+        data, columns, read = self.data, [], []
+        ranks = [{_plain(word): at for at, word in enumerate(one, 1)} for one in scales]
+        for j, column in enumerate(self.columns):
+            if column.kind is Kind.CATEGORICAL:
+                coded = self._coded(column)
+                words = [_plain(word) for word in coded.dictionary.to_pylist()]
+                rank = next((rank for rank in ranks if words and set(words) <= set(rank)), None)
+                if rank is not None:
+                    at = pa.array([rank[word] for word in words], pa.int64())
+                    data = data.set_column(j, column.name, at.take(coded.indices))
+                    column = replace(column, kind=Kind.NUMERIC, categories=None)
+                    read.append(column.name)
+            columns.append(column)
+        if not read:
+            return self
+        note = f"Words in order became numbers from 1 in {listed(read)}."
+        return replace(self, data=data, columns=tuple(columns), notes=(*self.notes, note))
 
     def recoded(self, codes: Collection[float]) -> RawTable:
         """Return the table with these numbers read as missing, cell by cell."""

@@ -250,6 +250,7 @@ def prepare_batches(
             raise InvalidSetting(name, "drop for rows that are read in batches", value, flag)
     for name, given, flag in (
         ("codes", settings.codes, "--codes"),
+        ("levels", settings.levels, "--levels"),
         ("person", settings.person, "--person"),
     ):
         if given:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.core.errors import InvalidSetting, InvalidTable, WrongArgument
-from dpviz.core.settings import Settings, codes_in, names_in
+from dpviz.core.settings import Settings, codes_in, levels_in, names_in
 from dpviz.datasets import relabelled, without
 from dpviz.datasets.frames import is_frame, read_frame, table_of_array
 from dpviz.datasets.table import Table
@@ -106,6 +106,7 @@ def _table_of(given: Any, settings: Settings) -> Table:
     return (
         read_frame(given, name_of(given))
         .recoded(codes_in(settings.codes))
+        .ordered(levels_in(settings.levels))
         .to_table(
             label=settings.label,
             categorical=settings.categorical,

@@ -10,7 +10,7 @@ from dpviz.core.allocation_text import is_file, numbered, of_mapping
 from dpviz.core.entries import BOUNDS_ALLOWED, FeatureBounds, names_file
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import params_of, text_of
-from dpviz.core.settings import Settings, codes_in, names_in
+from dpviz.core.settings import Settings, codes_in, levels_in, names_in
 from dpviz.datasets import builtin_tables, load, read_bounds, read_thetas
 from dpviz.datasets.table import NAMELESS
 from dpviz.preparation.batches import is_large
@@ -114,6 +114,7 @@ def load_prepared(settings: Settings) -> BoundedRows:
         encoding=settings.encoding,
         sheet=settings.sheet,
         codes=codes_in(settings.codes),
+        levels=levels_in(settings.levels),
         rows_a_person=settings.rows_a_person,
         person=settings.person,
         leave_out=names_in(settings.leave_out),

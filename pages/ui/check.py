@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number
-from dpviz.core.settings import names_in, names_listed
+from dpviz.core.settings import levels_in, levels_listed, names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck, exposed, sentinel_effects
 from pages.ui import parts, state, unit
@@ -148,6 +148,7 @@ def step(raw: RawTable, problem: str | None, few: str | None, *, quiet: bool = F
         return
     with box:
         _codes(raw, checks)
+        _scales(raw, checks)
         _words(raw, checks, now)
         _editor(raw, checks, now)
         if few is not None:
@@ -240,6 +241,39 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
 
         st.caption(f"Counted as missing: {state.get('codes')}.")
         st.button("They are values", key="check.codes.undo", on_click=state.on_change(undo))
+
+
+def _scales(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
+    """Ask for the order of answers in words, once for all columns with the same ones."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for check, column in zip(checks, raw.columns, strict=True):
+        words = () if check.exposes else raw.words(column)
+        if words:
+            groups.setdefault(tuple(sorted(words)), []).append(column.name)
+    scales = levels_in(state.get("levels"))
+    for words, names in groups.items():
+        key = f"check.scale.{zlib.crc32(repr(words).encode())}"
+
+        def ordered(key: str = key, words: tuple[str, ...] = words) -> None:
+            picked = st.session_state[key]
+            if len(picked) == len(words):
+                state.put("levels", levels_listed([*scales, picked]))
+
+        st.multiselect(
+            plain(f"Answers in order? Pick from the least to the most: {', '.join(names)[:80]}"),
+            words,
+            key=key,
+            placeholder=f"{len(words)} words, then they count from 1 to {len(words)}",
+            on_change=state.on_change(ordered),
+        )
+    if scales:
+        said = "; ".join(" < ".join(scale) for scale in scales)
+        st.caption(plain(f"Counted from 1 in this order: {said}."))
+        st.button(
+            "They are words",
+            key="check.levels.undo",
+            on_click=state.on_change(lambda: state.put("levels", "")),
+        )
 
 
 def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) -> None:

@@ -53,7 +53,7 @@ def uploaded_raw() -> RawTable | None:
     file = st.session_state.get("file")
     if file is None:
         return None
-    reading = (state.get(name) for name in ("decimal", "encoding", "sheet", "codes"))
+    reading = (state.get(name) for name in ("decimal", "encoding", "sheet", "codes", "levels"))
     return table_cache.raw_table(file.file_id, file.name, file, *reading)
 
 
@@ -126,7 +126,9 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     label = _label(raw)
     left = names_in(settings.leave_out)
     name = printable(st.session_state.get("upload.name", "")) or "table"
-    reading = f"{settings.decimal} {settings.encoding} {settings.codes} {raw.sheet}"
+    reading = (
+        f"{settings.decimal} {settings.encoding} {settings.codes} {settings.levels} {raw.sheet}"
+    )
     unit = (settings.rows_a_person, settings.person)
     coded = check.coded(raw, label)
     options = (label, settings.categorical, settings.missing, reading, left, unit, coded, name)

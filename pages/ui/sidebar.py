@@ -101,7 +101,8 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         if st.session_state["upload"] is not None:
             state.put("table", UPLOAD)
             for name, plain_value in (
-                ("sheet", ""), ("codes", ""), ("rows_a_person", None), ("person", None),
+                ("sheet", ""), ("codes", ""), ("levels", ""), ("rows_a_person", None),
+                ("person", None),
             ):  # fmt: skip
                 state.put(name, plain_value)
 

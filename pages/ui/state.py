@@ -26,7 +26,7 @@ UPLOAD = "upload"
 MAX_FEATURES = 1_500
 KEPT = (
     "table", "label", "categorical", "missing", "decimal", "encoding", "sheet", "codes",
-    "rows_a_person", "person", "leave_out",
+    "levels", "rows_a_person", "person", "leave_out",
 )  # fmt: skip
 """What a reset leaves: how the table is read."""
 

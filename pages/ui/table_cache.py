@@ -11,7 +11,7 @@ from dpviz import datasets
 from dpviz.core.entries import FeatureBounds
 from dpviz.core.errors import DpvizError, InvalidTable
 from dpviz.core.params import params_of
-from dpviz.core.settings import Settings, codes_in
+from dpviz.core.settings import Settings, codes_in, levels_in
 from dpviz.datasets import RawTable, Table
 from dpviz.preparation.bounding import Prepared, prepare
 
@@ -37,8 +37,8 @@ def _parsed(
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _recoded(reading: tuple[str, ...], codes: str, _raw: RawTable) -> RawTable:
-    return _raw.recoded(codes_in(codes))
+def _recoded(reading: tuple[str, ...], codes: str, levels: str, _raw: RawTable) -> RawTable:
+    return _raw.recoded(codes_in(codes)).ordered(levels_in(levels))
 
 
 def raw_table(
@@ -49,12 +49,15 @@ def raw_table(
     encoding: str = "auto",
     sheet: str = "",
     codes: str = "",
+    levels: str = "",
 ) -> RawTable:
     """Return the parsed upload, or raise InvalidTable saying why there is none."""
     found = _parsed(file_id, name, decimal, encoding, sheet, file)
     if isinstance(found, str):
         raise InvalidTable(found)
-    return _recoded((file_id, decimal, encoding, sheet), codes, found) if codes else found
+    if not (codes or levels):
+        return found
+    return _recoded((file_id, decimal, encoding, sheet), codes, levels, found)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -121,6 +121,26 @@ def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> No
     assert (held(at, "person"), held(at, "rows_a_person"), held(at, "codes")) == (None, None, "")
 
 
+def test_answers_in_words_are_counted_in_the_order_picked() -> None:
+    said = ("sometimes", "never", "often")
+    lines = [f"{said[i % 3]},{said[i % 2]},{i % 7},{i * i % 11}" for i in range(60)]
+    at = upload(start("claims", **SETTINGS), "q.csv", "\n".join(["q,r,u,v", *lines]).encode())
+    at.session_state["check"] = True
+    at = at.run()
+    (key,) = [key for key in keys(at) if key.startswith("check.scale.")]  # r has two words
+    change(at, key, ["never", "sometimes"])  # one is missing
+    assert held(at, "levels") == ""
+    change(at, key, ["never", "sometimes", "often"])
+    assert held(at, "levels") == "never<sometimes<often"
+    assert at.query_params["levels"] in ("never<sometimes<often", ["never<sometimes<often"])
+    at.session_state["check"] = True
+    at = at.run()
+    assert any("Counted from 1 in this order" in text.value for text in at.caption)
+    press(at, "check.levels.undo")
+    assert held(at, "levels") == ""
+    assert errors(at) == []
+
+
 def test_labels_that_find_people_are_numbered_until_confirmed() -> None:
     rare = patients().replace(b",u", b",erika muster", 3)
     at = upload(start("claims", **SETTINGS), "t.csv", rare)

@@ -46,6 +46,7 @@ WITHOUT_WIDGET = {
     "leave_out": "its widget is the table of an upload's columns (test_check_table.py)",
     "sheet": "its widget lists the sheets of a workbook that has several",
     "codes": "its button stands beside what the check of the table finds",
+    "levels": "its editor stands beside the words that the check of the table finds",
     "rows_a_person": "its widget is the question of the unit (test_check_table.py)",
     "person": "its widget is the question of the unit",
     "name": "no page sets it: an upload's name is asked for beside the upload, and no link has it",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import math
 
 import numpy as np
 import pytest
 
 from dpviz.accounting.gaussian import delta_of, mu_of
+from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Budget, group_budget
 from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings, levels_in
 from dpviz.datasets import check_columns, load, read_raw, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck, sentinel_effects
+from dpviz.datasets.columns import Kind
 
 N = 60
 
@@ -193,3 +197,24 @@ def test_a_budget_of_a_row_grows_for_a_person_with_several() -> None:
     mu = mu_of(row)
     assert delta_of(grown.epsilon, 3 * mu) <= grown.delta
     assert delta_of(grown.epsilon, 4 * mu) > grown.delta  # the control: one row more
+
+
+def test_answers_in_words_become_numbers_in_the_order_stated() -> None:
+    rows = [("Never", "ja", 1.0), ("often", "nein", 2.0), ("", "ja", 4.0), (" sometimes", "", 3.0)]
+    text = "q,r,x\n" + "".join(f"{q},{r},{x}\n" for q, r, x in rows)
+    raw = read_raw(io.BytesIO(text.encode()), name="t.csv")
+    assert raw.words(raw.columns[0]) == ("never", "often", "sometimes")
+    assert raw.words(raw.columns[1]) == ()  # two words are no scale
+    read = raw.ordered(levels_in("no<perhaps<yes;never<rarely<sometimes<often"))
+    assert [column.kind for column in read.columns] == [
+        Kind.NUMERIC, Kind.CATEGORICAL, Kind.NUMERIC
+    ]  # fmt: skip
+    table = read.to_table(missing="drop")
+    assert table.rows[:, 0].tolist() == [1, 4, 3]  # a gap stays one
+    assert any("became numbers from 1 in 'q'" in note for note in table.notes)
+    assert raw.ordered(levels_in("never<sometimes<always")) is raw  # it lacks a word of the column
+    for wrong in ("a<b", "a<b<a", "a<b<", "<".join("abcdefgh")):
+        with pytest.raises(InvalidSetting, match="3 to 7 words from the least to the most"):
+            Settings(levels=wrong)
+    stated = Settings(levels="never<sometimes<often")
+    assert stated.to_query(Settings()) == {"levels": "never<sometimes<often"}

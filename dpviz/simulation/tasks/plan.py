@@ -21,7 +21,7 @@ from dpviz.core.errors import CannotRun, InvalidTable
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws
-from dpviz.core.settings import Settings, codes_in, names_in
+from dpviz.core.settings import Settings, codes_in, levels_in, names_in
 from dpviz.datasets import builtin_tables, load
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
@@ -444,6 +444,7 @@ def load_labelled(settings: Settings) -> tuple[Table, Settings]:
         encoding=settings.encoding,
         sheet=settings.sheet,
         codes=codes_in(settings.codes),
+        levels=levels_in(settings.levels),
         rows_a_person=settings.rows_a_person,
         person=settings.person,
         leave_out=names_in(settings.leave_out),
