@@ -44,6 +44,14 @@ _TWO_FRAMES = """
 () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))
 """
 
+# What the way back does, also to an address of the same page: no document is loaded.
+_TRAVEL = """
+to => {
+  history.pushState(history.state, "", to);
+  dispatchEvent(new PopStateEvent("popstate", {state: history.state}));
+}
+"""
+
 # Reports every stException that ever appears, also one that a rerun replaces before a test looks.
 _EXCEPTION_WATCH = """
 (() => {
@@ -360,6 +368,12 @@ def open_app(page: Page, url: str) -> None:
     """Load ``url`` and wait until the app has drawn it."""
     page.goto(url)
     wait_idle(page)
+
+
+def travel(page: Page, url: str) -> None:
+    """Go to another address of the page that is open, as the browser's own buttons do."""
+    with rerun(page):
+        page.evaluate(_TRAVEL, url)
 
 
 def open_group(page: Page, heading: str) -> None:

@@ -123,31 +123,6 @@ def pinned_of(page: Page) -> dict[str, str]:
     return dict(parse_qsl(written))
 
 
-def test_all_of_it_is_on_the_first_screen(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/?v=1")
-    columns = page.locator(".dpv-col")
-    expect(columns).to_have_count(7)  # six mechanisms and the exact one
-    tops = set()
-    for column in columns.all():
-        for part in ("canvas.dpv-picture", "canvas.dpv-spectrum", "canvas.dpv-distance",
-                     ".dpv-recovery"):  # fmt: skip
-            box = column.locator(part).bounding_box()
-            assert box is not None
-            assert box["y"] >= 0
-            assert box["y"] + box["height"] <= SCREEN["height"]
-            assert box["x"] >= 0
-            assert box["x"] + box["width"] <= SCREEN["width"]
-            assert box["width"] > 120
-        head = column.locator(".dpv-head").bounding_box()
-        assert head is not None
-        tops.add(head["y"])
-    assert len(tops) == 1, "the columns stand side by side"
-    strip = page.locator("canvas.dpv-strip").bounding_box()
-    assert strip is not None
-    assert strip["y"] + strip["height"] <= SCREEN["height"]
-    assert problems_of(page) == ""
-
-
 def test_dragging_needs_no_server_and_letting_go_sets_the_link(page: Page, server: Server) -> None:
     sent = sent_by(page)
     open_app(page, f"{server.url}/?v=1")
@@ -269,7 +244,9 @@ def test_a_typeface_that_comes_late_is_drawn_in(
     assert marks(guest, "gaussian") == due
 
 
-def test_presenting_hides_all_but_the_board(page: Page, server: Server) -> None:
+def test_presenting_hides_all_but_the_board_and_a_column_opens_large(
+    page: Page, server: Server
+) -> None:
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
     size = "e => parseFloat(getComputedStyle(e).fontSize)"
     name = page.locator('.dpv-col[data-key="gaussian"] .dpv-name')
@@ -287,10 +264,8 @@ def test_presenting_hides_all_but_the_board(page: Page, server: Server) -> None:
     page.keyboard.press("Escape")
     expect(page.locator(".dpv-col").filter(visible=True)).to_have_count(7)
     assert name.evaluate(size) == before
-
-
-def test_a_column_opens_large_with_its_evidence(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    # A column opens large, with its evidence.
+    wait_idle(page)
     with rerun(page):
         page.locator('.dpv-col[data-key="wishart"] .dpv-head').click()
     large = page.get_by_role("dialog")

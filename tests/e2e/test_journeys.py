@@ -33,6 +33,7 @@ QUICK = "?v=1&table=iris&trials=5"  # small and soon drawn; digits where the siz
 TWO = f"{QUICK}&m=gaussian,laplace"  # where it does not matter how many are compared
 CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
 BOARD = ".dpv"
+SCREEN = {"width": 1400, "height": 900}
 PANELS = 3  # of a column: picture, spectrum, distance
 
 # For each canvas and each drawing: whether anything is on it.
@@ -137,6 +138,8 @@ def send(page: Page, name: str, content: bytes) -> None:
 
 
 def test_first_visit(page: Page, server: Server) -> None:
+    """Also: all of the board is on the first screen of a projector or a laptop."""
+    page.set_viewport_size(SCREEN)  # type: ignore[arg-type]
     open_app(page, server.url)
     expect(page.get_by_role("heading", level=1)).to_have_text("What does privacy cost this PCA?")
     assert re.search(r"At epsilon 1 and delta \S+, .+ recovers \d+ % of what", verdict(page))
@@ -145,6 +148,26 @@ def test_first_visit(page: Page, server: Server) -> None:
         assert panel.evaluate(_PAINTED)
     assert errors(page) == []
     assert page.url.endswith("?v=1")
+    columns = page.locator(".dpv-col")
+    expect(columns).to_have_count(7)  # six mechanisms and the exact one
+    tops = set()
+    for column in columns.all():
+        for part in ("canvas.dpv-picture", "canvas.dpv-spectrum", "canvas.dpv-distance",
+                     ".dpv-recovery"):  # fmt: skip
+            box = column.locator(part).bounding_box()
+            assert box is not None
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= SCREEN["height"]
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= SCREEN["width"]
+            assert box["width"] > 120
+        head = column.locator(".dpv-head").bounding_box()
+        assert head is not None
+        tops.add(head["y"])
+    assert len(tops) == 1, "the columns stand side by side"
+    strip = page.locator("canvas.dpv-strip").bounding_box()
+    assert strip is not None
+    assert strip["y"] + strip["height"] <= SCREEN["height"]
 
 
 def test_a_blank_chart_would_be_noticed(page: Page) -> None:
@@ -153,7 +176,7 @@ def test_a_blank_chart_would_be_noticed(page: Page) -> None:
     assert page.locator("#c").evaluate(_PAINTED) is False
 
 
-def test_moving_epsilon_by_keyboard_changes_the_numbers(page: Page, server: Server) -> None:
+def test_epsilon_by_keyboard_and_typed_changes_the_numbers(page: Page, server: Server) -> None:
     open_app(page, server.url + "/" + TWO)
     before = verdict(page)
     scrubber(page).focus()
@@ -167,10 +190,7 @@ def test_moving_epsilon_by_keyboard_changes_the_numbers(page: Page, server: Serv
         page.keyboard.press("ArrowLeft")
         page.keyboard.press("ArrowLeft")
     assert "At epsilon 0.8" in verdict(page)
-
-
-def test_typing_an_epsilon_and_a_bad_one(page: Page, server: Server) -> None:
-    open_app(page, server.url + "/" + TWO)
+    # Any epsilon can be typed, and a bad one changes nothing.
     type_into(page, "Epsilon", "0.05")
     assert "At epsilon 0.05" in verdict(page)
     assert "Below 0.1" in numbers(page)
@@ -185,8 +205,14 @@ def test_typing_an_epsilon_and_a_bad_one(page: Page, server: Server) -> None:
     assert "Above 5" in numbers(page)
 
 
-def test_changing_k(page: Page, server: Server) -> None:
+def test_downloads_hold_what_the_page_shows_and_k_changes_it(page: Page, server: Server) -> None:
     open_app(page, server.url + "/" + QUICK)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Summary (CSV)").click()
+    text = Path(waiting.value.path()).read_text()
+    assert waiting.value.suggested_filename == "dpviz-summary.csv"
+    assert text.splitlines()[0].startswith("mechanism,status,aims_at,bias,claimed_epsilon")
+    assert len(text.splitlines()) == 1 + 6
     box = page.get_by_role("spinbutton", name="Components k")
     box.focus()
     with rerun(page):
@@ -399,16 +425,6 @@ def test_unrelated_clicks_leave_the_view_alone(page: Page, server: Server) -> No
 def shown_verdict(text: str) -> str:
     """Return the verdict's line of a page's text."""
     return next(line for line in text.splitlines() if line.startswith("At epsilon"))
-
-
-def test_downloads_hold_what_the_page_shows(page: Page, server: Server) -> None:
-    open_app(page, server.url + "/" + QUICK)
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Summary (CSV)").click()
-    text = Path(waiting.value.path()).read_text()
-    assert waiting.value.suggested_filename == "dpviz-summary.csv"
-    assert text.splitlines()[0].startswith("mechanism,status,aims_at,bias,claimed_epsilon")
-    assert len(text.splitlines()) == 1 + 6
 
 
 # What is in the clipboard once it holds something else than at first.
