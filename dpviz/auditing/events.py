@@ -8,7 +8,7 @@ the tables and at the half of the draws they are chosen on: validity rests on th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -317,13 +317,102 @@ class Event:
 Value = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-def chosen(first: Scores, second: Scores, alpha: float, value: Value) -> tuple[Event, float]:
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """What the events of one score and one sign count, at every threshold that is tried.
+
+    Attributes
+    ----------
+    score : str
+    sign : int
+    thresholds, mirrors : ndarray of shape (thresholds,)
+        Ascending, and the other threshold of the event that has two.
+    right, wrong : ndarray of shape (3, thresholds)
+        Draws named rightly and wrongly above, below, and both.
+    size : int
+        Draws of each table.
+    """
+
+    score: str
+    sign: int
+    thresholds: FloatArray
+    mirrors: FloatArray
+    right: NDArray[np.intp]
+    wrong: NDArray[np.intp]
+    size: int
+
+    @classmethod
+    def of(
+        cls,
+        score: str,
+        sign: int,
+        thresholds: FloatArray,
+        counts: tuple[NDArray[np.intp], ...],
+        size: int,
+    ) -> Shapes:
+        """Return the shapes of counts: of each table's draws above, then below, each threshold."""
+        right, wrong, wrong_low, right_low = counts
+        # The mirror image: as many draws of both tables below as above, the first of equals.
+        above, below = right + wrong, right_low + wrong_low
+        next_up = np.minimum(below.searchsorted(above), len(below) - 1)
+        next_down = below.searchsorted(below[np.maximum(next_up - 1, 0)])
+        nearer = np.abs(above - below[next_down]) <= np.abs(above - below[next_up])
+        mirror = np.where(nearer, next_down, next_up)
+        mirrors = thresholds[mirror]
+        apart = mirrors <= thresholds
+        both = np.where(apart, right + right_low[mirror], 0)
+        neither = np.where(apart, wrong + wrong_low[mirror], 2 * size)
+        return cls(
+            score,
+            sign,
+            thresholds,
+            mirrors,
+            np.array([right, right_low, both]),
+            np.array([wrong, wrong_low, neither]),
+            size,
+        )
+
+    def best(self, alpha: float, value: Value) -> list[tuple[Event, float]]:
+        """Return the best event of each shape and its value."""
+        reach = -float(ndtri(alpha))
+        trials = np.array([[self.size], [self.size], [2 * self.size]])
+        values = value(_rough(self.right, trials, -reach), _rough(self.wrong, trials, reach))
+        found = []
+        for shape, at in enumerate(values.argmax(axis=1)):
+            here = float(self.thresholds[at])
+            event = Event(
+                self.score,
+                self.sign,
+                None if shape == 1 else here,
+                None if shape == 0 else float(self.mirrors[at]) if shape == 2 else here,
+            )
+            found.append((event, float(values[shape, at])))
+        return found
+
+
+def shapes_of(first: Scores, second: Scores) -> list[Shapes]:
+    """Return what may be chosen from as many releases of each table: their scores, sorted once."""
+    found = []
+    for name, ones in first.items():
+        a, b = np.sort(ones), np.sort(second[name])
+        size = len(a)
+        thresholds = _thresholds(np.concatenate([a, b]))
+        above = [size - each.searchsorted(thresholds, "right") for each in (a, b)]
+        below = [each.searchsorted(thresholds) for each in (a, b)]
+        found.append(Shapes.of(name, 1, thresholds, (*above, *below), size))
+        # the other sign: what was below is above, in reverse
+        turned = tuple(each[::-1] for each in (*below, *above))
+        found.append(Shapes.of(name, -1, 0.0 - thresholds[::-1], turned, size))
+    return found
+
+
+def chosen(shapes: Sequence[Shapes], alpha: float, value: Value) -> tuple[Event, float]:
     """Return the event with the largest value on the half it is chosen on.
 
     Parameters
     ----------
-    first, second : mapping of str to ndarray of shape (size,)
-        Scores of as many releases of each table.
+    shapes : sequence of Shapes
+        Of `shapes_of`: one for each score and sign.
     alpha : float
         Level of each limit used while choosing, so that luck with few draws is not chosen.
     value : callable
@@ -334,51 +423,12 @@ def chosen(first: Scores, second: Scores, alpha: float, value: Value) -> tuple[E
     (event, value)
     """
     best: tuple[Event, float] | None = None
-    for name, ones in first.items():
-        for sign in (1, -1):
-            a, b = np.sort(sign * ones), np.sort(sign * second[name])
-            for event, found in _best_of(name, sign, a, b, alpha, value):
-                if best is None or found > best[1]:
-                    best = event, found
+    for shape in shapes:
+        for event, found in shape.best(alpha, value):
+            if best is None or found > best[1]:
+                best = event, found
     assert best is not None  # every view has scores
     return best
-
-
-def _best_of(
-    name: str, sign: int, a: FloatArray, b: FloatArray, alpha: float, value: Value
-) -> list[tuple[Event, float]]:
-    """Return the best event of each shape for sorted scores whose high values are the first's."""
-    size, reach = len(a), -float(ndtri(alpha))
-    thresholds = _thresholds(np.concatenate([a, b]))
-    right = size - a.searchsorted(thresholds, "right")
-    wrong = size - b.searchsorted(thresholds, "right")
-    right_low, wrong_low = b.searchsorted(thresholds), a.searchsorted(thresholds)
-    # The mirror image: as many draws of both tables below as above, the first of equals.
-    above, below = right + wrong, right_low + wrong_low
-    next_up = np.minimum(below.searchsorted(above), len(below) - 1)
-    next_down = below.searchsorted(below[np.maximum(next_up - 1, 0)])
-    nearer = np.abs(above - below[next_down]) <= np.abs(above - below[next_up])
-    mirror = np.where(nearer, next_down, next_up)
-    apart = thresholds[mirror] <= thresholds
-    # Of each shape a row: above, below, both.
-    both = np.where(apart, right + right_low[mirror], 0)
-    neither = np.where(apart, wrong + wrong_low[mirror], 2 * size)
-    trials = np.array([[size], [size], [2 * size]])
-    values = value(
-        _rough(np.array([right, right_low, both]), trials, -reach),
-        _rough(np.array([wrong, wrong_low, neither]), trials, reach),
-    )
-    found = []
-    for shape, at in enumerate(values.argmax(axis=1)):
-        here = float(thresholds[at])
-        event = Event(
-            name,
-            sign,
-            None if shape == 1 else here,
-            None if shape == 0 else float(thresholds[mirror[at]]) if shape == 2 else here,
-        )
-        found.append((event, float(values[shape, at])))
-    return found
 
 
 def _rough(counts: NDArray[np.int_], trials: NDArray[np.int_], reach: float) -> FloatArray:

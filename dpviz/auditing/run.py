@@ -29,6 +29,7 @@ from dpviz.auditing.events import (
     delta_value,
     distance,
     epsilon_value,
+    shapes_of,
 )
 from dpviz.auditing.neighbours import Pair, candidates, moved
 from dpviz.auditing.result import Audit, Count, Sampled
@@ -246,7 +247,7 @@ class Run:
                 seen += self._outside(pair, table, release)
             sides.append(_joined(parts))
             outside = max(outside, seen)
-        _, value = chosen(sides[0], sides[1], _PILOT_ALPHA, epsilon_value(delta))
+        _, value = chosen(shapes_of(*sides), _PILOT_ALPHA, epsilon_value(delta))
         apart = distance(sides[0], sides[1])
         if outside:
             # Releases that one table cannot make cost more than any epsilon: they come first.
@@ -298,8 +299,9 @@ class Run:
         values = [epsilon_value(delta), *(delta_value(epsilon) for epsilon in at_epsilons)]
         # Half of the error for epsilon, the rest for the deltas and the support.
         levels = [alpha / 4, *(alpha / 4 / (1 + len(at_epsilons)) for _ in at_epsilons)]
+        shapes = shapes_of(ones, twos)
         events = [
-            chosen(ones, twos, _CAUTION * level, value)[0]
+            chosen(shapes, _CAUTION * level, value)[0]
             for level, value in zip(levels, values, strict=True)
         ]
         self.progress(f"counting: {pair.name}")

@@ -351,6 +351,13 @@ class InBlocks:
         return total
 
 
+def shortened_moment(rows: FloatArray, radius: float | None) -> FloatArray:
+    """Return `ReadAgain`'s moment of rows at hand, without their lengths, shape (d, d)."""
+    n, d = rows.shape
+    found = InBlocks(rows).fold(lambda: _Products(d, shorten=True, radius=radius, count=False))
+    return symmetric_mean(found.products, n)
+
+
 class ReadAgain:
     """What rows tell by their lengths, in one pass for each radius; lengths asked first take one.
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import InBlocks, ReadAgain, lengths_of, shortened
+from dpviz.core.by_length import lengths_of, shortened, shortened_moment
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem
 from dpviz.core.release import Aim, Calibration
@@ -67,7 +67,7 @@ class SphereDirections:
 
     def moment(self, radius: float | None = None) -> FloatArray:
         """Return the mean of a uu', a = min(1, |x|^2/radius^2), or of uu', shape (d, d)."""
-        return ReadAgain(InBlocks(self._rows), *self._rows.shape).moment(radius)
+        return shortened_moment(self._rows, radius)
 
 
 def unit_rows(rows: FloatArray) -> FloatArray:

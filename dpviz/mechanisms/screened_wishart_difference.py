@@ -27,6 +27,7 @@ from dpviz.mechanisms._weighing import feature_sizes, held_back
 IntArray = NDArray[np.intp]
 
 _NOISE = PureLaw.WISHART
+_MOST_MOMENTS = 64  # that are remembered
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,19 @@ class ScreenedWishartDifference(OfDirections):
         # the difference of two standard exponentials is Lap(1)
         noisy = np.square(unit).mean(axis=0) + b * (pair[:, 0] - pair[:, 1])
         frames = np.zeros((draws.size, problem.d, problem.k))
+        moments: dict[bytes, FloatArray] = {}  # of few features many draws keep the same
         for index, one in enumerate(draws.single()):
             centred = noisy[index] - (noisy[index].sum() - 1) / problem.d
             sizes = feature_sizes(centred, b * math.sqrt(2), 1.0)
             kept = self.kept(sizes / sizes.sum(), noisy[index], problem.k, scale)
             m = len(kept)
-            matrix = unit_moment(unit[:, kept]) + scale * _NOISE.draw(one, m)[0]
+            name = kept.tobytes()
+            moment = moments.get(name)
+            if moment is None:
+                moment = unit_moment(unit[:, kept])
+                if len(moments) < _MOST_MOMENTS:
+                    moments[name] = moment
+            matrix = moment + scale * _NOISE.draw(one, m)[0]
             variance = (_NOISE.direction_std(m) * scale) ** 2
             share = sizes[kept] / sizes[kept].sum()
             held = matrix - np.diag(variance * held_back(problem.k, share))

@@ -16,7 +16,7 @@ from dpviz.accounting.losses import log_normaliser
 from dpviz.accounting.sensitivity import frobenius, nuclear
 from dpviz.auditing import AuditOptions, audit, default_budget
 from dpviz.auditing.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
-from dpviz.auditing.events import Event, LearnedScores, chosen, epsilon_value
+from dpviz.auditing.events import Event, LearnedScores, chosen, epsilon_value, shapes_of
 from dpviz.auditing.neighbours import candidates, moved
 from dpviz.auditing.result import AuditVerdict
 from dpviz.cli import main
@@ -185,17 +185,17 @@ def test_the_event_that_tells_most_is_chosen() -> None:
     noise = rng.standard_normal((4, 4_000))
     first = {"nothing": noise[0], "shift": noise[1] + 1.0}
     second = {"nothing": noise[2], "shift": noise[3]}
-    event, value = chosen(first, second, 1e-3, epsilon_value(0.0))
+    event, value = chosen(shapes_of(first, second), 1e-3, epsilon_value(0.0))
     assert event.score == "shift"
     assert event.sign == 1
     assert value > 0.8
-    turned, _ = chosen(second, first, 1e-3, epsilon_value(0.0))
+    turned, _ = chosen(shapes_of(second, first), 1e-3, epsilon_value(0.0))
     assert turned.sign == -1
 
 
 def test_a_score_that_is_constant_on_each_table_is_used_in_full() -> None:
     first, second = {"x": np.full(500, 0.25)}, {"x": np.full(500, 0.75)}
-    event, value = chosen(first, second, 1e-3, epsilon_value(0.0))
+    event, value = chosen(shapes_of(first, second), 1e-3, epsilon_value(0.0))
     assert event.count(first["x"], second["x"]) == (1_000, 0, 1_000)
     assert value > 4
 
