@@ -245,7 +245,8 @@ def missing_marks(source: Path | Packed, marks: tuple[str, ...] = MARKS) -> list
     left = set(marks)
     for script in scripts.iterdir():
         text = script.read_text(encoding="utf-8")
-        left -= {mark for mark in left if re.search(rf"\b{mark}\b", text)}
+        # looked for as it stands first: a pattern takes a hundred times as long
+        left -= {mark for mark in left if mark in text and re.search(rf"\b{mark}\b", text)}
     return [
         f"This Streamlit marks nothing with {mark}: our styles look for it (browser/names.py)."
         for mark in sorted(left)
