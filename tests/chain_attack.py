@@ -18,6 +18,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.problem import Relation
 from dpviz.core.seeding import Draws, generator
+from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.preparation.account import Chain
 from dpviz.preparation.chain import PreparedDraws, run
 from dpviz.preparation.transform import Transform
@@ -167,8 +168,12 @@ def _published(
     draws = Draws.batch(rng, trials)
     made = prepare(rows, present, draws)
     n = whole.problem.n
-    raw = []
-    for index in range(trials):
+    raw: list[FloatArray] = []
+    if isinstance(whole.mechanism, AdditiveMechanism):
+        # its release is final: the moment plus the scaled noise, here for all draws at once
+        noise = whole.mechanism.standard_noise(whole.problem, draws)
+        raw.extend((made.moments + calibration.scale * noise).reshape(trials, -1))
+    for index in range(len(raw), trials):
         one = Draws.batch(rng, 1)
         moment = (
             made.moment_with_rows(rows, public, index, present)
@@ -178,8 +183,9 @@ def _published(
         released = whole.mechanism.release_many(moment, calibration, one)
         # a subspace has no sign: its projection is the same information
         shown = released.raw if released.matrix is not None else _projection(released.components)
-        raw.append(shown.reshape(-1)[:_MOST_FEATURES])
-    columns = [made.center, made.scale, made.row_bound[:, None], made.count[:, None], np.array(raw)]
+        raw.append(shown.reshape(-1))
+    seen = np.array(raw)[:, :_MOST_FEATURES]
+    columns = [made.center, made.scale, made.row_bound[:, None], made.count[:, None], seen]
     if made.reach is not None:
         columns.append(np.log2(made.reach)[:, None])
     return np.concatenate(columns, axis=1)
