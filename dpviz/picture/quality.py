@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.seeding import generator
@@ -87,6 +86,8 @@ def right_share(
     count : int
         How many labels there are.
     """
+    from scipy.spatial import cKDTree  # a tenth of a start, and few tables have labels
+
     near = min(NEIGHBOURS, len(shown))
     _, index = cKDTree(shown).query(true, k=near)
     votes = np.zeros((len(true), count))

@@ -11,7 +11,10 @@ import dpviz
 from dpviz.core.paths import app_path
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("sklearn", "scipy.stats", "scipy.optimize", "scipy.interpolate", "joblib", "requests")
+HEAVY = (
+    "sklearn", "scipy.stats", "scipy.optimize", "scipy.interpolate", "scipy.spatial", "joblib",
+    "requests",
+)  # fmt: skip
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
