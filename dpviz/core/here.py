@@ -33,6 +33,7 @@ _MORE = {
     "pooch": ("a download", "Pooch", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),
     "xlrd": ("a table in the old Excel format", "xlrd", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),
     "python_calamine": ("a workbook", "python-calamine", ("python-calamine>=0.4,<1",)),
+    "xlsxwriter": ("a workbook of a release", "XlsxWriter", ("xlsxwriter>=3.2,<4",)),
     "pyreadstat": ("an SPSS file", "pyreadstat", ("pyreadstat>=1.3,<2",)),
 }
 ONE_PROCESS = "Inside a browser everything runs in one process: slower, and with the same numbers."
@@ -52,7 +53,8 @@ def need(library: str) -> None:
 
     Parameters
     ----------
-    library : {"streamlit", "plotly", "pooch", "xlrd", "python_calamine", "pyreadstat"}
+    library : {"streamlit", "plotly", "pooch", "xlrd", "python_calamine", "pyreadstat",
+        "xlsxwriter"}
         Its import name.
     """
     if find_spec(library) is None:

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pandas as pd
 from dpviz.auditing.attack import excess_probability, posterior_bound
 from dpviz.core import VERSION
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
+from dpviz.core.here import need
 from dpviz.core.json_text import strict_json
 from dpviz.core.params import Declared, text
 from dpviz.core.problem import protects
@@ -267,6 +269,47 @@ def loadings_table(card: Mapping[str, Any]) -> pd.DataFrame:
         table[f"component {at}"] = vector
         table[f"± {at}"] = bars
     return table
+
+
+def workbook(card: Mapping[str, Any]) -> bytes:
+    """Return what can be read from a release as a workbook: loadings, variances, what is claimed.
+
+    Raises
+    ------
+    NotAvailable
+        If XlsxWriter is not installed.
+    """
+    need("xlsxwriter")
+    from xlsxwriter import Workbook  # here: an extra
+
+    use, claim, held = card["use"], card["claim"], BytesIO()
+    readable = use["readable_components"]
+    sheets = {
+        "loadings": loadings_table(card),
+        "variances": pd.DataFrame(
+            {
+                "component": range(1, len(use["variances"]) + 1),
+                "variance": use["variances"],
+                "±": use["variance_bar"],
+                "told from noise": [at < readable for at in range(len(use["variances"]))],
+            }
+        ),
+        "claim": pd.DataFrame(
+            {
+                "what": ["epsilon", "delta", "protects one", *("purpose", "by", "released")],
+                "said": [claim["epsilon"], claim["delta"], card["unit"]["protected"]]
+                + [card[name] for name in ("purpose", "by", "released")],
+            }
+        ),
+    }
+    # a text that begins with = stays a text
+    with Workbook(held, {"in_memory": True, "strings_to_formulas": False}) as book:
+        for name, table in sheets.items():
+            sheet = book.add_worksheet(name)
+            sheet.write_row(0, 0, list(table.columns))
+            for at, row in enumerate(table.astype(object).to_numpy().tolist(), 1):
+                sheet.write_row(at, 0, ["" if pd.isna(cell) else cell for cell in row])
+    return held.getvalue()
 
 
 def suspicions(epsilon: float) -> list[dict[str, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from dpviz.releasing.outputs import read_release
 from dpviz.report.figures.small import Drawing, biplot_picture, loadings_picture
 from dpviz.report.figures.svg import source
 from dpviz.report.privacy_card import suspicion_words, use_words
-from dpviz.studies.card import CardOptions, Filed, card, loadings_table
+from dpviz.studies.card import CardOptions, Filed, card, loadings_table, workbook
 from pages.ui.guard import guard
 
 PARAMS = params_of(CardOptions)
+_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 def draw(release: Path, ledger: Path, number: int) -> None:
@@ -82,6 +84,8 @@ def _take(pictures: Mapping[str, Drawing | None], found: Mapping[str, Any]) -> N
         table = loadings_table(found)
         with st.container(horizontal=True):
             _button("Numbers (CSV)", "numbers.csv", "text/csv", lambda: table.to_csv(index=False))
+            if find_spec("xlsxwriter") is not None:
+                _button("Numbers (XLSX)", "numbers.xlsx", _XLSX, lambda: workbook(found))
 
 
 def _button(label: str, name: str, mime: str, make: Callable[[], str | bytes]) -> None:

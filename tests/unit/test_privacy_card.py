@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from python_calamine import CalamineWorkbook
 
 import dpviz
 from dpviz.cli import main
@@ -22,7 +23,7 @@ from dpviz.core.paths import PACKAGE
 from dpviz.releasing.schema import Column, Schema
 from dpviz.report.figures.small import biplot_picture, loadings_picture
 from dpviz.report.privacy_card import suspicion_words, to_html
-from dpviz.studies.card import WITHHELD, counted, suspicions
+from dpviz.studies.card import WITHHELD, counted, suspicions, workbook
 
 DATA = PACKAGE.parent / "data"
 TABLE, SCHEMA = DATA / "example.csv", DATA / "example-schema.json"
@@ -159,6 +160,20 @@ def test_the_pictures_of_a_release_are_drawn_from_what_its_card_reads() -> None:
     use["readable_components"] = 1
     assert biplot_picture(use) is None
     assert loadings_picture(use).svg().count("<circle") == 6
+
+
+def test_a_release_is_a_workbook_too(made: Path) -> None:
+    card = json.loads((made / "card.json").read_text())
+    card["use"]["features"][0] = "=1+1"  # no formula
+    book = CalamineWorkbook.from_filelike(BytesIO(workbook(card)))
+    assert book.sheet_names == ["loadings", "variances", "claim"]
+    (header, first, *rest) = book.get_sheet_by_name("loadings").to_python()
+    assert header == ["feature", "component 1", "± 1", "component 2", "± 2"]
+    assert first[0] == "=1+1"
+    assert first[1] == pytest.approx(card["use"]["loadings"][0][0])
+    assert len(rest) == card["d"] - 1
+    claim = dict(row[:2] for row in book.get_sheet_by_name("claim").to_python())
+    assert claim["epsilon"] == pytest.approx(card["claim"]["epsilon"])
 
 
 def test_a_suspicion_is_rounded_to_the_unkind_side() -> None:
