@@ -257,10 +257,11 @@ TERMS: tuple[Term, ...] = (
     Term(
         "neighbours",
         "neighbours",
-        "Two tables that differ in one person's row: replaced by any other row, or set to zero.",
+        "Two tables that differ in one person's row: replaced by any other row, or set to zero "
+        "(zero-out).",
         _neighbours,
         "the same people, and one of them in two places",
-        also=("neighbour", "neighbouring"),
+        also=("neighbour", "neighbouring", "zero-out"),
         space=True,
     ),
     Term(
@@ -352,8 +353,9 @@ TERMS: tuple[Term, ...] = (
     Term(
         "composition",
         "composition",
-        "Every release of the same people adds to the risk: after one at epsilon {one} a guesser "
-        "finds {first} of {hundred}, after {count} of them {last}.",
+        "Every release of the same people adds to the risk (squares of mu add up, and rhos): "
+        "after one at epsilon {one} a guesser finds {first} of {hundred}, after {count} of them "
+        "{last}.",
         _composition,
         "share found against the number of releases",
         {
@@ -363,6 +365,7 @@ TERMS: tuple[Term, ...] = (
             "count": lambda: str(_RELEASES),
             "last": lambda: numeral(100 * composed(_RELEASES), 3),
         },
+        also=("mu", "rho"),
     ),
     Term(
         "both-worlds",

@@ -49,10 +49,11 @@ def _read(found: Mapping[str, Any]) -> None:
     )
     loadings, biplot = loadings_picture(found["use"]), biplot_picture(found["use"])
     style = 'style="max-width:100%;background:#fff;border-radius:4px"'
-    st.html(f'<img src="{source(loadings.svg())}" alt="{words}" {style}>')
+    left, right = st.columns(2)
+    left.html(f'<img src="{source(loadings.svg())}" alt="{words}" {style}>')
     if biplot is not None:
         alt = f"{biplot.words}; names stand beside, and no row is in it"
-        st.html(f'<img src="{source(biplot.svg())}" alt="{alt}" {style}>')
+        right.html(f'<img src="{source(biplot.svg())}" alt="{alt}" {style}>')
     elif found["k"] > 1:
         st.caption("No biplot: component 2 cannot be told from noise.")
     _take({"loadings": loadings, "biplot": biplot}, found)

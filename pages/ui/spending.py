@@ -180,7 +180,9 @@ def _stands(contents: Contents) -> None:
             )
     said = [
         plain(contents.purpose),
-        f"neighbours: {PARAMS['relation'].choices[contents.relation]}",
+        f"neighbours: {PARAMS['relation'].choices[contents.relation]}".replace(
+            "person", str(contents.unit)
+        ),
         PARAMS["unit"].choices[contents.unit],
         PARAMS["account"].choices[contents.account],
     ]
