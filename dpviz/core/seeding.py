@@ -19,6 +19,12 @@ from numpy.typing import NDArray
 from dpviz.core.arrays import FloatArray
 
 _WORDS = struct.Struct("<4I")
+_BLOCK = 2**8
+_TOGETHER = 16  # streams from which they are begun together: few numbers are no work for arrays
+# NumPy's SeedSequence: its constants are part of its documented, fixed bytes (NEP 19)
+_FIRST_A, _TIMES_A, _FIRST_B, _TIMES_B = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
+_LEFT, _RIGHT = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
+_HALF, _POOL = np.uint32(16), 4
 
 
 def generator(seed: int, *labels: str | int) -> np.random.Generator:
@@ -31,9 +37,16 @@ def generator(seed: int, *labels: str | int) -> np.random.Generator:
     *labels : str or int
         The stream's name; every part counts, and ("ab", "c") is not ("a", "bc").
     """
-    name = "\x1f".join(f"{type(label).__name__}:{label}" for label in labels)
+    return _started(_begun(seed, _name(*labels)))
+
+
+def _name(*labels: str | int) -> str:
+    return "\x1f".join([f"{type(label).__name__}:{label}" for label in labels])
+
+
+def _started(begun: _Beginning) -> np.random.Generator:
     # NumPy documents any ISeedSequence here; its stub names one kind
-    return np.random.Generator(np.random.PCG64(_begun(seed, name)))  # type: ignore[arg-type]
+    return np.random.Generator(np.random.PCG64(begun))  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=2**14)  # a search begins the same streams at every point
@@ -41,6 +54,35 @@ def _begun(seed: int, name: str) -> _Beginning:
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
     whole = np.random.SeedSequence(seed, spawn_key=_WORDS.unpack(digest))
     return _Beginning(np.asarray(whole.generate_state(4, np.uint64), dtype=np.uint64))
+
+
+@lru_cache(maxsize=2**6)
+def _begun_together(seed: int, label: str, trials: tuple[int, ...]) -> list[_Beginning]:
+    """Return `_begun` of many trials: the arithmetic of `SeedSequence` on all of them at once."""
+    names = [_name(label, trial) for trial in trials]
+    digests = b"".join(hashlib.blake2b(one.encode(), digest_size=16).digest() for one in names)
+    keys = np.frombuffer(digests, "<u4").reshape(len(names), 4).astype(np.uint32)
+    pool = [np.full(len(names), word) for word in np.random.SeedSequence(seed).pool]
+    longer = max(0, -(-int(seed).bit_length() // 32) - _POOL)
+    constant = _FIRST_A * pow(_TIMES_A, _POOL * (_POOL + longer), 2**32) % 2**32
+    for key in keys.T:
+        for place in range(_POOL):
+            hashed = key ^ np.uint32(constant)
+            constant = constant * _TIMES_A % 2**32
+            hashed *= np.uint32(constant)
+            hashed ^= hashed >> _HALF
+            mixed = _LEFT * pool[place] - _RIGHT * hashed
+            pool[place] = mixed ^ (mixed >> _HALF)
+    constant, halves = _FIRST_B, []
+    for place in range(2 * _POOL):
+        half = pool[place % _POOL] ^ np.uint32(constant)
+        constant = constant * _TIMES_B % 2**32
+        half *= np.uint32(constant)
+        halves.append((half ^ (half >> _HALF)).astype(np.uint64))
+    words = [
+        low | high << np.uint64(32) for low, high in zip(halves[::2], halves[1::2], strict=True)
+    ]
+    return [_Beginning(each) for each in np.stack(words, axis=1)]
 
 
 class _Beginning(ISeedSequence):
@@ -73,7 +115,11 @@ class Draws:
     def trials(cls, seed: int, label: str, trials: Sequence[int]) -> Draws:
         """Return one stream for each trial, named (seed, label, trial)."""
         numbers = tuple(int(trial) for trial in trials)
-        return cls(tuple(generator(seed, label, trial) for trial in numbers), numbers)
+        if len(numbers) < _TOGETHER:
+            return cls(tuple(generator(seed, label, trial) for trial in numbers), numbers)
+        starts = range(0, len(numbers), _BLOCK)
+        blocks = (_begun_together(seed, label, numbers[at : at + _BLOCK]) for at in starts)
+        return cls(tuple(_started(each) for block in blocks for each in block), numbers)
 
     @classmethod
     def batch(cls, rng: np.random.Generator, size: int) -> Draws:

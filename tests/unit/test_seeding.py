@@ -53,6 +53,17 @@ def test_streams_do_not_change_between_versions() -> None:
     assert generator(0, "a").bytes(8).hex() == "b005226fa230a99a"
 
 
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**128 - 1, 2**128, 2**200 + 3])
+def test_streams_begun_together_are_those_begun_alone(seed: int) -> None:
+    """For seeds of one word, of as many as NumPy's pool has and of more; over a block's seam."""
+    trials = [*range(300), 2**40]
+    together = Draws.trials(seed, "x", trials)
+    for trial, rng in zip(trials, together.generators, strict=True):
+        assert rng.bytes(8) == first(seed, "x", trial)[:8]
+    again = Draws.trials(seed, "x", trials)  # what is kept does not move
+    assert again.normal(1).tobytes() == Draws.trials(seed, "x", trials).normal(1).tobytes()
+
+
 METHODS = ("normal", "exponential", "uniform")
 
 
