@@ -13,6 +13,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 import urllib.request
 import venv
 from collections.abc import Iterator
@@ -24,7 +26,7 @@ import pytest
 from dpviz.cli import build_parser
 from dpviz.core.paths import user_cache
 from dpviz.edition.lock import read_lock
-from tests.e2e.harness import free_port, is_free
+from tests.e2e.harness import Server, free_port, is_free
 from tests.layers import LAYERS
 from tools.edition import ready
 
@@ -293,13 +295,22 @@ def _first_answer(words: str, ready_words: str, folder: Path, path: str, **more:
     raise AssertionError(f"{words}: {''.join(said)}")
 
 
-def test_make_run_opens_the_dashboard(checkout: Path) -> None:
-    port = str(free_port())
-    said = _first_answer(
-        "make run", "http://", checkout, "/_stcore/health", STREAMLIT_SERVER_PORT=port,
-        STREAMLIT_SERVER_HEADLESS="true",
-    )  # fmt: skip
-    assert said == "ok"
+def test_make_run_opens_the_dashboard_and_a_signal_to_make_ends_it(checkout: Path) -> None:
+    port = free_port()
+    own = environment(checkout, STREAMLIT_SERVER_PORT=str(port), STREAMLIT_SERVER_HEADLESS="true")
+    log = checkout / "server.log"
+    with Server(
+        checkout / "app.py", log, own, checkout, port=port, command=["make", "run"]
+    ) as server:  # which has answered
+        os.kill(server.pid, signal.SIGTERM)
+        ends, again = time.monotonic() + 2, threading.Event()
+        while not is_free(port):
+            assert time.monotonic() < ends
+            again.wait(0.1)
+        while not server.ended:
+            assert time.monotonic() < ends + 8
+            again.wait(0.1)
+        assert server.new_traceback() == ""
 
 
 def test_the_browser_edition_is_built_and_served(checkout: Path) -> None:

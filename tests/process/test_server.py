@@ -273,27 +273,6 @@ def ended(server: Server, number: int) -> None:
     assert until(lambda: server.ended, 10)
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_a_signal_to_make_ends_the_server(tmp_path: Path) -> None:
-    binaries = tmp_path / "venv" / "bin"
-    binaries.mkdir(parents=True)
-    # make run finds this environment set up
-    (binaries / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
-    (binaries / "python").chmod(0o755)
-    (tmp_path / "venv" / ".dpviz-run").touch()
-    port = free_port()
-    own = {
-        "STREAMLIT_SERVER_PORT": str(port),
-        "STREAMLIT_SERVER_HEADLESS": "true",
-        "XDG_CACHE_HOME": str(tmp_path),
-    }
-    command = ["make", "run", f"VENV={tmp_path / 'venv'}"]
-    with Server(
-        app_path(), tmp_path / "server.log", own, ROOT, port=port, command=command
-    ) as server:
-        ended(server, port)
-
-
 @pytest.mark.parametrize(
     ("name", "word", "start"),
     [
