@@ -492,12 +492,17 @@ def chart_figure(
     panels = chart_panels(points, chart) if panels is None else panels
     wide = max(1, min(_COLUMNS, len(panels)))
     rows = max(1, math.ceil(len(panels) / wide))
-    figure = make_subplots(
-        rows=rows,
-        cols=wide,
-        subplot_titles=panels,
-        vertical_spacing=min(0.2, 0.22 / rows + 0.02),
-        horizontal_spacing=0.08,
+    many = len(panels) > 1  # a grid of one takes ten times as long as the figure
+    figure = (
+        make_subplots(
+            rows=rows,
+            cols=wide,
+            subplot_titles=panels,
+            vertical_spacing=min(0.2, 0.22 / rows + 0.02),
+            horizontal_spacing=0.08,
+        )
+        if many
+        else go.Figure(layout={"annotations": [_TITLE | {"text": panel} for panel in panels]})
     )
     # A chart that compares no mechanisms, but settings or formulas, has the labels' colours.
     plain = [colour_of_key(series.key) == GREY for series in chart.series]
@@ -513,7 +518,7 @@ def chart_figure(
     named: set[str] = set()
     for place, panel in enumerate(panels):
         here = wanted[wanted["panel"] == panel]
-        cell = {"row": place // wide + 1, "col": place % wide + 1}
+        cell = {"row": place // wide + 1, "col": place % wide + 1} if many else {}
         for series, colour, among in zip(chart.series, colours, places, strict=True):
             line = here[here["series"] == series.name].sort_values("x")
             if not line.empty:
@@ -526,7 +531,7 @@ def chart_figure(
         bars = pd.concat([limits["mean"], limits["mean_low"], limits["mean_high"]])
         figure.update_yaxes(**_axis(bars.dropna(), chart.log_y, fixed=chart.share_y), **cell)
     # a column of its own axis titles costs width: the first of each row says it for all
-    figure.update_yaxes(title_text=chart.y_label, col=1)
+    figure.update_yaxes(title_text=chart.y_label, **({"col": 1} if many else {}))
     figure.update_layout(
         overwrite=True,
         height=_PANEL_HEIGHT * rows + 110,
@@ -535,6 +540,13 @@ def chart_figure(
         hovermode="closest",
     )
     return figure
+
+
+# As `make_subplots` writes it.
+_TITLE = {
+    "x": 0.5, "y": 1.0, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom",
+    "showarrow": False, "font": {"size": 16},
+}  # fmt: skip
 
 
 def _drawn(points: pd.DataFrame, chart: Chart) -> pd.DataFrame:
