@@ -473,12 +473,12 @@ async def _with_a_file(asked: Asking) -> str:
 
 async def noise(asked: Asking) -> Seen:
     """Let some visitors move epsilon without a pause, and one more want an answer."""
-    noisy = [Reader(10 + number, asked.url) for number in range(_NOISY)]
-    quiet = Reader(1, asked.url)
+    noisy = [Visitor(10 + number, asked.url) for number in range(_NOISY)]
+    quiet = Visitor(1, asked.url)
     for visitor in (*noisy, quiet):
         await visitor.visit(VIEW)
 
-    async def hurry(visitor: Reader) -> None:
+    async def hurry(visitor: Visitor) -> None:
         for number in range(10_000):
             await visitor.move(round(0.1 + 0.013 * (number + visitor.number), 4))
 

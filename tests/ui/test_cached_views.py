@@ -25,7 +25,7 @@ PREDICT, DRAW = board.predicted, board.compute_each
 BASE = Settings(
     table="wine",
     mechanisms=("gaussian", "laplace", "ppca[sweeps=3]", "directional_gaussian"),
-    trials=12,
+    trials=6,
     epsilon=3.0,  # where ppca runs its chain, so that its sweeps matter
 )
 PAID: dict[str, Any] = {
@@ -45,7 +45,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "delta": {"delta": 1e-9},
     "k": {"k": 3},
     "relation": {"relation": "zero-out"},
-    "trials": {"trials": 13},
+    "trials": {"trials": 7},
     "seed": {"seed": 1},
     "parameter": {"mechanisms": ("gaussian", "laplace", "ppca[sweeps=2]", "directional_gaussian")},
     "center": {"center": "none"},
@@ -122,7 +122,7 @@ def test_chunks_of_trials_join_without_a_seam(trials: int, monkeypatch: pytest.M
 
 def test_the_command_on_the_page_computes_what_the_page_shows() -> None:
     settings = replace(BASE, epsilon=0.7, k=3, row_bound="quantile:0.8")
-    at = start(table="wine", m=",".join(BASE.mechanisms), trials="12", epsilon="0.7", k="3",
+    at = start(table="wine", m=",".join(BASE.mechanisms), trials="6", epsilon="0.7", k="3",
                row_bound="quantile:0.8")  # fmt: skip
     assert settings.command("wine") in commands(at)
 
