@@ -90,6 +90,7 @@ const MOST = 9; // columns side by side where they fit
 const NARROWEST = 142; // pixels of a column
 const STAGED = 3; // columns that a stage opens with, the exact one among them
 const ASKS = "How much privacy can this picture bear?";
+const HEIGHTS = [0.25, 0.5, 1]; // shares of the variance that a scree may reach up to
 const MOST_KINDS = 24; // in the legend
 
 class Board {
@@ -138,6 +139,7 @@ class Board {
     /** @type {number | null} */
     this.redrawAt = null;
     this.all = Boolean(options.every); // every component of a spectrum, or the first ones
+    this.most = 1; // that a scree reaches up to
     this.reserved = false;
     /** @type {string | null} */
     this.answered = null;
@@ -890,6 +892,7 @@ class Board {
     }
     setText(this.shown, this.written);
     this.dressRibbon();
+    this.most = this.highest();
     for (const col of this.cols) {
       if (!col.node.hidden) this.drawColumn(col, frame, exact);
     }
@@ -897,6 +900,13 @@ class Board {
     if (this.presenting) this.writeKey(frame);
     this.drawStrip();
     if (this.large) this.drawLarge(this.large, frame, exact);
+  }
+
+  // Shares of the variance are told best at the accurate end: what they need there is kept.
+  highest() {
+    const last = this.frames.get(Math.max(...this.frames.keys()));
+    const shares = Object.values(last?.cells ?? {}).flatMap((cell) => cell.published?.scree.shares ?? []);
+    return HEIGHTS.find((height) => shares.every((share) => share < 0.85 * height)) ?? 1;
   }
 
   /** @param {string} key */
@@ -934,6 +944,7 @@ class Board {
       kind: this.kind,
       publishable: this.publishable,
       first,
+      most: this.most,
     };
   }
 

@@ -3,7 +3,7 @@
 
 import { unpack } from "./format.js";
 import { ramp, shape } from "./palette.js";
-import { question, scaled, sheet, stroke, words } from "./sheet.js";
+import { broken, question, scaled, sheet, stroke, words } from "./sheet.js";
 
 /** @typedef {import("./payload").Payload} Payload */
 /** @typedef {import("./sheet.js").Scene} Scene */
@@ -188,7 +188,8 @@ function drawPublished(canvas, { pen, width, height }, scene) {
   const flat = table.k === 1;
   const count = flat ? raw.length : raw.length / 2;
   const [across, up] = published.reach;
-  const foot = published.said.length * scaled(look, 12) * 1.25;
+  const said = broken(pen, look, published.said, width - 4, scaled(look, 12));
+  const foot = said.length * scaled(look, 12) * 1.25;
   const high = height - foot - 4;
   const unit = flat ? (width / 2 - 3) / across : Math.min((width / 2 - 3) / across, (high / 2 - 3) / up);
   const codes = published.codes ? unpack(published.codes, Uint8Array) : null;
@@ -214,7 +215,7 @@ function drawPublished(canvas, { pen, width, height }, scene) {
     pen.fill(path);
   });
   pen.globalAlpha = 1;
-  words(pen, look, published.said, width / 2, height - 4, scaled(look, 12));
+  words(pen, look, said, width / 2, height - 4, scaled(look, 12));
   const about = `${column.label} at epsilon ${scene.written}`;
   canvas.setAttribute("aria-label", ["Published picture", about, ...published.said].join(", "));
 }

@@ -34,6 +34,7 @@
  * @property {number | null} kind the label that is lit
  * @property {boolean} publishable what may be published in place of the rows
  * @property {boolean} first whether this column says what the axes are
+ * @property {number} most the share of the variance that the scree of every column reaches up to
  */
 
 /**
@@ -156,6 +157,29 @@ export function words(pen, look, lines, x, bottom, size) {
   pen.textAlign = "center";
   pen.textBaseline = "alphabetic";
   lines.forEach((line, place) => pen.fillText(line, x, bottom - (lines.length - 1 - place) * size * 1.25));
+}
+
+/**
+ * Return texts in lines that have room, broken between words.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Look} look
+ * @param {string[]} texts
+ * @param {number} room
+ * @param {number} size
+ */
+export function broken(pen, look, texts, room, size) {
+  pen.font = `${size}px ${look.font}`;
+  return texts.flatMap((text) => {
+    /** @type {string[]} */
+    const lines = [];
+    for (const word of text.split(" ")) {
+      const longer = lines.length ? `${lines[lines.length - 1]} ${word}` : word;
+      if (lines.length && pen.measureText(longer).width <= room) lines[lines.length - 1] = longer;
+      else lines.push(word);
+    }
+    return lines;
+  });
 }
 
 /**

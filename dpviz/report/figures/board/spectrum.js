@@ -92,11 +92,11 @@ export function drawScree(canvas, scene) {
   words(pen, look, [said], width / 2, height - 3, size);
   canvas.setAttribute("aria-label", `Published scree, ${column?.label} at epsilon ${scene.written}: ${said} ${texts.join(", ")}`);
   if (!shares.length) return;
-  // From none to all of it, in every column and at every epsilon.
+  // As high in every column and at every epsilon.
   const slot = (width - 12) / Math.max(shares.length, FEWEST);
-  const y = (/** @type {number} */ share) => bottom - Math.max(0, Math.min(share, 1)) * (bottom - top);
+  const y = (/** @type {number} */ share) => bottom - Math.max(0, Math.min(share / scene.most, 1)) * (bottom - top);
   pen.lineWidth = 1;
-  for (const share of [0, 0.5, 1]) {
+  for (const share of [0, scene.most / 2, scene.most]) {
     pen.strokeStyle = look.line;
     pen.globalAlpha = share === 0 ? 1 : 0.5;
     stroke(pen, 4, Math.round(y(share)) + 0.5, width - 4, Math.round(y(share)) + 0.5);
@@ -105,7 +105,7 @@ export function drawScree(canvas, scene) {
   const room = texts.every((text) => pen.measureText(text).width < slot - 2);
   shares.forEach((share, place) => {
     const middle = 6 + (place + 0.5) * slot;
-    pen.globalAlpha = 0.55;
+    pen.globalAlpha = 0.75;
     pen.fillStyle = own;
     pen.fillRect(middle - slot * 0.36, y(share), slot * 0.72, bottom - y(share));
     pen.globalAlpha = 1;
