@@ -7,7 +7,7 @@ export default function (component) {
   if (!mine) {
     const root = document.createElement("div");
     parentElement.append(root);
-    mine = { root, sent: [], frames: null, draws: null, opened: null };
+    mine = { root, sent: [], frames: null, draws: null, opened: null, asked: null };
     const send = (name, value) => mine.trigger(name, value);
     mine.options = {
       onCommit: (epsilon) => {
@@ -24,7 +24,14 @@ export default function (component) {
       onOpen: (key) => send("open", key ?? ""),
       onLink: (name) => send("link", name),
       // What the page says around the board follows; of a public table it says all of it always.
-      onView: (name) => mine.board.payload.ribbon && send("view", name),
+      // Real rows are sent where they are asked for: until they are here the view stays.
+      onView: (name) => {
+        const { ribbon, truth } = mine.board.payload;
+        if (!ribbon) return false;
+        mine.asked = name;
+        send("view", name);
+        return !truth.picture;
+      },
       onPresent: (on) => send("present", on ? "yes" : "no"),
     };
     mine.arrived = () => {
@@ -55,7 +62,13 @@ export default function (component) {
     }
   }
   // An answer to an older question changes nothing: a view is taken where it is a new one.
-  if (payload.ribbon && mine.working !== data.working) mine.board.takeView(!data.working);
+  if (payload.ribbon && mine.working !== data.working) {
+    if (mine.asked === "working" && data.working) {
+      mine.board.setPublishable(false);
+      mine.board.buttons.working?.focus(); // the button that asked was made anew
+    } else mine.board.takeView(!data.working);
+    mine.asked = null;
+  }
   mine.working = data.working;
   mine.shape = shape;
   mine.token = token;

@@ -135,7 +135,12 @@ def draw(
         steps=len(board.frame_epsilons()),
         caution=None if warning is None else DELTA_CAUTION,
     )
-    shape = (token, plan.epsilons, [column["key"] for column in columns])
+    # A browser gets real rows and what compares with them where somebody asks for that view.
+    published = publishable(prepared)
+    if published:
+        payload, pin = board.publishable(payload), None
+    sent = frames.sent_as(token, published=published)
+    shape = (sent, plan.epsilons, [column["key"] for column in columns])
     callbacks: dict[str, Any] = {
         f"on_{name}_change": state.on_change(act) for name, act in _CALLBACKS.items()
     }
@@ -143,22 +148,23 @@ def draw(
         key=KEY,
         data={
             "payload": payload,
-            "token": token,
+            "token": sent,
             "wanted": wanted,
             "shape": hashlib.blake2b(repr(shape).encode(), digest_size=12).hexdigest(),
             "pin": pin,
-            "working": not publishable(prepared),
+            "working": not published,
             "present": state.get("stage", "explore") == "yes",
-            "draws": _draws(comparison, prepared, token),
+            "draws": None if published else _draws(comparison, prepared, token),
         },
         **callbacks,
     )
     place = st.container(gap=None)
 
     def follow() -> None:
-        if wanted:
+        if wanted and not published:
             frames.foretell(place, token, data_key, plan.epsilons, prepared, settings)
-            frames.feed(place, token, plan, settings.epsilon, make)
+        if wanted:
+            frames.feed(place, token, plan, settings.epsilon, make, published=published)
 
     return follow
 

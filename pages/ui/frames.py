@@ -46,6 +46,15 @@ def token_of(data_key: tuple[str, ...], settings: Settings) -> str:
     return hashlib.blake2b(repr((data_key, same)).encode(), digest_size=12).hexdigest()
 
 
+def sent_as(token: str, *, published: bool) -> str:
+    """Return what the browser keeps frames by: those of a view that is published are others."""
+    return f"{token}/published" if published else token
+
+
+def _text(frame: Frame) -> bytes:
+    return json.dumps(frame, separators=(",", ":")).encode()
+
+
 class _Shelf:
     """Frames as they are sent, by what they belong to and epsilon; the oldest go first."""
 
@@ -58,7 +67,7 @@ class _Shelf:
         return self._frames.get((token, epsilon))
 
     def put(self, token: str, frame: Frame) -> bytes:
-        text = json.dumps(frame, separators=(",", ":")).encode()
+        text = _text(frame)
         with self._lock:
             self._frames[token, frame["epsilon"]] = text
             while len(self._frames) > self._most:
@@ -207,6 +216,8 @@ def feed(
     plan: Plan,
     now: float,
     make: Callable[[Sequence[float]], list[Frame]],
+    *,
+    published: bool = False,
 ) -> None:
     """Compute the frames that are missing, outwards from the present epsilon, and send them.
 
@@ -220,6 +231,8 @@ def feed(
         The present epsilon.
     make : callable
         Epsilons to their frames.
+    published : bool
+        Whether what may be published is all that is sent.
     """
     # The order of the first run is kept, so that a later epsilon sends nothing again.
     orders: dict[str, list[float]] = st.session_state.setdefault("board.orders", {})
@@ -230,8 +243,14 @@ def feed(
     for number, first in enumerate(range(0, len(order), plan.part)):
         # Sending is also where Streamlit can stop a run that nobody wants any more.
         part = some(token, order[first : first + plan.part], make)
+        if published:
+            part = [_text(board.publishable_frame(json.loads(frame))) for frame in part]
         name = f"{number}/{len(part)}"  # the last part may grow by an epsilon of the reader's
-        head = json.dumps({"token": token, "part": name}).removesuffix("}").encode()
+        head = (
+            json.dumps({"token": sent_as(token, published=published), "part": name})
+            .removesuffix("}")
+            .encode()
+        )
         text = head + b', "frames": [' + b",".join(part) + b"]}"
         with place:
             _FEED(data=text, key=f"board.frames.{number}", height=1)

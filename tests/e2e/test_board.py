@@ -339,6 +339,14 @@ _SAID = """
 """
 
 
+# Places of real rows in the frames that the browser keeps.
+_PLACES = """
+() => [...new Set([...window.dpvizFrames.values()].flatMap(parts => [...parts.values()])
+  .flatMap(told => told.frames ?? []).flatMap(frame => Object.values(frame.cells))
+  .map(cell => cell.picture))]
+"""
+
+
 def own_table(seed: int) -> bytes:
     """Return a table of one shape and one set of names, whose values the seed decides alone."""
     rng = np.random.default_rng(seed)
@@ -369,7 +377,10 @@ def test_no_word_and_no_file_of_the_publishable_view_is_decided_by_the_rows(
         send(page, "own.csv", own_table(seed))
         expect(page.locator(".dpv[data-complete]")).to_have_count(1)
         expect(publishable).to_have_attribute("aria-pressed", "true")
+        if seed == 1:
+            assert page.evaluate(_PLACES) == [""]  # no row is in the browser's memory either
         working_view(page)
+        assert len(page.evaluate(_PLACES)) > 1  # the control
         with rerun(page):
             scrubber(page).press("ArrowRight")  # which is told to screen readers
         working.append(said_on(page))

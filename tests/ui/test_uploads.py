@@ -26,6 +26,7 @@ from tests.ui.driver import (
     ROOT,
     SHARED,
     change,
+    component,
     each_part,
     errors,
     found,
@@ -312,6 +313,15 @@ def people(seed: int) -> bytes:
     return pd.DataFrame(rows, columns=[*"abcd"]).to_csv(index=False).encode()
 
 
+def exact_parts(payload: dict[str, Any]) -> list[str]:
+    """Return what a board's payload holds of real rows and of exact eigenvalues."""
+    found = [payload["truth"]["picture"], payload["truth"]["text"]]
+    for frame in payload["frames"]:
+        for cell in frame["cells"].values():
+            found += [cell["picture"], cell["spectrum"]["lines"], cell["texts"]["recovery"]]
+    return found
+
+
 def test_the_publishable_view_says_nothing_that_rows_decide() -> None:
     """Two tables that differ in every value have one page; in the working view they have two."""
     pages = [
@@ -326,6 +336,13 @@ def test_the_publishable_view_says_nothing_that_rows_decide() -> None:
         keys(pages[0])
     )
     assert {"download.board", "download.report"} <= set(keys(pages[0]))
+    for at, seed in zip(pages, (1, 2), strict=True):
+        sent = component(at, "board")
+        assert set(exact_parts(sent["payload"])) == {""}  # no row is in the browser either
+        assert sent["pin"] is None
+        assert any(cell["published"] for cell in sent["payload"]["frames"][0]["cells"].values())
+        asked = upload(at, "own.csv", people(seed))
+        assert "" not in exact_parts(component(asked, "board")["payload"])  # the control
     shown = [texts_of(upload(at, "own.csv", people(seed))) for seed, at in enumerate(pages, 1)]
     assert len(results(pages[0])) > 0
     assert shown[0] != shown[1]

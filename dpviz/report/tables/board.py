@@ -895,11 +895,12 @@ def publishable(payload: Payload) -> Payload:
         "caution": payload["caution"],
         "predicted": {},
         "least": None,
-        "frames": [_publishable_frame(frame) for frame in payload["frames"]],
+        "frames": [publishable_frame(frame) for frame in payload["frames"]],
     }
 
 
-def _publishable_frame(frame: Frame) -> Frame:
+def publishable_frame(frame: Frame) -> Frame:
+    """Return a frame with what may be published of it; see `publishable`."""
     cells = {key: _publishable_cell(cell) for key, cell in frame["cells"].items()}
     return {
         "epsilon": frame["epsilon"],

@@ -41,7 +41,8 @@ import { Strip } from "./strip.js";
  * @property {() => void} [onFresh]
  * @property {(epsilon: number) => void} [onDraws]
  * @property {(name: string) => void} [onLink]
- * @property {(name: "working" | "publishable") => void} [onView] the reader chose a view
+ * @property {(name: "working" | "publishable") => boolean} [onView] the reader chose a view; true
+ *   where it is shown later, when what it shows is there
  * @property {boolean} [present]
  * @property {(on: boolean) => void} [onPresent]
  */
@@ -631,8 +632,7 @@ class Board {
       this.buttons[name] = make("button", "dpv-button", {
         type: "button", title: help,
         onclick: () => {
-          this.setPublishable(on);
-          this.options.onView?.(on ? "publishable" : "working");
+          if (!this.options.onView?.(on ? "publishable" : "working")) this.setPublishable(on);
         },
       }, label);
       group.append(this.buttons[name]);
