@@ -58,7 +58,6 @@ from dpviz.report.tables.payload import (
     Line,
     Payload,
     Published,
-    PublishedScree,
     Spectrum,
     Told,
     Truth,
@@ -85,6 +84,7 @@ MOST_COMPONENTS = 64
 FRAME_METRICS = ("recovery", "captured_share", "projection_distance")
 
 _STEADY = steady(PICTURE_POINTS)
+_NAMED_BARS = 5  # of a scree; more have no room for texts
 _MOST_NAMED = 3  # labels that drown, by name
 
 PATH_DRAWS = 20
@@ -301,16 +301,14 @@ def _published(result: Result, kinds: tuple[str, ...], worth: bool) -> Published
     }
 
 
-def _scree(scree: Scree | None) -> PublishedScree:
-    """Return the shares of the variance that are published, or that noise hides them."""
-    if scree is None or not scree.clear or not len(scree.shares):
-        return {"shares": [], "errors": [], "texts": [], "said": "noise hides the variances"}
-    return {
-        "shares": [_short(float(share)) for share in scree.shares],
-        "errors": [_short(TWO_SIDED * float(error)) for error in scree.errors],
-        "texts": [percent(min(float(share), 1.0)) for share in scree.shares],
-        "said": "share of variance, 95 % bars",
-    }
+def _scree(scree: Scree | None) -> tuple[str, list[str]]:
+    """Return the shares of the variance that are published; empty where noise hides them."""
+    if scree is None or not scree.clear:
+        return "", []
+    pairs = np.minimum(np.stack([scree.shares, TWO_SIDED * scree.errors], axis=1), 1.0)
+    named = scree.shares if len(scree.shares) <= _NAMED_BARS else scree.shares[:1]
+    texts = [percent(min(float(share), 1.0)) for share in named]
+    return packed(np.round(pairs * 32767), "<i2"), texts
 
 
 def worth_words(picture: Picture) -> list[str]:

@@ -228,23 +228,6 @@ class Texts(TypedDict):
     found: list[Line]
 
 
-class PublishedScree(TypedDict):
-    """Shares of the variance, from what is released alone.
-
-    Attributes
-    ----------
-    shares : of the total, one a component; none where noise hides them
-    errors : half a bar of 95 %
-    texts : the shares, written
-    said : what is to be read beside it
-    """
-
-    shares: list[float]
-    errors: list[float]
-    texts: list[str]
-    said: str
-
-
 class Published(TypedDict):
     """Points that stand for the rows of a picture, from what is released alone.
 
@@ -254,14 +237,15 @@ class Published(TypedDict):
     reach : half the width and the height of the frame; the width alone where k = 1
     codes : uint8, the place of the label that a point's cell shows, 255 where noise hides which
     said : what is to be read beside it, in lines
-    scree : the variances along the same directions, or of the same matrix
+    scree : int16 pairs in units of 1/32767, the share of the variance of each component and half a
+        bar of 95 % about it, then texts of the first shares; empty where noise hides them
     """
 
     places: str
     reach: list[float]
     codes: str | None
     said: list[str]
-    scree: PublishedScree
+    scree: tuple[str, list[str]]
 
 
 class BoardCell(TypedDict):

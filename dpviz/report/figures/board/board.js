@@ -10,7 +10,7 @@ import { drawDistance } from "./distance.js";
 import { luminance, ramp, shape } from "./palette.js";
 import { drawPicture } from "./picture.js";
 import { make, plain, setText, surface } from "./sheet.js";
-import { drawScree, drawSpectrum } from "./spectrum.js";
+import { bars, drawScree, drawSpectrum } from "./spectrum.js";
 import { Strip } from "./strip.js";
 
 /** @typedef {import("./payload").Payload} Payload */
@@ -905,8 +905,8 @@ class Board {
   // Shares of the variance are told best at the accurate end: what they need there is kept.
   highest() {
     const last = this.frames.get(Math.max(...this.frames.keys()));
-    const shares = Object.values(last?.cells ?? {}).flatMap((cell) => cell.published?.scree.shares ?? []);
-    return HEIGHTS.find((height) => shares.every((share) => share < 0.85 * height)) ?? 1;
+    const known = Object.values(last?.cells ?? {}).flatMap(({ published }) => (published ? bars(published) : []));
+    return HEIGHTS.find((height) => known.every(([share]) => share < 0.85 * height)) ?? 1;
   }
 
   /** @param {string} key */

@@ -245,18 +245,6 @@ export interface Published {
   codes: string | null;
   /** what is to be read beside it, in lines */
   said: string[];
-  /** the variances along the same directions, or of the same matrix */
-  scree: PublishedScree;
-}
-
-/** Shares of the variance, from what is released alone. */
-export interface PublishedScree {
-  /** of the total, one a component; none where noise hides them */
-  shares: number[];
-  /** half a bar of 95 % */
-  errors: number[];
-  /** the shares, written */
-  texts: string[];
-  /** what is to be read beside it */
-  said: string;
+  /** int16 pairs in units of 1/32767, the share of the variance of each component and half a bar of 95 % about it, then texts of the first shares; empty where noise hides them */
+  scree: [string, string[]];
 }

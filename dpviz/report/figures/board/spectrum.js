@@ -73,6 +73,17 @@ export function drawSpectrum(canvas, scene, every) {
 }
 
 /**
+ * Return the share of the variance of each component, and half its bar.
+ *
+ * @param {import("./payload").Published} published
+ * @returns {[number, number][]}
+ */
+export function bars({ scree: [packed] }) {
+  const raw = unpack(packed, Int16Array);
+  return Array.from({ length: raw.length / 2 }, (_, i) => [raw[2 * i] / 32767, raw[2 * i + 1] / 32767]);
+}
+
+/**
  * Draw what may be published of the spectrum of one column: shares of the variance with their bars.
  *
  * @param {HTMLCanvasElement} canvas
@@ -83,17 +94,19 @@ export function drawScree(canvas, scene) {
   if (!on) return;
   canvas.removeAttribute("aria-label");
   const { column, cell, look, own } = scene;
-  const scree = column && !scene.hidden ? cell?.published?.scree : null;
-  if (!scree) return;
+  const published = column && !scene.hidden ? cell?.published : null;
+  if (!published) return;
+  const scree = bars(published);
   const { pen, width, height } = on;
-  const { shares, errors, texts, said } = scree;
+  const said = scree.length ? "share of variance, 95 % bars" : "noise hides the variances";
+  const texts = published.scree[1];
   const size = scaled(look, 12);
   const [top, bottom] = [scaled(look, 18), height - scaled(look, 19)];
   words(pen, look, [said], width / 2, height - 3, size);
-  canvas.setAttribute("aria-label", `Published scree, ${column?.label} at epsilon ${scene.written}: ${said} ${texts.join(", ")}`);
-  if (!shares.length) return;
+  canvas.setAttribute("aria-label", `Published scree, ${column?.label} at epsilon ${scene.written}: ${[said, ...texts].join(", ")}`);
+  if (!scree.length) return;
   // As high in every column and at every epsilon.
-  const slot = (width - 12) / Math.max(shares.length, FEWEST);
+  const slot = (width - 12) / Math.max(scree.length, FEWEST);
   const y = (/** @type {number} */ share) => bottom - Math.max(0, Math.min(share / scene.most, 1)) * (bottom - top);
   pen.lineWidth = 1;
   for (const share of [0, scene.most / 2, scene.most]) {
@@ -103,7 +116,7 @@ export function drawScree(canvas, scene) {
   }
   pen.font = `${size}px ${look.font}`;
   const room = texts.every((text) => pen.measureText(text).width < slot - 2);
-  shares.forEach((share, place) => {
+  scree.forEach(([share, error], place) => {
     const middle = 6 + (place + 0.5) * slot;
     pen.globalAlpha = 0.75;
     pen.fillStyle = own;
@@ -111,12 +124,13 @@ export function drawScree(canvas, scene) {
     pen.globalAlpha = 1;
     pen.strokeStyle = look.ink;
     pen.lineWidth = 1.3;
-    stroke(pen, middle, y(share - errors[place]), middle, y(share + errors[place]));
-    if (!room && place) return;
+    stroke(pen, middle, y(share - error), middle, y(share + error));
+    const text = texts[place];
+    if (!text || (!room && place)) return;
     pen.fillStyle = look.ink;
     pen.textAlign = "center";
     pen.textBaseline = "bottom";
-    haloed(pen, look, texts[place], Math.max(middle, size), Math.max(y(share + errors[place]) - 1, size));
+    haloed(pen, look, text, Math.max(middle, size), Math.max(y(share + error) - 1, size));
   });
 }
 
