@@ -224,6 +224,16 @@ class Found:
             }
         )
 
+    @classmethod
+    def measured(cls, found: Measurements) -> Found:
+        """Return `of` of what was measured, without the quantiles of its table."""
+        return cls(
+            {
+                point._replace(x=None if point.x is None else float(point.x)): Mean.of(values)
+                for point, values in found.draws.items()
+            }
+        )
+
     def beside(self, other: Found) -> Found:
         """Return these and another's; where both have a point it is these."""
         return Found({**other.means, **self.means})

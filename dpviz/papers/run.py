@@ -75,7 +75,7 @@ class Reproduction:
 
         Until a run is finished a claim without data is not yet measured.
         """
-        return answers(self.experiment, Found.of(self.points), self.absent, self.complete)
+        return answers(self.experiment, Found.measured(self.found), self.absent, self.complete)
 
     @property
     def lines(self) -> list[Line]:

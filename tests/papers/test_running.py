@@ -30,6 +30,7 @@ from dpviz.papers import (
     work,
 )
 from dpviz.papers import run as running
+from dpviz.papers.measurements import Found
 from dpviz.papers.said import Agreement, Below, Look, Said, at
 from dpviz.papers.source import digest_of
 from dpviz.simulation import store
@@ -110,6 +111,21 @@ def test_an_unfinished_run_says_so_and_a_finished_one_does_not(made_up: MadeUp) 
         ]  # what is neither reported nor measured has no line
         second = next(steps).reproduction
         assert [line.agreement for line in second.lines] == [Agreement.AGREES]
+
+
+def test_answers_rest_on_the_means_of_the_table() -> None:
+    draws = generator(0, "means").normal(size=9)
+    found = Measurements(
+        {
+            Point("a", "b", "c", None): draws,
+            Point("a", "b", "c", 3): draws[:2],  # a store's whole numbers are places, too
+            Point("a", "b", "d", 0.5): draws[:1],
+        }
+    )
+    one, other = Found.measured(found), Found.of(found.table())
+    assert one.means == other.means
+    assert list(map(str, one.means)) == list(map(str, other.means))
+    assert one.means != Found.measured(Measurements({Point("a", "b", "c", None): draws})).means
 
 
 def test_another_seed_another_source_and_another_module_are_computed_again(
