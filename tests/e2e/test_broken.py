@@ -35,6 +35,7 @@ from tests.e2e.test_journeys import (
     type_into,
     verdict,
     visit,
+    working_view,
 )
 from tests.serving import Answer, Site, serve
 
@@ -207,8 +208,20 @@ _LIVE = """() => [...document.querySelectorAll('a[href], img[src], iframe[src], 
   .map(e => e.href || e.src || e.getAttribute('style')).filter(a => a.includes('host.invalid'))"""
 
 
-def test_no_link_and_no_file_asks_another_host(page: Page, server: Server) -> None:
-    """The page fixture fails on any request that leaves this machine."""
+def untouched(page: Page) -> str:
+    """Return all text of the page with the pointer on none of it: an icon changes under it."""
+    page.mouse.move(0, 0)
+    wait_idle(page)
+    return numbers(page)
+
+
+def test_no_link_and_no_file_asks_another_host_and_an_upload_survives_every_page(
+    page: Page, server: Server
+) -> None:
+    """The page fixture fails on any request that leaves this machine.
+
+    And an upload survives every page, its settings and clicks.
+    """
     hostile = "&".join(f"{key}={PICTURE}" for key in ("epsilon", "k", "directions", "label", "x"))
     for place in ("", "tradeoffs"):
         open_app(page, f"{server.url}/{place}?table={PICTURE}&{PICTURE}=1&m=gaussian&{hostile}")
@@ -218,14 +231,40 @@ def test_no_link_and_no_file_asks_another_host(page: Page, server: Server) -> No
     frame["label " + PICTURE] = [HOSTILE[i % 6] for i in range(40)]
     secret = "zq81"
     frame["note"] = [f"{secret}cell{i % 3}" for i in range(40)]
-    open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian&label=7")
+    open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian,laplace&label=7")
     send(page, f"{secret}.csv", f"a,b\n1,{secret}\n1,2,3\n".encode())  # and one that is refused
     assert errors(page)
     send(page, f"{secret}{HOSTILE[1]}.csv", frame.to_csv(index=False).encode())
     assert "40 people" in numbers(page)
+    assert page.evaluate(_LIVE) == []
+    # The upload survives every page, each with another epsilon, and clicks in between.
+    working_view(page)
+    shown = untouched(page)
+    page.get_by_role("button", name="?", exact=True).click()
+    expect(page.get_by_text("What am I looking at?")).to_be_visible()
+    page.keyboard.press("Escape")
+    with rerun(page):
+        page.get_by_text("All charts, with captions and numbers").click()
+    assert page.evaluate(_LIVE) == []
+    with rerun(page):
+        page.get_by_text("The numbers behind this chart").first.click()
+    with rerun(page):
+        page.get_by_text("The numbers behind this chart").first.click()
+    with rerun(page):
+        page.get_by_text("All charts, with captions and numbers").click()
+    assert untouched(page) == shown
     for title in titles(page):
         visit(page, title)
+        assert errors(page) == []
+        box = epsilon_box(page)
+        if box.count():  # to 2, and on the next page back
+            type_into(page, "Epsilon", "1" if box.input_value() == "2" else "2")
+            assert errors(page) == []
         assert page.evaluate(_LIVE) == [], title
+    visit(page, "Explore")
+    if epsilon_box(page).input_value() == "2":
+        type_into(page, "Epsilon", "1")
+    assert untouched(page) == shown
     # Nor does the server's log hold a cell, a name of a column or the name of a file.
     assert secret not in server.log()
     assert "host.invalid" not in server.log()

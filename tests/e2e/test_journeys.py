@@ -349,36 +349,6 @@ def test_a_bad_upload_is_one_sentence(page: Page, server: Server) -> None:
     assert "At epsilon 3" in verdict(page)
 
 
-def test_an_upload_survives_pages_sliders_and_clicks(page: Page, server: Server) -> None:
-    open_app(page, server.url + "/" + TWO)
-    send(page, "example.csv", EXAMPLE.read_bytes())
-    working_view(page)
-    shown = numbers(page)
-    page.get_by_role("button", name="?", exact=True).click()
-    expect(page.get_by_text("What am I looking at?")).to_be_visible()
-    page.keyboard.press("Escape")
-    with rerun(page):
-        page.get_by_text("All charts, with captions and numbers").click()
-    with rerun(page):
-        page.get_by_text("The numbers behind this chart").first.click()
-    with rerun(page):
-        page.get_by_text("The numbers behind this chart").first.click()
-    with rerun(page):
-        page.get_by_text("All charts, with captions and numbers").click()
-    assert numbers(page) == shown
-    for title in titles(page):
-        visit(page, title)
-        assert errors(page) == []
-        box = epsilon_box(page)
-        if box.count():  # to 2, and on the next page back
-            type_into(page, "Epsilon", "1" if box.input_value() == "2" else "2")
-            assert errors(page) == []
-    visit(page, "Explore")
-    if epsilon_box(page).input_value() == "2":
-        type_into(page, "Epsilon", "1")
-    assert numbers(page) == shown
-
-
 def titles(page: Page) -> list[str]:
     """Return the title of every page in the menu, its headings opened."""
     found = page.get_by_test_id("stTopNavLink").all_inner_texts()

@@ -14,9 +14,54 @@ EXAMPLE = app_path().parent / "data" / "example.csv"
 TITLE = "Trade-offs: how much accuracy does privacy leave?"
 
 
-def test_a_click_on_a_point_opens_explore_there(page: Page, server: Server) -> None:
+# What stands for a variant on the first chart of a page, with how much of it is seen.
+_SEEN = """chart => Object.fromEntries(
+  [...chart.querySelectorAll(".scatterlayer > .trace, .annotation")].map(node => [
+    (node.__data__?.[0]?.trace?.legendgroup ?? node.textContent) + node.classList[0],
+    getComputedStyle(node).opacity]))"""
+
+
+def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, server: Server) -> None:
+    # A mechanism under the pointer stands out, and its name with it.
+    sent: list[object] = []
+    page.on("websocket", lambda stream: stream.on("framesent", lambda frame: sent.append(frame)))
     open_app(page, server.url + QUICK)
     expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
+    chart = page.locator(".st-key-curve .js-plotly-plot").first
+    plain = chart.evaluate(_SEEN)
+    names = chart.locator(".annotation", has_text="Laplace")
+    expect(names).to_have_count(1)
+    names.scroll_into_view_if_needed()
+    before = len(sent)
+    names.hover()
+    other = chart.locator(".annotation", has_text="Gaussian")
+    expect(other).to_have_css("opacity", "0.12")
+    shown = chart.evaluate(_SEEN)
+    assert shown["laplacetrace"] == plain["laplacetrace"] == "1"
+    assert shown["gaussiantrace"] == "0.12"
+    assert shown["Laplaceannotation"] == "1"
+    page.mouse.move(5, 5)
+    expect(other).to_have_css("opacity", "1")
+    assert chart.evaluate(_SEEN) == plain
+    assert len(sent) == before  # all of it in the browser
+    # The names lie right of the plot and none on another.
+    plot = chart.locator(".nsewdrag").first.bounding_box()
+    assert plot is not None
+    boxes = [
+        chart.locator(".annotation", has_text=name).bounding_box()
+        for name in ("Gaussian, exact", "Laplace")
+    ]
+    upper, lower = sorted((box for box in boxes if box is not None), key=lambda box: box["y"])
+    assert min(upper["x"], lower["x"]) >= plot["x"] + plot["width"]
+    assert upper["y"] + upper["height"] <= lower["y"] + 2  # what is empty round the letters
+    # Epsilon moves the mark and the words.
+    typed = page.get_by_label("Epsilon, exact")
+    with rerun(page):
+        typed.fill("0.5")
+        typed.press("Enter")
+    expect(page.get_by_text("at epsilon 0.5, for this table's spectrum")).to_be_visible()
+    assert "epsilon=0.5" in page.url
+    # A click on a point opens Explore there.
     chart = page.get_by_test_id("stPlotlyChart").first
     points = chart.locator(".scatterlayer .points path.point")
     assert points.count() >= 26  # two curves of thirteen values
@@ -38,16 +83,6 @@ def test_a_click_on_a_point_opens_explore_there(page: Page, server: Server) -> N
         page.get_by_role("link", name="Trade-offs").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
     assert re.search(r"/tradeoffs\?.*epsilon=21\.54", page.url)
-
-
-def test_epsilon_moves_the_mark_and_the_words(page: Page, server: Server) -> None:
-    open_app(page, server.url + QUICK)
-    box = page.get_by_label("Epsilon, exact")
-    with rerun(page):
-        box.fill("0.5")
-        box.press("Enter")
-    expect(page.get_by_text("at epsilon 0.5, for this table's spectrum")).to_be_visible()
-    assert "epsilon=0.5" in page.url
 
 
 def chart_rows(page: Page) -> list[list[float]]:
@@ -107,48 +142,6 @@ def test_ten_quick_moves_leave_no_stale_curve(page: Page, server: Server) -> Non
     seen = chart_rows(page)
     open_app(page, page.url)
     assert chart_rows(page) == seen != other
-
-
-# What stands for a variant on the first chart of a page, with how much of it is seen.
-_SEEN = """chart => Object.fromEntries(
-  [...chart.querySelectorAll(".scatterlayer > .trace, .annotation")].map(node => [
-    (node.__data__?.[0]?.trace?.legendgroup ?? node.textContent) + node.classList[0],
-    getComputedStyle(node).opacity]))"""
-
-
-def test_a_mechanism_under_the_pointer_stands_out_and_its_name_with_it(
-    page: Page, server: Server
-) -> None:
-    sent: list[object] = []
-    page.on("websocket", lambda stream: stream.on("framesent", lambda frame: sent.append(frame)))
-    open_app(page, server.url + QUICK)
-    chart = page.locator(".st-key-curve .js-plotly-plot").first
-    plain = chart.evaluate(_SEEN)
-    names = chart.locator(".annotation", has_text="Laplace")
-    expect(names).to_have_count(1)
-    names.scroll_into_view_if_needed()
-    before = len(sent)
-    names.hover()
-    other = chart.locator(".annotation", has_text="Gaussian")
-    expect(other).to_have_css("opacity", "0.12")
-    shown = chart.evaluate(_SEEN)
-    assert shown["laplacetrace"] == plain["laplacetrace"] == "1"
-    assert shown["gaussiantrace"] == "0.12"
-    assert shown["Laplaceannotation"] == "1"
-    page.mouse.move(5, 5)
-    expect(other).to_have_css("opacity", "1")
-    assert chart.evaluate(_SEEN) == plain
-    assert len(sent) == before  # all of it in the browser
-    # The names lie right of the plot and none on another.
-    plot = chart.locator(".nsewdrag").first.bounding_box()
-    assert plot is not None
-    boxes = [
-        chart.locator(".annotation", has_text=name).bounding_box()
-        for name in ("Gaussian, exact", "Laplace")
-    ]
-    upper, lower = sorted((box for box in boxes if box is not None), key=lambda box: box["y"])
-    assert min(upper["x"], lower["x"]) >= plot["x"] + plot["width"]
-    assert upper["y"] + upper["height"] <= lower["y"] + 2  # what is empty round the letters
 
 
 def test_a_draw_under_the_pointer_shows_its_mechanism_in_the_other_panel(
