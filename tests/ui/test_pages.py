@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import TextInput
+from streamlit.testing.v1.element_tree import Checkbox, TextInput, Toggle
 
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
@@ -81,7 +81,10 @@ def visit(page: str, query: dict[str, str], wanted: list[str]) -> tuple[list[str
     at = start(page, **query)
     given: dict[str, Any] = {}
     waiting: list[str] = []
-    for key in wanted:
+    shown = set(keys(at))
+    # what is switched on comes last: it is drawn anew at every later change
+    switches = {key for key in shown & {*wanted} if isinstance(found(at, key), Checkbox | Toggle)}
+    for key in sorted(wanted, key=lambda key: key in switches):
         if given and (key not in keys(at) or another_value(at, key) is None):
             waiting.append(key)
             continue
