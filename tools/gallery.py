@@ -19,7 +19,7 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant, parse_variants
-from dpviz.papers import Effort, Reproduction, experiment, reproduce
+from dpviz.papers import drawn, experiment, shipped
 from dpviz.preparation.bounding import prepare
 from dpviz.report.figures import account, claims, precision, tasks
 from dpviz.report.figures.reproduction import chart_figure
@@ -54,11 +54,6 @@ def _shaped(allocation: str = "binary:1,2:0.9") -> Compared:
         "wine", domain="box", epsilon=1, delta=1e-5, k=2, trials=10,
         allocation=allocation, mechanisms=SHAPED,
     )  # fmt: skip
-
-
-@cache
-def _reproduced() -> Reproduction:
-    return reproduce(experiment("jiang_table1"), Effort.QUICK)
 
 
 # Side by side ------------------------------------------------------------------------------
@@ -260,11 +255,10 @@ def prices() -> go.Figure:
 
 
 def paper_chart() -> go.Figure:
-    """A figure of a paper, redone in its quick form."""
-    found = _reproduced()
-    points = found.found.table()
-    chart = next(c for c in found.experiment.charts() if c.quantity in set(points["quantity"]))
-    return chart_figure(points, chart)
+    """A figure of a paper, from the measurements that come with dpviz."""
+    found = shipped(experiment("jiang_table1"))
+    assert found is not None
+    return chart_figure(found.points, drawn(found)[0])
 
 
 SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {

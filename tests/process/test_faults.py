@@ -259,7 +259,10 @@ def test_kills_lose_nothing_and_workers_go_too(tmp_path: Path) -> None:
     while any(alive(worker) for worker in workers):
         assert time.monotonic() < deadline, "workers outlive the process that started them"
         time.sleep(0.1)
-    for name, more in (("out.csv", ["--cache", str(cache)]), ("whole.csv", ["--cache", "none"])):
+    for name, more in (
+        ("out.csv", ["--cache", str(cache)]),
+        ("whole.csv", ["--cache", "none", "--workers", "1"]),
+    ):
         process = dpviz(*words, *more, "--out", str(tmp_path / name), **QUIET)
         process.wait(timeout=120)
         assert process.returncode == 0

@@ -89,7 +89,7 @@ def test_without_a_delta_claims_have_no_exceptions() -> None:
 
 
 def test_a_plan_needs_no_table() -> None:
-    at = start("decide", table="upload", about="plan", people="5000", features="3")
+    at = start("decide", table="upload", k="1", about="plan", people="5000", features="6")
     assert "plan: 5,000 people" in html(at)
 
 
