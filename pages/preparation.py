@@ -154,6 +154,9 @@ def page() -> None:
             icon=":material/straighten:",
         )
     table, assumed = account_cache.waterfall(current.data_key, current.prepared, settings)
+    bars = steps_of(settings)
+    public, paid = bars[0][1].row_bound, bars[-1][1].row_bound
+    alike = public.removeprefix("quantile:") == paid.removeprefix(f"{PRIVATE}:")
     with above:
         st.markdown(f"**{told(table)}**")
         st.plotly_chart(
@@ -163,12 +166,11 @@ def page() -> None:
         )
         st.caption(
             f"{parse_variant(settings.mechanisms[0]).label}, epsilon "
-            f"{numeral(settings.epsilon, 6)} for the "
-            f"whole chain; orange is lost, green gained. Every bar cuts rows at the same quantile. "
-            f"Means of {settings.trials} chains, "
-            "whiskers their central 95 %."
+            f"{numeral(settings.epsilon, 6)} for the whole chain; orange is lost, green gained. "
+            f"{'Every bar cuts rows at the same quantile. ' if alike else ''}Means of "
+            f"{settings.trials} chains, whiskers their central 95 %."
         )
-    everywhere(steps_of(settings))
+    everywhere(bars)
     parts.numbers("waterfall", table)
     parts.command(settings, "waterfall", base=BASE)
     whole_account(current.prepared, settings)
