@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting, printable
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number
 
@@ -234,3 +234,27 @@ def names_file(value: str | FeatureBounds) -> bool:
 
 def _kind(value: object) -> object:
     return value if isinstance(value, Real) else f"a {type(value).__name__}"
+
+
+OTHER = "other"
+"""Stands for every label that is none of the declared categories."""
+MOST_CATEGORIES = 50
+
+
+def stated_categories(given: Sequence[str]) -> tuple[str, ...]:
+    """Return a list of public categories, each one line of printable characters and told once.
+
+    Raises
+    ------
+    InvalidSetting
+        If it is none, or longer than `MOST_CATEGORIES`.
+    """
+    allowed = f"at most {MOST_CATEGORIES} different texts, each on one line"
+    texts = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)
+    found = tuple(name.strip() for name in given) if texts else ()
+    bad = next((name for name in found if not name or printable(name, None) != name), None)
+    twice = next((name for name in found if found.count(name) > 1), None)
+    if not texts or bad is not None or twice is not None or len(found) > MOST_CATEGORIES:
+        said = "something else" if not texts else twice or bad or f"{len(found)} of them"
+        raise InvalidSetting("categories", allowed, said, "--categories")
+    return found

@@ -67,13 +67,13 @@ MOST_CELLS = {2: 12, 1: 24}
 SCREE_SHARE = 0.05
 """Of the picture's own, where variances are bought."""
 
-_FRAME_SHARE = 0.1  # of the picture's own, half an axis
-_MEDIAN_SHARE = 0.4  # of an axis' search
-_BEYOND = 0.02  # of the people outside the frame on an axis
-_CLEAR = 2.0  # standard deviations of a count that half of the rows must be, to be searched
+FRAME_SHARE = 0.1  # of the picture's own, half an axis
+MEDIAN_SHARE = 0.4  # of an axis' search
+BEYOND = 0.02  # of the people outside the frame on an axis
+CLEAR = 2.0  # standard deviations of a count that half of the rows must be, to be searched
 _CLEAR_PURE = 12.0
-_MARGIN = 1.5  # standard deviations: without it noise at empty places lifts the frame for ever
-_LEAST_SIGNAL = 4.0  # people over std of a count: for each label, and for a picture at all
+MARGIN = 1.5  # standard deviations: without it noise at empty places lifts the frame for ever
+LEAST_SIGNAL = 4.0  # people over std of a count: for each label, and for a picture at all
 THRESHOLD_SHARE = 0.1
 _ROOM = 1 + 1e-12  # the account composes rounded numbers: leave them room
 
@@ -165,8 +165,8 @@ class PicturePlan:
     @property
     def rank(self) -> float:
         """How many people the second search leaves outside, as it counts them."""
-        margin = 3 * math.log(24) / self.fine if self.pure else _MARGIN * self.fine
-        return min(self.n / 2, _BEYOND * self.n + margin)
+        margin = 3 * math.log(24) / self.fine if self.pure else MARGIN * self.fine
+        return min(self.n / 2, BEYOND * self.n + margin)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -216,23 +216,23 @@ def planned(
     n, axes, form = problem.n, min(problem.k, 2), options.form
     own = options.share * budget.epsilon if pure else math.sqrt(options.share) * mu_of(budget)
     if pure:
-        each = _FRAME_SHARE * own / axes
-        octave, fine = _MEDIAN_SHARE * each, (1 - _MEDIAN_SHARE) * each
+        each = FRAME_SHARE * own / axes
+        octave, fine = MEDIAN_SHARE * each, (1 - MEDIAN_SHARE) * each
         usable = n * octave / 4 >= _CLEAR_PURE
         reason = "exponential mechanism on the frame"
         one: tuple[Part, ...] = tuple(
             PurePart(epsilon * _ROOM, reason, width=epsilon * _ROOM) for epsilon in (octave, fine)
         )
     else:
-        each = math.sqrt(_FRAME_SHARE / axes) * own
-        octave = _ROOM * math.sqrt(OCTAVE_COUNTS / _MEDIAN_SHARE) / each
-        fine = _ROOM * math.sqrt(FINE_COUNTS / (1 - _MEDIAN_SHARE)) / each
-        usable = n / 2 >= _CLEAR * octave
+        each = math.sqrt(FRAME_SHARE / axes) * own
+        octave = _ROOM * math.sqrt(OCTAVE_COUNTS / MEDIAN_SHARE) / each
+        fine = _ROOM * math.sqrt(FINE_COUNTS / (1 - MEDIAN_SHARE)) / each
+        usable = n / 2 >= CLEAR * octave
         # of the counts the places alone are used
         one = (GaussianPart(1.0, octave, attained=False),) * OCTAVE_COUNTS
         one += (GaussianPart(1.0, fine, attained=False),) * FINE_COUNTS
     variances = None if released else _variances(options, problem, budget, pure=pure)
-    beside = usable * _FRAME_SHARE + (variances is not None) * SCREE_SHARE
+    beside = usable * FRAME_SHARE + (variances is not None) * SCREE_SHARE
     own *= 1 - beside if pure else math.sqrt(1 - beside)
     frame = SEARCHED if usable else RELEASED if released else DISK
     plan = PicturePlan(
@@ -248,9 +248,9 @@ def planned(
     noise = whole.scale if isinstance(whole, LaplacePart) else whole.std
     plan = replace(plan, noise=noise)
     signal = n / plan.std
-    if signal < _LEAST_SIGNAL:
+    if signal < LEAST_SIGNAL:
         return plan
-    kinds = options.kinds if signal / options.kinds >= _LEAST_SIGNAL else 1
+    kinds = options.kinds if signal / options.kinds >= LEAST_SIGNAL else 1
     parts: tuple[Part, ...] = (*searches, whole)
     if form == SPARSE:
         failing = THRESHOLD_SHARE * budget.delta
@@ -270,8 +270,8 @@ def _variances(
     made = preparation(wanted, problem.n, problem.d, problem.relation, budget, pure=pure)
     noise = made.noises[VARIANCE]
     std = math.sqrt(2) * noise if pure else noise
-    clear = rank_to_cut(made) < problem.n / 2 and problem.n / std >= _LEAST_SIGNAL
-    return made if clear and (pure or problem.n / 2 >= _CLEAR * made.noises[RADIUS]) else None
+    clear = rank_to_cut(made) < problem.n / 2 and problem.n / std >= LEAST_SIGNAL
+    return made if clear and (pure or problem.n / 2 >= CLEAR * made.noises[RADIUS]) else None
 
 
 def cells_along(signal: float, axes: int, kinds: int = 1) -> int:

@@ -34,8 +34,8 @@ from dpviz.sampling.limits import FreeNoise
 Codes = NDArray[np.intp]
 """Each row's label, as a place in the list of declared ones; shape (n,)."""
 
-_WIDE = 2.3  # standard deviations that a frame from variances reaches
-_DISK_EDGE = 0.98
+WIDE = 2.3  # standard deviations that a frame from variances reaches
+DISK_EDGE = 0.98
 _ROUND = 1.2  # a disk leaves out the corners that a square of its width has
 _STRETCH: FloatArray = 2.0 ** (np.arange(2**FINE_COUNTS) / 4 - 0.75)
 _PURE_OCTAVES: FloatArray = 2.0 ** (np.arange(-64 * OCTAVES, 64 * OCTAVES) / 64)
@@ -229,13 +229,13 @@ def publish(
     elif plan.released and eigenvalues is not None and law is not None:
         scree = of_matrix(eigenvalues, law)
     disk = plan.frame == DISK
-    frame = np.full(plan.axes, _DISK_EDGE)
+    frame = np.full(plan.axes, DISK_EDGE)
     if plan.frame == RELEASED:
         assert eigenvalues is not None
         assert law is not None
         disk = bool(eigenvalues[plan.axes - 1] <= law.edges[1])
         if not disk:
-            frame = _WIDE * np.sqrt(variances_along(eigenvalues, law, plan.axes))
+            frame = WIDE * np.sqrt(variances_along(eigenvalues, law, plan.axes))
     along: FloatArray = places(rows, directions, disk=disk)
     here: NDArray[np.bool_] = np.any(rows != 0, axis=1)
     if plan.frame == SEARCHED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +27,7 @@ from dpviz.core.problem import (
 from dpviz.datasets import Table, builtin_tables, is_remote, load
 from dpviz.datasets.source import Source
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
+from dpviz.picture.account import SEARCHED
 from dpviz.releasing.grid import Declared, IntArray, bits_for, quantised, second_moment
 from dpviz.releasing.ledger import RELEASE, Ledger, Receipt, Spend
 from dpviz.releasing.noise import (
@@ -41,6 +43,17 @@ from dpviz.releasing.noise import (
 )
 from dpviz.releasing.options import ReleaseOptions, require_words
 from dpviz.releasing.outputs import Outputs, telling
+from dpviz.releasing.picture import (
+    COUNTS,
+    Counting,
+    ReleasedPicture,
+    along,
+    cell_counts,
+    counted,
+    counting,
+    frame_of,
+    searched,
+)
 from dpviz.releasing.records import Given, Records, open_records
 from dpviz.releasing.schema import FROM_DATA, Schema, SchemaError, public_schema
 
@@ -83,6 +96,7 @@ class RealRelease:
         Date and time, UTC.
     receipt : Receipt or None
         What the ledger says of it; None without one.
+    picture : ReleasedPicture or None
     """
 
     name: str
@@ -102,6 +116,7 @@ class RealRelease:
     settings: Mapping[str, str]
     made: str
     receipt: Receipt | None
+    picture: ReleasedPicture | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the release as its file holds it."""
@@ -161,6 +176,7 @@ class RealRelease:
             "components": self.components.T.tolist(),
             "eigenvalues": self.eigenvalues.tolist(),
             "matrix": self.matrix.tolist(),
+            "picture": None if self.picture is None else self.picture.to_json(),
             "settings": dict(self.settings),
             "settings_hash": digest(self.settings),
             "ledger": None if self.receipt is None else self.receipt.to_json(),
@@ -196,6 +212,10 @@ ROWS_A_PERSON = "that nobody has more than {} rows"
 PERSON_COLUMN = "that column {!r} names the person of each row rightly"
 COLUMNS_PUBLIC = "the names and types of the table's columns"
 BOUND_PUBLIC = "the row bound, which nobody took from the data"
+CATEGORIES_PUBLIC = (
+    "the list of categories of column {!r}, agreed before the table was read; the picture names "
+    "them, and counts any other label as other"
+)
 TIME_PUBLIC = "how long the release took"
 ASKED_PUBLIC = (
     "what was asked (k, the mechanism, how rows are bounded, centred and scaled), chosen without a "
@@ -315,6 +335,8 @@ class Plan:
     claimed : Budget
     settings : mapping
         Every option, as text.
+    counting : Counting or None
+        How a picture is made, where one is asked for.
     """
 
     options: ReleaseOptions
@@ -329,6 +351,7 @@ class Plan:
     noise: Noise
     claimed: Budget
     settings: Mapping[str, str]
+    counting: Counting | None = None
 
     def spend(self, table: str = "", token: str = "") -> Spend:
         """Return what a ledger would write down.
@@ -378,6 +401,53 @@ class Plan:
             found += second_moment(rows, self.bits)
         return found
 
+    def pictured(
+        self, declared: Declared, matrix: FloatArray, components: FloatArray
+    ) -> ReleasedPicture | None:
+        """Return the picture along released components, None where none is asked for.
+
+        Here the rows are looked at once more; the noise is drawn here, once.
+
+        Parameters
+        ----------
+        declared : Declared
+            With the centre that was released.
+        matrix : ndarray of shape (d, d)
+            Released, in units of the squared row bound.
+        components : ndarray of shape (d, k)
+            Released.
+        """
+        made, noise = self.counting, self.noise
+        if made is None:
+            return None
+        variances = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
+        disk, frame = frame_of(made, noise, variances)
+        found = []
+        for block, codes in self.records.labelled():
+            whole = quantised(self.schema.filled(block), declared, self.bits)
+            found.append(along(whole, codes, components, made, disk=disk))
+        places, codes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        answers = []
+        if made.plan.frame == SEARCHED:
+            both = [
+                searched(None, np.sort(np.abs(places[:, axis])), made, noise)
+                for axis in range(made.plan.axes)
+            ]
+            frame, answers = [reach for reach, _ in both], [said for _, said in both]
+        if not made.kinds:
+            codes = np.zeros_like(codes)
+        exact = cell_counts(places, codes, np.array(frame, dtype=np.int64), made.plan)
+        counts = np.array(counted(exact.ravel(), made, noise, COUNTS), dtype=np.int64)
+        return ReleasedPicture(
+            made,
+            self.schema.label,
+            tuple(reach / made.unit for reach in frame),
+            disk,
+            answers,
+            counts.reshape(made.plan.shape),
+            noise,
+        )
+
     def centred(self, mean: FloatArray | None) -> Declared:
         """Return what is declared of rows around a released mean, in units of `total`'s rows."""
         if mean is None:
@@ -393,6 +463,7 @@ class Plan:
         made: str,
         receipt: Receipt | None,
         declared: Declared | None = None,
+        picture: ReleasedPicture | None = None,
     ) -> RealRelease:
         """Return the release of a noisy matrix with these eigenpairs, ascending.
 
@@ -414,11 +485,17 @@ class Plan:
             claimed=self.claimed,
             matrix=matrix,
             eigenvalues=values[::-1].copy(),
-            components=fix_signs(vectors[:, ::-1][:, : self.options.k]),
+            components=self.components(vectors),
             settings=self.settings,
             made=made,
             receipt=receipt,
+            picture=picture,
         )
+
+    def components(self, vectors: FloatArray) -> FloatArray:
+        """Return the components of a release with these eigenvectors, ascending; shape (d, k)."""
+        found: FloatArray = fix_signs(vectors[:, ::-1][:, : self.options.k])
+        return found
 
     @property
     def largest_file(self) -> int:
@@ -426,7 +503,13 @@ class Plan:
         d, k = self.declared.d, self.options.k
         zeros = np.zeros((d, d))
         empty = self.released(zeros, (zeros[0], zeros), _now(), None)
-        return len(empty.to_text()) + (d * d + d * k + 3 * d) * _LONGEST_NUMBER + _RECEIPT_BYTES
+        numbers = d * d + d * k + 3 * d
+        size = len(empty.to_text()) + _RECEIPT_BYTES
+        if self.counting is not None:  # indented, each on a line of its own, and all names
+            made = self.counting
+            numbers += 2 * math.prod(made.plan.shape) + 64
+            size += _RECEIPT_BYTES + sum(len(json.dumps(name)) + 8 for name in made.kinds)
+        return size + numbers * _LONGEST_NUMBER
 
 
 def plan(
@@ -465,16 +548,22 @@ def plan(
     bits = bits_for(n, options.grid)
     rows = schema.rows_a_person or 1
 
-    def with_noise(bits: int) -> Noise:
+    def with_noise(bits: int) -> tuple[Noise, Counting | None]:
         share = options.mean_share
         paid = options.center == PRIVATE
         sides = [mean_side(law, relation, d, bits, rows, share=share)] if paid else []
-        return calibrated(law, claimed, relation, d, bits, rows, sides)
+        made = None
+        if options.picture:
+            made = counting(
+                options.picture, law, claimed, relation, n, options.k, schema.kinds, bits, rows
+            )
+            sides += made.sides
+        return calibrated(law, claimed, relation, d, bits, rows, sides), made
 
-    noise = with_noise(bits)
+    noise, made = with_noise(bits)
     while noise.scale > _LARGEST_SCALE and options.grid is None and bits > 8:
         bits -= 2
-        noise = with_noise(bits)
+        noise, made = with_noise(bits)
     name = options.name or _public_name(given)
     written = options.texts() | {"grid": str(bits), "mechanism": mechanism.text, "name": name}
     return Plan(
@@ -490,6 +579,7 @@ def plan(
         noise,
         claimed,
         {**written, "schema": schema.digest, "n": str(n), "d": str(d)},
+        made,
     )
 
 
@@ -542,8 +632,10 @@ def make(
             mean = None if side is None else released_mean(planned.total(), noise, n, bits)
             declared = planned.centred(mean)
             estimate = released(planned.moment(declared), noise, n, bits)
-            estimate *= declared.row_bound**2
-            made = planned.released(estimate, np.linalg.eigh(estimate), now, receipt, declared)
+            matrix = estimate * declared.row_bound**2
+            pairs = np.linalg.eigh(matrix)
+            picture = planned.pictured(declared, estimate, planned.components(pairs[1]))
+            made = planned.released(matrix, pairs, now, receipt, declared, picture)
             outputs.write(made.to_text(), receipt)
     finally:
         outputs.drop()
@@ -582,7 +674,12 @@ def _assumed_public(given: Given, schema: Schema, options: ReleaseOptions) -> tu
     else:
         unit = ONE_ROW
     bound = () if options.rows == "unit" else (BOUND_PUBLIC,)
-    return (ROWS_PUBLIC, unit, said, COLUMNS_PUBLIC, *bound, ASKED_PUBLIC, TIME_PUBLIC, *own)
+    told = options.picture and schema.label
+    names = (CATEGORIES_PUBLIC.format(schema.label),) if told else ()
+    return (
+        *(ROWS_PUBLIC, unit, said, COLUMNS_PUBLIC),
+        *(*bound, *names, ASKED_PUBLIC, TIME_PUBLIC, *own),
+    )
 
 
 def _public_name(given: Given) -> str:

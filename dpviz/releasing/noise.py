@@ -14,13 +14,13 @@ discrete noise of such a scale, and that pair is claimed; OpenDP's own privacy m
 zero-concentrated privacy and proves 5 to 9 % more of epsilon, stands beside it. Where the map
 proves more, at a large epsilon or on a coarse grid, and for Laplace noise, the map is claimed.
 
-Other whole numbers, such as the sum of rows for a private mean, may be released before the moment,
-which may then depend on what they showed. Each takes a share of squared mu (of epsilon, for Laplace
-noise). Adaptive Gaussian mechanisms compose exactly, mu^2 adds up, so all of them together cost
-what the moment alone would at a sensitivity of D/sqrt(1 - shares). Rounded noise is post-processing
-of them, and discrete noise is within tau(s) of it a coordinate, one answer after the other: the
-corollary of `dpviz.accounting.discrete` holds with all coordinates counted. Rhos and pure epsilons
-add up by themselves.
+Other whole numbers may be released before the moment, as the sum of rows for a private mean, or
+after it, as the counts of a picture: what comes later may depend on what was shown. Each takes a
+share of squared mu (of epsilon, for Laplace noise). Adaptive Gaussian mechanisms compose exactly,
+mu^2 adds up, so all of them together cost what the moment alone would at a sensitivity of D/sqrt(1
+- shares). Rounded noise is post-processing of them, and discrete noise is within tau(s) of it a
+coordinate, one answer after the other: the corollary of `dpviz.accounting.discrete` holds with all
+coordinates counted. Rhos and pure epsilons add up by themselves.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Law(StrEnum):
 
 @dataclass(frozen=True)
 class Side:
-    """Whole numbers that are released beside the moment, before it.
+    """Whole numbers that are released beside the moment, before it or after it.
 
     Attributes
     ----------
@@ -207,8 +207,8 @@ def released_mean(total: IntArray, noise: Noise, n: int, bits: int) -> FloatArra
     side = noise.side(MEAN)
     assert side is not None
     weight = OTHER_WEIGHT << bits
-    drawn = _measurement(noise.law, side.scale)([int(value) * weight for value in total])
-    return np.asarray(drawn, dtype=np.float64) / (weight * 2.0**bits * n)
+    noisy = drawn(noise.law, side.scale, [int(value) * weight for value in total])
+    return np.asarray(noisy, dtype=np.float64) / (weight * 2.0**bits * n)
 
 
 def calibrated(
@@ -237,7 +237,7 @@ def calibrated(
     rows : int
         Most rows that change together: those of one person.
     sides : sequence of Side
-        What is released before the moment under the same budget.
+        What is released beside the moment under the same budget.
 
     Raises
     ------
@@ -336,6 +336,12 @@ def _measurement(law: Law, scale: float) -> Any:
     return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
 
 
+def drawn(law: Law, scale: float, values: list[int]) -> list[int]:
+    """Return whole numbers with discrete noise, drawn here, once, with the system's entropy."""
+    noisy: list[int] = _measurement(law, scale)(values)
+    return noisy
+
+
 def released(moment: IntArray, noise: Noise, n: int, bits: int) -> FloatArray:
     """Return the private estimate of A = X'X/n in units of the squared row bound.
 
@@ -356,13 +362,22 @@ def released(moment: IntArray, noise: Noise, n: int, bits: int) -> FloatArray:
     weights = _weights(noise.law, d)
     rows, columns = np.triu_indices(d)
     weighted = (moment * weights)[rows, columns]
-    drawn = _measurement(noise.law, noise.scale)([int(value) for value in weighted])
+    noisy = drawn(noise.law, noise.scale, [int(value) for value in weighted])
     # from here on only released numbers: doubles are harmless
     estimate = np.zeros((d, d))
-    estimate[rows, columns] = np.asarray(drawn, dtype=np.float64)
+    estimate[rows, columns] = np.asarray(noisy, dtype=np.float64)
     estimate /= weights * (n * 4.0**bits)
     estimate[columns, rows] = estimate[rows, columns]
     return estimate
+
+
+def off_diagonal_std(law: Law, scale: float, n: int, bits: int) -> float:
+    """Return the standard deviation of the noise off the diagonal, in squared row bounds.
+
+    A discrete Laplace is at most as wide as the continuous one.
+    """
+    weight, spread = (1, math.sqrt(2)) if law is Law.LAPLACE else (OTHER_WEIGHT, 1.0)
+    return spread * scale / (weight * n * 4.0**bits)
 
 
 def _weights(law: Law, d: int) -> IntArray:

@@ -221,6 +221,14 @@ class ReleaseOptions(Declared):
         examples=("none",),
     )
     mean_share: float = again(Settings, "mean_share", high=0.5)
+    picture: float = again(
+        Settings,
+        "picture",
+        high=0.8,
+        slider=None,
+        help="Share of the budget (of squared mu, or of epsilon where delta is 0) that a picture "
+        "of the rows gets: counts of cells along two components, with noise; 0 for none.",
+    )
     epsilon: float = again(
         Settings,
         "epsilon",

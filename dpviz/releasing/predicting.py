@@ -254,11 +254,11 @@ def _noise(
     if law is Law.NORMAL:
         mu = mu_of(Budget(options.epsilon, options.stated_delta))
         entry = rows * sensitivity_l2(relation, _BITS) / (OTHER_WEIGHT << (2 * _BITS))
-        std = entry / (mu * math.sqrt(1 - share))
+        std = entry / (mu * math.sqrt(1 - share - options.picture))
         std_mean = of_mean / (mu * math.sqrt(share)) if share else 0.0
     else:
         entry = rows * sensitivity_l1(relation, d, _BITS) / 4.0**_BITS
-        std = entry / (options.epsilon * (1 - share))
+        std = entry / (options.epsilon * (1 - share - options.picture))
         std_mean = of_mean / (options.epsilon * share) if share else 0.0
     for draw in range(draws):
         rng = generator(0, "a release that may be", draw)

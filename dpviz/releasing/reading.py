@@ -26,7 +26,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.seeding import generator
 from dpviz.metrics import FLAT, chance_share, recovery_of
-from dpviz.releasing.noise import Law
+from dpviz.releasing.noise import Law, off_diagonal_std
 from dpviz.theory.bounds import noise_edge
 
 CONFIDENCE = 0.95
@@ -86,11 +86,9 @@ def noise_std(release: Mapping[str, Any]) -> float:
     release : mapping
         As a release's file holds it.
     """
-    noise = release["noise"]
-    scale = noise["scale"] * release["declared"]["row_bound"] ** 2
-    whole = scale / (noise["weights"][1] * release["n"] * 4.0 ** noise["grid_bits"])
-    # a discrete Laplace of scale b is at most as wide as the continuous one
-    return float(whole * (math.sqrt(2) if noise["law"] == Law.LAPLACE else 1.0))
+    noise, unit = release["noise"], release["declared"]["row_bound"] ** 2
+    std = off_diagonal_std(Law(noise["law"]), noise["scale"], release["n"], noise["grid_bits"])
+    return float(unit * std)
 
 
 def read(release: Mapping[str, Any]) -> Reading:

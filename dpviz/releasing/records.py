@@ -17,9 +17,10 @@ people that a schema tells apart.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -28,8 +29,10 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
+from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.entries import OTHER
 from dpviz.core.errors import InvalidTable, printable
 from dpviz.datasets import Table
 from dpviz.datasets.columns import clean_names, to_numpy
@@ -38,6 +41,8 @@ from dpviz.datasets.source import Source, readable, refuse_foreign
 from dpviz.datasets.survey import is_number, is_text, plain_numbers
 from dpviz.releasing.schema import MOST_COLUMNS, Schema
 
+Codes: TypeAlias = NDArray[np.intp]
+"""Each row's label, as a place among the kinds of a schema; shape (m,)."""
 Given: TypeAlias = Table | Path | bytes | bytearray | memoryview | BinaryIO
 """What a release can be made of."""
 
@@ -68,6 +73,41 @@ class Records(Protocol):
         """
         ...
 
+    def labelled(self) -> Iterator[tuple[FloatArray, Codes]]:
+        """Yield the same, with each row's label as a place among the schema's kinds."""
+        ...
+
+
+class _Records(ABC):
+    """Rows whose last column is the code of the label, where the schema declares one."""
+
+    _schema: Schema
+
+    @abstractmethod
+    def _read(self) -> Iterator[FloatArray]:
+        """Yield rows, and after them the code of the label where there is one."""
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Yield the rows."""
+        d = len(self._schema.used)
+        for found in self._read():
+            yield found[:, :d]
+
+    def labelled(self) -> Iterator[tuple[FloatArray, Codes]]:
+        """Yield the rows and their labels."""
+        d = len(self._schema.used)
+        for found in self._read():
+            coded = bool(self._schema.label)
+            codes = found[:, d].astype(np.intp) if coded else np.zeros(len(found), dtype=np.intp)
+            yield found[:, :d], codes
+
+
+def _coder(schema: Schema, encoding: str = "utf-8") -> Callable[[bytes], int]:
+    """Return what tells a cell's place among the kinds: by that cell alone."""
+    known = {name.encode(encoding, "replace"): at for at, name in enumerate(schema.kinds)}
+    other = schema.kinds.index(OTHER)
+    return lambda cell: known.get(cell.strip(), other)
+
 
 def open_records(given: Given, schema: Schema) -> Records:
     """Return the records of a table under a schema.
@@ -97,12 +137,11 @@ def open_records(given: Given, schema: Schema) -> Records:
 def places_of(names: Sequence[str], schema: Schema, name: str) -> list[int]:
     """Return where the columns that a schema uses stand among a table's names.
 
-    The last one, where the schema names it, is that of the person.
+    The last ones, where the schema names them, are those of the person and of the label.
     """
     known = {found: place for place, found in enumerate(clean_names(names)[0])}
     wanted = [column.name for column in schema.used]
-    if schema.person:
-        wanted.append(schema.person)
+    wanted += [name for name in (schema.person, schema.label) if name]
     for column in wanted:
         if column not in known:
             raise InvalidTable(
@@ -150,32 +189,40 @@ def _people(schema: Schema) -> _People | None:
     return _People(schema.rows_a_person)
 
 
-@dataclass(frozen=True)
-class _OfTable:
+class _OfTable(_Records):
     """Numbers in memory."""
 
-    table: Table
-    schema: Schema
-
-    def __post_init__(self) -> None:
-        places_of(self.table.columns, self.schema, self.table.name)
+    def __init__(self, table: Table, schema: Schema) -> None:
+        self._table, self._schema = table, schema
+        # its labels stand beside its columns, unless one of these is declared to be them
+        own = bool(schema.label) and schema.label == table.label_name and table.labels is not None
+        self._own = table.labels if own and schema.label not in table.columns else None
+        alone = replace(schema, label="", categories=()) if self._own is not None else schema
+        self._places = places_of(table.columns, alone, table.name)
 
     @property
     def n(self) -> int:
-        return len(self.table.rows)
+        """Number of rows."""
+        return len(self._table.rows)
 
-    def blocks(self) -> Iterator[FloatArray]:
-        places = places_of(self.table.columns, self.schema, self.table.name)
-        people = _people(self.schema)
-        step = max(1, _CELLS // len(places))
+    def _read(self) -> Iterator[FloatArray]:
+        schema, d = self._schema, len(self._schema.used)
+        people = _people(schema)
+        step = max(1, _CELLS // len(self._places))
         for start in range(0, self.n, step):
-            found = self.table.rows[start : start + step][:, places]
+            cells = self._table.rows[start : start + step][:, self._places]
+            found = cells[:, :d]
+            if schema.label:
+                labels = cells[:, -1] if self._own is None else self._own[start : start + step]
+                coder = _coder(schema)
+                codes = [coder(_text(label)) for label in np.asarray(labels).tolist()]
+                found = np.column_stack([found, codes])
             if people is not None:
-                found = people.first(found[:, :-1], (value.tobytes() for value in found[:, -1]))
+                found = people.first(found, (value.tobytes() for value in cells[:, d]))
             yield found
 
 
-class _OfText:
+class _OfText(_Records):
     """Lines of a delimited text."""
 
     def __init__(self, source: Source, schema: Schema, *, packed: bool) -> None:
@@ -193,10 +240,11 @@ class _OfText:
         else:
             names = [column.name for column in schema.columns]
             self._places = places_of(names, schema, source.name)
+        self._label = self._places.pop() if schema.label else None
         self._person = self._places.pop() if schema.person else None
         self.n = max(self._count() - self._above, 0)
 
-    def blocks(self) -> Iterator[FloatArray]:
+    def _read(self) -> Iterator[FloatArray]:
         parse = self._parser()
         most = max(1, _CELLS // len(self._places))
         left, size = self.n, 0
@@ -215,24 +263,27 @@ class _OfText:
             yield np.array(rows, dtype=np.float64)
         while left > 0:
             gone = min(left, most)
-            yield np.full((gone, len(self._places)), np.nan)
+            missing = np.full((gone, len(self._schema.used)), np.nan)
+            other = self._schema.kinds.index(OTHER) if self._schema.label else 0
+            yield np.column_stack([missing, np.full(gone, other)])
             left -= gone
 
     def _parser(self) -> Callable[[bytes], list[float] | None]:
         """Return what reads the lines in order: None for one too many of a person."""
-        parse, place, people = (
-            line_parser(self._schema, self._places),
-            self._person,
-            _people(self._schema),
-        )
-        if people is None or place is None:
+        parse, people = line_parser(self._schema, self._places), _people(self._schema)
+        person, label = self._person, self._label
+        if person is None and label is None:
             return parse
-        delimiter = self._schema.delimiter.encode()
+        delimiter, most = self._schema.delimiter.encode(), max(person or 0, label or 0) + 1
+        code = None if label is None else _coder(self._schema, self._schema.encoding)
 
         def counted(line: bytes) -> list[float] | None:
-            cells = split(line.removesuffix(b"\r"), delimiter, place + 1)
-            person = cells[place].strip() if len(cells) > place else b""
-            return None if people.over(person) else parse(line)
+            cells = split(line.removesuffix(b"\r"), delimiter, most)
+            cells += [b""] * (most - len(cells))
+            if people is not None and person is not None and people.over(cells[person].strip()):
+                return None
+            found = parse(line)
+            return found if code is None or label is None else [*found, code(cells[label])]
 
         return counted
 
@@ -265,7 +316,7 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-class _OfParquet:
+class _OfParquet(_Records):
     """Typed columns; those of text are read cell by cell."""
 
     def __init__(self, source: Source, schema: Schema) -> None:
@@ -291,7 +342,7 @@ class _OfParquet:
         self._names = wanted if alone else None
         self._places = wanted if alone else places
 
-    def blocks(self) -> Iterator[FloatArray]:
+    def _read(self) -> Iterator[FloatArray]:
         number, people = number_parser(self._schema), _people(self._schema)
         step = max(1, _CELLS // len(self._places))
         with readable(DAMAGED.format(self._source.name)):
@@ -299,19 +350,26 @@ class _OfParquet:
             file = parquet.ParquetFile(self._source.open(), read_dictionary=self._texts)
             for batch in file.iter_batches(batch_size=step, columns=self._names):
                 columns = [batch.column(place) for place in self._places]
+                labels = columns.pop() if self._schema.label else None
                 persons = None if people is None else columns.pop()
                 block = np.empty((batch.num_rows, len(columns)))
                 for j, column in enumerate(columns):
                     block[:, j] = _numbers(column, number)
+                if labels is not None:
+                    coder = _coder(self._schema)
+                    codes = [coder(_text(label)) for label in labels.to_pylist()]
+                    block = np.column_stack([block, codes])
                 if people is not None and persons is not None:
-                    block = people.first(block, map(_person, persons.to_pylist()))
+                    block = people.first(block, map(_text, persons.to_pylist()))
                 yield block
 
 
-def _person(cell: Any) -> bytes:
-    """Return who a cell of a Parquet file names, as a line of text would."""
+def _text(cell: Any) -> bytes:
+    """Return a cell of numbers or texts as a line of text would have it; whole numbers plain."""
     if cell is None:
         return b""
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
     return cell.strip() if isinstance(cell, bytes) else str(cell).strip().encode()
 
 

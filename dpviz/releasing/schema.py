@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.entries import FeatureBounds
+from dpviz.core.entries import OTHER, FeatureBounds, stated_categories
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.json_text import strict_json
 from dpviz.core.number_text import numeral
@@ -150,6 +150,10 @@ class Schema:
         Column that names the person: of each, the first `rows_a_person` rows count, and the rest
         are left out, as if they were zero. Empty where the table is said to hold no more of
         anybody.
+    label : str
+        Column whose categories colour a picture; empty for none.
+    categories : tuple of str
+        Its public categories. A cell that is none of them counts as `OTHER`, by itself.
     from_data : bool
         Whether it was taken from the table itself and nobody has declared it since.
     """
@@ -164,6 +168,8 @@ class Schema:
     packing: str = "auto"
     rows_a_person: int | None = None
     person: str = ""
+    label: str = ""
+    categories: tuple[str, ...] = ()
     from_data: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -180,6 +186,7 @@ class Schema:
         if not 0 <= self.skip <= MOST_SKIPPED:
             raise InvalidSetting("skip", f"from 0 to {MOST_SKIPPED:,} lines", self.skip)
         self._check_person()
+        self._check_label()
         if self.thousands == self.decimal:
             raise InvalidSetting("thousands", "another mark than the decimal one", self.thousands)
         if not 1 <= len(self.columns) <= MOST_COLUMNS:
@@ -204,6 +211,25 @@ class Schema:
             raise InvalidSetting("rows_a_person", f"stated beside person, {allowed}", "nothing")
         if name and any(column.name == name for column in self.used):
             raise InvalidSetting("person", "a column that takes no part in the analysis", name)
+
+    def _check_label(self) -> None:
+        if not isinstance(self.label, str):
+            raise InvalidSetting("label", "the name of a column", self.label)
+        object.__setattr__(self, "label", printable(self.label))
+        object.__setattr__(self, "categories", stated_categories(self.categories))
+        if bool(self.label) is not bool(self.categories):
+            raise InvalidSetting(
+                "label and categories", "stated together", self.label or "categories alone"
+            )
+        if self.label and self.label in (self.person, *(column.name for column in self.used)):
+            raise InvalidSetting("label", "a column that takes no other part", self.label)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What a row's label may be: a category, or `OTHER`; nothing without a label."""
+        if not self.label or OTHER in self.categories:
+            return self.categories
+        return *self.categories, OTHER
 
     @property
     def used(self) -> tuple[Column, ...]:
@@ -305,7 +331,9 @@ class Schema:
 
     def _json(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in _READING}
-        for name in ("rows_a_person", "person"):  # a schema without them keeps its digest
+        found["categories"] = list(self.categories)
+        # a schema without them keeps its digest
+        for name in ("rows_a_person", "person", "label", "categories"):
             if not found[name]:
                 del found[name]
         return {**found, "columns": [_column_json(column) for column in self.columns]}
@@ -376,11 +404,14 @@ def public_schema(table: Table) -> Schema | None:
     """Return the schema of a table whose bounds are public, None where they are not."""
     if table.bounds is None:
         return None
+    kinds = table.kinds if table.public and table.label_name else None
     return Schema(
         tuple(
             Column(name, float(low), float(high))
             for name, (low, high) in zip(table.columns, table.bounds, strict=True)
-        )
+        ),
+        label="" if kinds is None else str(table.label_name),
+        categories=() if kinds is None else kinds[0],
     )
 
 

@@ -10,9 +10,8 @@ from typing import Any
 from dpviz.core.errors import DpvizError
 from dpviz.releasing.ledger import Contents, Ledger, LedgerError
 from dpviz.releasing.making import digest
-from dpviz.releasing.outputs import (
-    read_release,
-)
+from dpviz.releasing.outputs import read_release
+from dpviz.releasing.picture import differing
 
 _CLOSE = 1e-9
 
@@ -37,7 +36,8 @@ def verify(ledger: Ledger, releases: Sequence[Path]) -> list[str]:
 
     Noticed are a damaged line, a ledger that is behind what was spent (cut, or an old copy), one
     that went on from an old copy (two branches), releases of other ledgers or relations, and a
-    release that says something else than its line. Not noticed is what nobody kept: if the ledger,
+    release that says something else than its line, or of its picture than its public numbers make
+    of it. Not noticed is what nobody kept: if the ledger,
     all that lies beside it and the newest releases go back together, nothing is left to tell.
 
     Parameters
@@ -58,6 +58,7 @@ def verify(ledger: Ledger, releases: Sequence[Path]) -> list[str]:
     for path in given.values():
         try:
             seen.append(_read(path))
+            found += _pictured(path)
         except DpvizError as error:
             found.append(str(error))
     for one in seen:
@@ -65,6 +66,18 @@ def verify(ledger: Ledger, releases: Sequence[Path]) -> list[str]:
             found += _against(one, contents, ledger.path.name)
     found += _branches(seen)
     return list(dict.fromkeys(found))
+
+
+def _pictured(path: Path) -> list[str]:
+    """Return what the picture of a release says that does not follow from what was released."""
+    release = read_release(path)
+    if release.get("picture") is None:
+        return []
+    try:
+        wrong = differing(release)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, DpvizError):
+        wrong = ["all of it"]
+    return [f"{path.name} says something else of its picture: {', '.join(wrong)}."] * bool(wrong)
 
 
 def _against(one: _Seen, contents: Contents, name: str) -> list[str]:

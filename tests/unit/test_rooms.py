@@ -44,7 +44,9 @@ ARROWS: dict[str, str] = {
     "theory": "core mechanisms metrics preparation sampling",
     "simulation": "accounting core datasets mechanisms metrics picture preparation theory",
     "auditing": "accounting core datasets mechanisms preparation sampling simulation",
-    "releasing": "accounting core datasets mechanisms metrics preparation simulation theory",
+    "releasing": (
+        "accounting core datasets mechanisms metrics picture preparation sampling simulation theory"
+    ),
     "papers": "accounting core datasets mechanisms metrics preparation sampling simulation theory",
     "testing": "auditing core mechanisms metrics",
     "report": (

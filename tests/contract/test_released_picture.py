@@ -1,0 +1,315 @@
+"""The picture of a real release: sensitivities by search, one account by other code, and faults."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.problem import Budget, Relation
+from dpviz.datasets import Table, load
+from dpviz.picture.account import DISK, SEARCHED
+from dpviz.releasing import picture as picture_module
+from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.making import Plan, make, plan
+from dpviz.releasing.noise import Law, sensitivity_l1, sensitivity_l2
+from dpviz.releasing.options import ReleaseOptions
+from dpviz.releasing.picture import COUNTS, MEDIAN, along, cell_counts, picture_in, searched
+from dpviz.releasing.records import Given, open_records
+from dpviz.releasing.schema import Column, Schema
+from dpviz.releasing.verifying import verify
+
+BITS = 20
+ABC = Schema(
+    tuple(Column(name, -1, 1) for name in "abc"), label="kind", categories=("x", "y")
+)  # other makes three
+
+
+def options(**changed: Any) -> ReleaseOptions:
+    said: dict[str, Any] = {"row_bound": "1", "k": 2, "delta": 1e-6, "picture": 0.65}
+    return ReleaseOptions(**(said | changed))
+
+
+def planned(rows: int = 1, **changed: Any) -> Plan:
+    table = Table("made", np.zeros((3_000, 3)), tuple("abc"), np.full(3_000, "x"), "kind")
+    return plan(options(**changed), table, replace(ABC, rows_a_person=rows))
+
+
+def answered(
+    whole: np.ndarray, codes: np.ndarray, made: Plan, V: np.ndarray, frame: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the exact counts of rows; in a frame that holds them all where none is given."""
+    assert made.counting is not None
+    places, kinds = along(whole, codes, V, made.counting, disk=False)
+    if frame is None:
+        frame = np.abs(places).max(axis=0)
+    return cell_counts(places, kinds, frame, made.counting.plan)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("relation", list(Relation))
+def test_a_search_over_neighbours_finds_what_is_paid_for(relation: Relation, rows: int) -> None:
+    """One person's rows and labels move; the frame is released, or the fault: taken from rows."""
+    made = planned(rows, relation=str(relation))
+    side = made.noise.side(COUNTS)
+    assert side is not None
+    assert made.counting is not None
+    rng = np.random.default_rng(4)
+    V = np.linalg.qr(rng.standard_normal((3, 3)))[0][:, :2]
+    others = rng.integers(-(2**17), 2**17, (6, 3))
+    ends = [np.array(row) for row in product((-(2**19), 5, 2**19), repeat=3)]
+    frame = np.array([0.3, 0.4]) * made.counting.unit
+    worst, leaking = np.zeros(2), 0.0
+    for first, second in product(ends[::3], [np.zeros(3)] if relation == "zero-out" else ends[::2]):
+        for label in (0, 2):
+            tables = [np.vstack([[one] * rows, others]).astype(int) for one in (first, second)]
+            codes = [np.array([own] * rows + [0, 1, 2] * 2) for own in (0, label)]
+            apart = np.subtract(
+                *(
+                    answered(*one, made, V, frame.astype(int))
+                    for one in zip(tables, codes, strict=True)
+                )
+            )
+            worst = np.maximum(worst, [np.square(apart).sum(), np.abs(apart).sum()])
+            by_rows = np.subtract(
+                *(answered(*one, made, V) for one in zip(tables, codes, strict=True))
+            )
+            leaking = max(leaking, np.square(by_rows).sum())
+            if rows == 1:  # one row moves one count, or from one to another
+                assert sorted(apart[apart != 0].tolist()) in ([], [1], [-1, 1])
+    l2 = side.sensitivity / made.counting.weight
+    assert math.sqrt(worst[0]) <= l2
+    assert math.sqrt(worst[0]) == pytest.approx(l2, rel=1e-9)
+    assert math.sqrt(leaking) > l2 * 1.4  # a frame from the rows is refuted
+    pure = planned(rows, relation=str(relation), delta=0.0, epsilon=3.0).noise.side(COUNTS)
+    assert pure is not None
+    assert worst[1] == pure.sensitivity
+
+
+@pytest.mark.parametrize("disk", [False, True])
+def test_a_rows_cell_is_found_from_that_row_alone(disk: bool) -> None:
+    """However rows are ordered and cut into blocks; a row of nothing is in no cell."""
+    made = planned().counting
+    assert made is not None
+    rng = np.random.default_rng(5)
+    whole = rng.integers(-(2**19), 2**19, (500, 3))
+    whole[7] = 0
+    codes = rng.integers(0, 3, 500)
+    V = np.linalg.qr(rng.standard_normal((3, 3)))[0][:, :2]
+    places, kinds = along(whole, codes, V, made, disk=disk)
+    assert len(places) == 499
+    each = [along(whole[i : i + 1], codes[i : i + 1], V, made, disk=disk) for i in range(500)]
+    assert np.array_equal(np.concatenate([one for one, _ in each]), places)
+    assert np.array_equal(np.concatenate([one for _, one in each]), kinds)
+    if not disk:
+        exact = whole[np.arange(500) != 7] @ V * 2.0 ** (made.unit.bit_length() - 1 - BITS)
+        np.testing.assert_allclose(places, exact, atol=2.0**22)
+
+
+def test_one_row_moves_each_count_of_a_search_by_at_most_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = planned()
+    assert made.counting is not None
+    asked: list[int] = []
+
+    def silent(law: Law, scale: float, values: list[int]) -> list[int]:
+        asked.extend(values)
+        return [0]  # the same answers, so the same questions
+
+    monkeypatch.setattr(picture_module, "drawn", silent)
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        lengths = (rng.exponential(0.2, (9,)) * made.counting.unit).astype(np.int64)
+        other = lengths.copy()
+        other[0] = int(rng.exponential(0.2) * made.counting.unit)
+        seen = []
+        for one in (lengths, other):
+            asked.clear()
+            searched(None, np.sort(one), made.counting, made.noise)
+            seen.append(np.array(asked) // made.counting.weight)
+        assert len(seen[0]) == 8
+        assert np.abs(seen[0] - seen[1]).max() <= 1
+    side = made.noise.side(MEDIAN)
+    assert side is not None
+    assert side.entries == 8  # four on each axis
+    assert side.sensitivity >= math.sqrt(8) * made.counting.weight
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("center", ["typical", "private"])
+def test_matrix_mean_frame_and_counts_cost_what_is_claimed(center: str, relation: Relation) -> None:
+    made = planned(relation=str(relation), center=center)
+    own = sensitivity_l2(relation, BITS)
+    parts = [
+        made.noise.scale / own,
+        *(side.scale / side.sensitivity for side in made.noise.sides),
+    ]
+    assert len(parts) == (4 if center == "typical" else 5)
+
+    def delta(stds: list[float]) -> float:
+        whole = pld.identity()
+        for std in stds:
+            whole = whole.compose(pld.from_gaussian_mechanism(std, use_connect_dots=True))
+        return float(whole.get_delta_for_epsilon(1.0))
+
+    assert 0.97e-6 < delta(parts) < 1.02e-6  # it rounds up
+    assert delta([*parts, parts[-1]]) > 2e-6  # the control: a second picture is not free
+    assert all(side.scale >= made.noise.scale for side in made.noise.sides)  # as noise.py proves
+
+
+def test_pure_parts_add_up_to_epsilon() -> None:
+    made = planned(delta=0.0, epsilon=3.0)
+    whole = Fraction(sensitivity_l1(Relation.REPLACE, 3, BITS)) / Fraction(made.noise.scale)
+    whole += sum(Fraction(side.sensitivity) / Fraction(side.scale) for side in made.noise.sides)
+    assert Fraction(2.999) < whole <= Fraction(made.noise.proved.epsilon) <= 3
+
+
+def test_a_picture_that_would_drown_is_not_paid_for() -> None:
+    with pytest.raises(CannotRun, match=r"picture.* would drown: 3,000 rows are .* nothing was"):
+        planned(epsilon=0.003)
+    with pytest.raises(InvalidSetting, match="shares must be above 0 and together below 1"):
+        planned(picture=0.6, center="private", mean_share=0.45)
+    assert planned(picture=0.0).counting is None
+
+
+# --- the file ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ledger, Path]:
+    folder = tmp_path_factory.mktemp("picture")
+    ledger, out = Ledger(folder / "ledger"), folder / "release.json"
+    ledger.create(Budget(3, 1e-5), Relation.REPLACE)
+    make(options(row_bound="40"), load("digits"), None, ledger=ledger, out=out)
+    return ledger, out
+
+
+def test_the_file_holds_whole_numbers_and_fits_its_ledger(released: tuple[Ledger, Path]) -> None:
+    ledger, out = released
+    found = json.loads(out.read_text())
+    picture = found["picture"]
+    assert [side["name"] for side in found["beside"]] == [MEDIAN, "edge of the frame", COUNTS]
+    assert picture["frame"]["from"] == SEARCHED
+    assert picture["labels"] == [*map(str, range(10)), "other"]
+    assert all(isinstance(count, int) for count in np.array(picture["counts"]).ravel().tolist())
+    # 11 x 36 counts of standard deviation 7.8 each: five of their sum's
+    assert abs(np.array(picture["counts"]).sum() - 1_797) < 5 * 7.9 * math.sqrt(396)
+    assert any("column 'digit'" in said for said in found["assumed_public"])
+    seen = picture_in(found)
+    assert seen is not None
+    assert seen.noisy.tolist() == picture["counts"]
+    assert seen.plan.std == picture["noise"]["std"]
+    assert verify(ledger, [out]) == []
+
+
+def _framed_by_rows(found: dict[str, Any]) -> None:
+    found["picture"]["frame"]["reach"][0] *= 1.01
+
+
+def _cheap(found: dict[str, Any]) -> None:
+    found["beside"][-1]["scale"] /= 2
+
+
+def _fine(found: dict[str, Any]) -> None:
+    found["picture"]["cells"] += 2
+
+
+def _gone(found: dict[str, Any]) -> None:
+    del found["picture"]["counts"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [(_framed_by_rows, "its frame"), (_cheap, "its cost"), (_fine, "how its"), (_gone, "all of")],
+)
+def test_a_picture_that_does_not_follow_is_found(
+    released: tuple[Ledger, Path], tmp_path: Path, harm: Callable[[dict[str, Any]], None], said: str
+) -> None:
+    ledger, out = released
+    found = json.loads(out.read_text())
+    harm(found)
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(found))
+    assert any("of its picture" in line and said in line for line in verify(ledger, [other]))
+
+
+def test_small_budgets_show_directions_without_labels(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.create(Budget(3, 1e-5), Relation.REPLACE)
+    made = make(options(row_bound="40", epsilon=0.1), load("digits"), None, ledger=ledger)
+    found = made.to_json()
+    assert found["picture"]["frame"]["from"] == DISK
+    assert found["picture"]["labels"] == []
+    assert len(found["picture"]["categories"]) == 11
+    assert verify(ledger, []) == []
+
+
+# --- labels --------------------------------------------------------------------------------------
+
+
+def test_a_label_is_one_of_the_declared_categories_or_other_by_itself() -> None:
+    labels = ["x", " y ", "", "Y", "z", "x"]
+    text = "a,b,c,kind\n" + "".join(f"0.1,0.2,0.3,{label}\n" for label in labels)
+    rows = {name: pa.array(np.full(6, 0.1)) for name in "abc"}
+    typed = [io.BytesIO() for _ in range(2)]
+    for out, column in zip(
+        typed, (pa.array(labels), pa.array(labels).dictionary_encode()), strict=True
+    ):
+        parquet.write_table(pa.table({**rows, "kind": column}), out)
+    table = Table("t", np.full((6, 3), 0.1), tuple("abc"), np.array(labels), "kind")
+    every: list[Given] = [text.encode(), *(out.getvalue() for out in typed), table]
+    for given in every:
+        ((block, codes),) = open_records(given, ABC).labelled()
+        assert block.shape == (6, 3)
+        assert [ABC.kinds[code] for code in codes] == ["x", "y", "other", "other", "other", "x"]
+    numbers = replace(ABC, categories=("1", "2"))
+    coded = Table("t", np.array([[0.0, 0, 0, 1], [0, 0, 0, 2], [0, 0, 0, 2.5]]), (*"abc", "kind"))
+    ((_, codes),) = open_records(coded, numbers).labelled()
+    assert codes.tolist() == [0, 1, 2]
+
+
+def test_what_a_person_has_too_many_of_is_left_out_with_its_label() -> None:
+    schema = replace(ABC, rows_a_person=1, person="who")
+    text = b"who,a,b,c,kind\n" + b"p,.1,.1,.1,x\np,.1,.1,.1,y\nq,.1,.1,.1,y\n"
+    ((block, codes),) = open_records(text, schema).labelled()
+    assert block.shape == (2, 3)
+    assert [schema.kinds[code] for code in codes] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"label": ""},
+        {"categories": ()},
+        {"label": "a"},
+        {"categories": ("x", "x")},
+        {"categories": ("x\n",)[:0] or ("x\ny",)},
+        {"categories": "xy"},
+        {"person": "kind", "rows_a_person": 2},
+    ],
+)
+def test_what_cannot_be_declared_of_labels(changed: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting):
+        replace(ABC, **changed)
+
+
+def test_a_schema_without_labels_is_the_schema_it_was() -> None:
+    plain = replace(ABC, label="", categories=())
+    assert "label" not in plain.to_text()
+    assert Schema.from_text(ABC.to_text()) == ABC
+    assert plain.digest != ABC.digest
+    assert plain.kinds == ()
