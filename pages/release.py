@@ -21,8 +21,9 @@ from typing import BinaryIO
 
 from dpviz.core.errors import DpvizError
 from dpviz.core.here import NO_LEDGER, in_browser
-from dpviz.core.params import params_of
+from dpviz.core.params import format_number, params_of
 from dpviz.datasets import Table
+from dpviz.picture.account import SHARE
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, RealRelease, make, plan
 from dpviz.releasing.options import ReleaseOptions
@@ -83,6 +84,15 @@ def form() -> dict[str, str]:
         written["purpose"] = field("purpose", such_as="that of the ledger, unless you state one")
     with right:
         written["by"] = field("by", such_as="a name or an office")
+    label = schema_editor.label()
+    said = f", told apart by {plain(label)}" if label else ""
+    pictured = st.toggle(
+        f"With a picture of the rows that may be shown{said}",
+        key="release.pictured",
+        persist_state="session",
+        help="Counts of people in cells along the components, with noise, under the same epsilon.",
+    )
+    written["picture"] = field("picture", value=format_number(SHARE)) if pictured else "0"
     return written
 
 

@@ -53,21 +53,20 @@ MOST_SHARED = 0.95
 """Share of the budget that all paid steps together may take: the release needs the rest."""
 
 
-def names_in(text: str) -> tuple[str, ...]:
-    """Return the column names that a text lists as one line of CSV."""
+def names_in(text: str, what: str = "leave out", allowed: str = "column names") -> tuple[str, ...]:
+    """Return the names that a text lists as one line of CSV: of columns, or as they are called."""
     if not text.strip():
         return ()
     try:
         cells = next(csv.reader([text], skipinitialspace=True, strict=True))
     except csv.Error:
-        raise InvalidSetting(
-            "leave out", "column names separated by commas", text, "--leave-out"
-        ) from None
+        flag = f"--{what.replace(' ', '-')}"
+        raise InvalidSetting(what, f"{allowed} separated by commas", text, flag) from None
     return tuple(dict.fromkeys(cell.strip() for cell in cells if cell.strip()))
 
 
 def names_listed(names: Iterable[str]) -> str:
-    """Return column names as the text that `names_in` reads."""
+    """Return names as the text that `names_in` reads."""
     sink = io.StringIO(newline="")
     csv.writer(sink, lineterminator="").writerow(names)
     return sink.getvalue()

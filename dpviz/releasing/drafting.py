@@ -26,6 +26,7 @@ from dpviz.releasing.schema import (
     THOUSANDS,
     Column,
     Schema,
+    public_labels,
     public_schema,
     with_bounds,
 )
@@ -82,7 +83,8 @@ def draft(
 def _outline(given: Given, name: str) -> tuple[Schema, bytes | None]:
     """Return how a table is written, columns that could hold numbers in use, and a text's start."""
     if isinstance(given, Table):
-        return Schema(tuple(Column(found) for found in clean_names(given.columns)[0])), None
+        columns = tuple(Column(found) for found in clean_names(given.columns)[0])
+        return Schema(columns, **public_labels(given)), None
     source = Source(given, name)
     if source.is_parquet:
         with readable(DAMAGED.format(name)):

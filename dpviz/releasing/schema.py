@@ -404,15 +404,19 @@ def public_schema(table: Table) -> Schema | None:
     """Return the schema of a table whose bounds are public, None where they are not."""
     if table.bounds is None:
         return None
-    kinds = table.kinds if table.public and table.label_name else None
     return Schema(
         tuple(
             Column(name, float(low), float(high))
             for name, (low, high) in zip(table.columns, table.bounds, strict=True)
         ),
-        label="" if kinds is None else str(table.label_name),
-        categories=() if kinds is None else kinds[0],
+        **public_labels(table),
     )
+
+
+def public_labels(table: Table) -> dict[str, Any]:
+    """Return label and categories of a schema for a table whose rows are public, if it has any."""
+    kinds = table.kinds if table.public and table.label_name else None
+    return {} if kinds is None else {"label": str(table.label_name), "categories": kinds[0]}
 
 
 def with_bounds(schema: Schema, bounds: tuple[float, float] | FeatureBounds) -> Schema:

@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from dpviz.core.entries import OTHER
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.report.figures.small import loadings_picture
 from dpviz.report.figures.worlds import hundred
+from dpviz.report.tables.labels import LABEL_COLOURS
 
 CARD_FORMAT = 1
 RELEASED, PLAN = "RELEASED", "PLAN"
 """What a card stamps on itself, in print and in JSON."""
+_PICTURE = 190
+"""Pixels of a picture on the page."""
 _FEATURES, _COMPONENTS = 12, 3
 """Loadings that the page has room for; the file holds all."""
 _SHEET = 1_110.0
@@ -81,7 +85,9 @@ def to_html(card: Mapping[str, Any]) -> str:
     parts = [
         _head(card),
         _lead(card),
-        _section("All that left the house", _left_words(card), _loadings(card["use"])),
+        _section(
+            "All that left the house", _left_words(card), _loadings(card["use"]) + _picture(card)
+        ),
         *(
             _section(f"{at}&ensp;{name}", small, body)
             for at, (name, small, body) in enumerate(_layers(card), start=1)
@@ -104,7 +110,12 @@ def _fit(card: Mapping[str, Any]) -> str:
         by = ("what", 54), ("source", 25), ("confirmed_by", 14)
         lines += max(math.ceil(len(one[key]) / wide) for key, wide in by)
     # pixels of what is always there, of a line, and of a feature, as Chromium draws them
-    high = 920 + 14.5 * lines + 12 * min(len(card["use"]["features"]), _FEATURES)
+    high = (
+        920
+        + _PICTURE * (bool(card.get("picture")))
+        + 14.5 * lines
+        + 12 * min(len(card["use"]["features"]), _FEATURES)
+    )
     if high <= _SHEET:
         return ""
     zoom = decimals(_SHEET / high, 3)
@@ -177,6 +188,7 @@ def _left_words(card: Mapping[str, Any]) -> str:
     return (
         f"{card['d'] * card['k']:,} loadings with {percent(use['confidence'])} bars, "
         f"{card['d']:,} variances and the noisy matrix they come from{hollow}"
+        f"{'; a picture of counts' * (card['picture'] is not None)}"
     )
 
 
@@ -193,6 +205,79 @@ def _loadings(use: Mapping[str, Any]) -> str:
     said = f"<p>{'; '.join(more)}</p>" if more else ""
     picture = loadings_picture(use)
     return f"{_inline(picture.svg(), picture.words)}{said}"
+
+
+def _picture(card: Mapping[str, Any]) -> str:
+    """Return the published picture, where there is one, and how good it is."""
+    shown = card.get("picture")
+    if shown is None:
+        return ""
+    return f"<div>{picture_svg(shown, _PICTURE)}<p>{escape(picture_words(shown))}</p></div>"
+
+
+def picture_words(shown: Mapping[str, Any]) -> str:
+    """Return what a published picture shows, and how good it is by simulation round itself.
+
+    Parameters
+    ----------
+    shown : mapping
+        What a card holds of its picture.
+    """
+    said = ["Counts of people in cells along the components, with noise, paid for by the same ε."]
+    if shown["frame"] == "disk":
+        said.append("It shows directions, not lengths.")
+    hidden = [name for name in shown["drowned"] if name != OTHER]
+    if shown["labels_drown"]:
+        said.append("Labels would drown.")
+    elif hidden:
+        said.append(f"{' and '.join(hidden)} cannot be told apart at this ε.")
+    low, high = (percent(min(end, 1.0)) for end in shown["error"])
+    said.append(f"By simulation its shape is off by {low} to {high} of a single point's error.")
+    return " ".join(said)
+
+
+def picture_svg(shown: Mapping[str, Any], high: int = 260) -> str:
+    """Return a published picture: points that stand for people, stamped, with its labels.
+
+    Parameters
+    ----------
+    shown : mapping
+        What a card holds of its picture.
+    high : int
+        Pixels.
+    """
+    side, labels = high - 20, shown["labels"]
+    dots = []
+    for at, (x, *others, kind) in enumerate(shown["points"]):
+        # on one axis heights only keep points apart
+        y = others[0] if others else 1.8 * ((at * 0.618034) % 1) - 0.9
+        colour = _PALE
+        if not labels:
+            colour = _BLUE
+        elif kind >= 0:
+            colour = LABEL_COLOURS[int(kind) % len(LABEL_COLOURS)]
+        dots.append(
+            f'<circle cx="{decimals(10 + side * (x + 1) / 2, 1)}" '
+            f'cy="{decimals(10 + side * (1 - y) / 2, 1)}" r="2" fill="{colour}"/>'
+        )
+    seen = {int(point[-1]) for point in shown["points"]}
+    names = [(at, name) for at, name in enumerate(labels) if at in seen][:10]
+    keys = [
+        f'<circle cx="{side + 26}" cy="{44 + 14 * row}" r="3.4" '
+        f'fill="{LABEL_COLOURS[at % len(LABEL_COLOURS)]}"/><text x="{side + 34}" '
+        f'y="{48 + 14 * row}" font-size="11">{escape(name[:18])}</text>'
+        for row, (at, name) in enumerate(names)
+    ]
+    stamp = escape(f"published: {shown['stamp']}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side + 190} {high}" '
+        f'width="{side + 190}" height="{high}" style="max-width:100%;height:auto" role="img" '
+        f'aria-label="Published picture of {len(dots)} points: {stamp}" font-family="sans-serif">'
+        f'<rect width="{side + 190}" height="{high}" fill="#fff"/><path d="M10 10h{side}v{side}'
+        f'h-{side}zM{10 + side / 2} 10v{side}M10 {10 + side / 2}h{side}" fill="none" '
+        f'stroke="#c6ccd3"/>{"".join(dots)}<text x="{side + 20}" y="24" font-size="11" '
+        f'font-weight="600" fill="#21796e">{stamp}</text>{"".join(keys)}</svg>'
+    )
 
 
 def _inline(svg: str, words: str) -> str:

@@ -27,6 +27,7 @@ from dpviz.releasing.ledger import Ledger, ledger_at
 from dpviz.releasing.making import content_of, given_by
 from dpviz.releasing.options import one_line
 from dpviz.releasing.outputs import read_release
+from dpviz.releasing.picture import shown_of
 from dpviz.releasing.reading import CONFIDENCE, Reading, read
 from dpviz.releasing.records import open_records
 from dpviz.releasing.schema import Schema
@@ -246,6 +247,7 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
             "floating_point": "covered: whole numbers up to the noise",
         },
         "use": _use(seen),
+        "picture": shown_of(found),
         "assumptions": [
             {"what": what, "source": "", "confirmed_by": ""} for what in found["assumed_public"]
         ],

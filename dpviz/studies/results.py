@@ -555,9 +555,10 @@ class ReleaseResult(TypedDict):
     ----------
     declared : How columns were read and bounded, all public.
     proved, opendp : What it spends, by the proof and by OpenDP's own account.
-    beside : What was released before the matrix under the same account.
+    beside : What was released beside the matrix under the same account.
     mean : Private mean of the rows; null where they were centred on public numbers.
     components : k rows of length d.
+    picture : Whole-number counts of people in cells along the components; null where none was made.
     """
 
     dpviz_release: int
@@ -582,6 +583,7 @@ class ReleaseResult(TypedDict):
     components: list[list[float]]
     eigenvalues: list[float] | None
     matrix: list[list[float]] | None
+    picture: dict[str, Any] | None
     settings: dict[str, str]
     settings_hash: str
     ledger: dict[str, Any]

@@ -14,8 +14,8 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.releasing.outputs import read_release
 from dpviz.report.figures.small import Drawing, biplot_picture, loadings_picture
-from dpviz.report.figures.svg import source
-from dpviz.report.privacy_card import suspicion_words, use_words
+from dpviz.report.figures.svg import image, source
+from dpviz.report.privacy_card import picture_svg, picture_words, suspicion_words, use_words
 from dpviz.studies.card import CardOptions, Filed, card, loadings_table, workbook
 from pages.ui.guard import guard
 
@@ -58,6 +58,10 @@ def _read(found: Mapping[str, Any]) -> None:
         st.caption("No biplot: component 2 cannot be told from noise.")
     _take({"loadings": loadings, "biplot": biplot}, found)
     st.markdown(use_words(found["use"], found["k"]))
+    if found["picture"] is not None:
+        said = picture_words(found["picture"])
+        st.html(image(picture_svg(found["picture"]), said, "max-width:100%;border-radius:4px"))
+        st.caption(said)
     with st.expander("Every number of it", icon=":material/table_rows:"):
         use, table = found["use"], loadings_table(found)
         st.dataframe(table, hide_index=True, alt="Released components with their bars")

@@ -11,6 +11,7 @@ import streamlit as st
 
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.params import format_number
+from dpviz.core.settings import names_in, names_listed
 from dpviz.datasets import UPLOADED, Table, builtin_tables
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.schema import (
@@ -76,6 +77,8 @@ def draw(table: Table | BinaryIO) -> None:
         if not isinstance(table, Table):
             _reading()
         _columns()
+        if not isinstance(table, Table):
+            _labels()
         _files(table)
         if "schema.problem" in st.session_state:
             say_error(st.session_state["schema.problem"])
@@ -123,9 +126,21 @@ def _written() -> Schema:
         tuple(columns),
         packing=st.session_state["schema.packing"],
         from_data=st.session_state["schema.origin"] != KNOWN,
+        label=label(),
+        categories=_categories() if label() else (),
         **{name: st.session_state[f"schema.{name}"] for name in _READING},
     )
     return unit.stated(found)
+
+
+def label() -> str:
+    """Return the column whose categories are declared public, empty where none is."""
+    name: str = st.session_state["schema.label"]
+    return name if name and _categories() else ""
+
+
+def _categories() -> tuple[str, ...]:
+    return names_in(st.session_state["schema.categories"], "categories", "names")
 
 
 def _codes(name: str, written: object) -> tuple[float, ...]:
@@ -181,8 +196,9 @@ def _show(schema: Schema | None, origin: str | None) -> None:
     )
     store["schema.version"] = store.get("schema.version", 0) + 1
     reading = schema or Schema((Column("x"),))
-    for name in (*_READING, "packing"):
+    for name in (*_READING, "packing", "label"):
         store[f"schema.{name}"] = getattr(reading, name)
+    store["schema.categories"] = names_listed(reading.categories)
     store["schema.origin"] = origin
     store.pop("schema.now", None)
     store.pop("schema.problem", None)
@@ -254,6 +270,32 @@ def _columns() -> None:
                 "counts. Its low must be above 0.",
             ),
         },
+    )
+
+
+def _labels() -> None:
+    """Ask which column may colour a picture, and by which public categories."""
+    frame: pd.DataFrame = st.session_state["schema.now"]
+    free = [str(row["name"]) for row in frame.to_dict("records") if row["use"] is False]
+    if st.session_state["schema.label"] not in free:
+        st.session_state["schema.label"] = ""
+    left, right = st.columns([1, 2])
+    left.selectbox(
+        "Which column colours a picture?",
+        ["", *free],
+        format_func=lambda name: name or "none",
+        key="schema.label",
+        persist_state="session",
+        help="One that is not used.",
+    )
+    right.text_input(
+        "Its categories, if they are public",
+        key="schema.categories",
+        persist_state="session",
+        placeholder="such as yes, no",
+        disabled=not st.session_state["schema.label"],
+        help="A list that was known before anybody looked. Any other label counts as other. Taken "
+        "from the table it would tell that somebody has each of them.",
     )
 
 

@@ -18,16 +18,25 @@ import pyarrow.parquet as parquet
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
+import dpviz
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.problem import Budget, Relation
 from dpviz.datasets import Table, load
-from dpviz.picture.account import DISK, SEARCHED
+from dpviz.picture.account import DISK, RELEASED, SEARCHED
 from dpviz.releasing import picture as picture_module
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, make, plan
 from dpviz.releasing.noise import Law, sensitivity_l1, sensitivity_l2
 from dpviz.releasing.options import ReleaseOptions
-from dpviz.releasing.picture import COUNTS, MEDIAN, along, cell_counts, picture_in, searched
+from dpviz.releasing.picture import (
+    COUNTS,
+    MEDIAN,
+    along,
+    cell_counts,
+    frame_of,
+    picture_in,
+    searched,
+)
 from dpviz.releasing.records import Given, open_records
 from dpviz.releasing.schema import Column, Schema
 from dpviz.releasing.verifying import verify
@@ -214,6 +223,14 @@ def test_the_file_holds_whole_numbers_and_fits_its_ledger(released: tuple[Ledger
     assert seen.noisy.tolist() == picture["counts"]
     assert seen.plan.std == picture["noise"]["std"]
     assert verify(ledger, [out]) == []
+    card = dpviz.card(out, ledger=ledger.path)
+    assert "published: nobody&#x27;s row" in card.to_html()
+    filed = out.with_name("card.json")
+    filed.write_text(card.to_json())
+    assert dpviz.verify(filed, out, ledger.path).problems == []
+    filed.write_text(card.to_json().replace('"other"', '"others"', 1))
+    (said,) = dpviz.verify(filed, out, ledger.path).problems
+    assert "picture" in said
 
 
 def _framed_by_rows(found: dict[str, Any]) -> None:
@@ -252,10 +269,17 @@ def test_small_budgets_show_directions_without_labels(tmp_path: Path) -> None:
     ledger.create(Budget(3, 1e-5), Relation.REPLACE)
     made = make(options(row_bound="40", epsilon=0.1), load("digits"), None, ledger=ledger)
     found = made.to_json()
-    assert found["picture"]["frame"]["from"] == DISK
+    assert found["picture"]["frame"]["from"] in (DISK, RELEASED)  # as the noise has it
+    assert found["picture"]["frame"]["answers"] == []
     assert found["picture"]["labels"] == []
     assert len(found["picture"]["categories"]) == 11
     assert verify(ledger, []) == []
+    few = planned(epsilon=0.05)
+    assert few.counting is not None
+    seen = frame_of(few.counting, few.noise, np.array([0.9, 0.8, 0.0]))
+    assert not seen[0]
+    assert 0.5 < seen[1][1] / few.counting.unit <= 1.0
+    assert frame_of(few.counting, few.noise, np.array([0.9, 0.0, 0.0]))[0]  # only noise is seen
 
 
 # --- labels --------------------------------------------------------------------------------------

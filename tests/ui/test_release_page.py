@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import stat
@@ -374,7 +375,13 @@ def test_a_card_tells_what_repeating_costs() -> None:
 
 def test_a_release_is_read_and_filed(folder: Path) -> None:
     _ledger(folder)
-    at = _send(_look(_open()))
+    at = change(_open(), "release.pictured", True)
+    assert found(at, "release.picture").value == "0.65"
+    assert any("told apart by digit" in box.label for box in at.toggle)
+    at = _send(_look(at))
+    (shown,) = [box.body for box in at.get("html") if "Counts of people in cells" in box.body]
+    svg = base64.b64decode(shown.split("base64,")[1].split('"')[0]).decode()
+    assert "published: nobody&#x27;s row" in svg
     (picture,) = [box.body for box in at.get("html") if "Loadings of 2 released" in box.body]
     assert picture.startswith('<img src="data:image/svg+xml;base64,')
     words = [box.value for box in at.markdown]
