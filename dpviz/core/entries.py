@@ -241,6 +241,11 @@ OTHER = "other"
 MOST_CATEGORIES = 50
 
 
+def kinds_of(categories: Sequence[str]) -> tuple[str, ...]:
+    """Return what a label may be where these are declared: one of them, or `OTHER`."""
+    return (*categories, *([] if OTHER in categories or not categories else [OTHER]))
+
+
 def stated_categories(given: Sequence[str]) -> tuple[str, ...]:
     """Return a list of public categories, each one line of printable characters and told once.
 

@@ -27,6 +27,7 @@ from dpviz.core.entries import (
     names_file,
     row_bound_of,
     scale_of,
+    stated_categories,
 )
 from dpviz.core.errors import InvalidSetting, printable
 from dpviz.core.number_text import numeral
@@ -75,6 +76,16 @@ def names_listed(names: Iterable[str]) -> str:
 def _check_leave_out(value: str) -> str:
     """Return the listed names in canonical text."""
     return names_listed(names_in(value))
+
+
+def categories_in(text: str) -> tuple[str, ...]:
+    """Return the public categories of a label that a text lists as one line of CSV."""
+    return stated_categories(names_in(text, "categories", "names"))
+
+
+def _check_categories(value: str) -> str:
+    """Return the listed categories in canonical text."""
+    return names_listed(categories_in(value))
 
 
 def codes_in(text: str) -> tuple[float, ...]:
@@ -362,6 +373,17 @@ class Settings(Declared):
         "and a column of that name is written =auto.",
         optional=True,
         url=None,
+    )
+    categories: str = text(
+        "",
+        label="Public categories",
+        group="Table",
+        help="What the label column may hold, separated by commas, where that was known before "
+        "anybody looked: then they colour a picture that may be published, and any other label "
+        "counts as other. Taken from the rows, they would tell that somebody has each of them.",
+        check=_check_categories,
+        allowed_text="names separated by commas",
+        examples=("yes,no",),
     )
     categorical: str = choice(
         "drop",

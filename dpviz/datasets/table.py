@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.core.entries import OTHER, kinds_of
 from dpviz.core.errors import InvalidTable
 
 NAMELESS = "table"
@@ -20,6 +21,13 @@ WORKING_VIEW = "working view of real rows: nothing here may leave the room"
 
 MOST_KINDS = 10
 """Whole numbers beyond so many are numbers and no kinds."""
+
+
+def label_text(cell: object) -> str:
+    """Return a label as a line of text would have it; whole numbers plain, nothing for a gap."""
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return "" if cell is None else str(cell).strip()
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,8 @@ class Table:
         without looking at the data.
     public : bool
         Whether its rows are anybody's to see: built-in tables and published data sets.
+    categories : tuple of str
+        What somebody declared to be the public categories of the labels; none where nobody did.
     """
 
     name: str
@@ -57,6 +67,7 @@ class Table:
     assumed_public: tuple[str, ...] = ()
     bounds: NDArray[np.float64] | None = None
     public: bool = False
+    categories: tuple[str, ...] = ()
 
     @property
     def ribbon(self) -> str | None:
@@ -65,10 +76,18 @@ class Table:
 
     @property
     def kinds(self) -> tuple[tuple[str, ...], NDArray[np.intp]] | None:
-        """Names of the kinds of labels, and each row's place among them; None for numbers."""
+        """Names of the kinds of labels, and each row's place among them; None for numbers.
+
+        Where categories are declared each row's place follows from its own label alone.
+        """
         if self.labels is None:
             return None
         labels = np.asarray(self.labels)
+        if self.categories:
+            declared = kinds_of(self.categories)
+            places = {name: at for at, name in enumerate(declared)}
+            found = (places.get(label_text(x), places[OTHER]) for x in labels.tolist())
+            return declared, np.fromiter(found, np.intp, len(labels))
         whole = labels.dtype.kind in "iu"
         if labels.dtype.kind == "f" or (whole and len(np.unique(labels)) > MOST_KINDS):
             return None

@@ -22,7 +22,7 @@ from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral, percent
 from dpviz.core.seeding import generator
-from dpviz.core.settings import Settings, names_in
+from dpviz.core.settings import Settings, categories_in, names_in
 from dpviz.datasets.table import Table
 from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.frames import FrameBatches
@@ -192,6 +192,9 @@ class Prepared(BoundedRows):
         return rows, index
 
 
+CATEGORIES_PUBLIC = "the list of categories of the label, known before anybody looked at the rows"
+
+
 def prepare(table: Table, settings: Settings) -> Prepared:
     """Centre, scale and bound a table.
 
@@ -199,15 +202,21 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     ----------
     table : Table
     settings : Settings
-        Reads ``center``, ``scale``, ``row_bound``, ``domain`` and ``bounds``.
+        Reads ``center``, ``scale``, ``row_bound``, ``domain``, ``bounds`` and ``categories``.
 
     Raises
     ------
     InvalidTable
         If fewer than two columns vary.
     InvalidSetting
-        If bounds are missing or not in order.
+        If bounds are missing or not in order, or categories are declared of no label.
     """
+    categories = categories_in(settings.categories)
+    if categories and table.labels is None:
+        raise InvalidSetting(
+            "categories", "left out without a label column", settings.categories, "--categories"
+        )
+    table = replace(table, categories=categories) if categories else table
     with one_blas_thread():
         built = _build(InMemory(table), settings)
     return _of_table(built, table)
@@ -215,8 +224,12 @@ def prepare(table: Table, settings: Settings) -> Prepared:
 
 def _of_table(built: BoundedRows, table: Table) -> Prepared:
     """Return bounded rows with the table they are of, and its labels where these are public."""
-    labels = table.kinds if table.public else None
-    known = {} if labels is None else {"labels": PublicLabels(*labels)}
+    known: dict[str, Any] = {}
+    labels = table.kinds if table.public or table.categories else None
+    if labels is not None:
+        known["labels"] = PublicLabels(*labels)
+    if table.categories:
+        known["assumed_public"] = (*built.assumed_public, CATEGORIES_PUBLIC)
     return Prepared(**(vars(built) | known), table=table)
 
 
@@ -251,6 +264,7 @@ def prepare_batches(
     for name, given, flag in (
         ("codes", settings.codes, "--codes"),
         ("levels", settings.levels, "--levels"),
+        ("categories", settings.categories, "--categories"),
         ("person", settings.person, "--person"),
     ):
         if given:

@@ -39,6 +39,7 @@ from dpviz.datasets.columns import clean_names, to_numpy
 from dpviz.datasets.files import DAMAGED, is_flat
 from dpviz.datasets.source import Source, readable, refuse_foreign
 from dpviz.datasets.survey import is_number, is_text, plain_numbers
+from dpviz.datasets.table import label_text
 from dpviz.releasing.schema import MOST_COLUMNS, Schema
 
 Codes: TypeAlias = NDArray[np.intp]
@@ -365,12 +366,8 @@ class _OfParquet(_Records):
 
 
 def _text(cell: Any) -> bytes:
-    """Return a cell of numbers or texts as a line of text would have it; whole numbers plain."""
-    if cell is None:
-        return b""
-    if isinstance(cell, float) and cell.is_integer():
-        cell = int(cell)
-    return cell.strip() if isinstance(cell, bytes) else str(cell).strip().encode()
+    """Return a cell of numbers or texts as a line of text would have it."""
+    return cell.strip() if isinstance(cell, bytes) else label_text(cell).encode()
 
 
 def usable(kind: Any) -> bool:

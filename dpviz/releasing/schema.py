@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.entries import OTHER, FeatureBounds, stated_categories
+from dpviz.core.entries import FeatureBounds, kinds_of, stated_categories
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.json_text import strict_json
 from dpviz.core.number_text import numeral
@@ -153,7 +153,7 @@ class Schema:
     label : str
         Column whose categories colour a picture; empty for none.
     categories : tuple of str
-        Its public categories. A cell that is none of them counts as `OTHER`, by itself.
+        Its public categories. A cell that is none of them counts as other, by itself.
     from_data : bool
         Whether it was taken from the table itself and nobody has declared it since.
     """
@@ -226,10 +226,8 @@ class Schema:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What a row's label may be: a category, or `OTHER`; nothing without a label."""
-        if not self.label or OTHER in self.categories:
-            return self.categories
-        return *self.categories, OTHER
+        """What a row's label may be: a category, or other; nothing without a label."""
+        return kinds_of(self.categories)
 
     @property
     def used(self) -> tuple[Column, ...]:

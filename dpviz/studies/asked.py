@@ -88,6 +88,7 @@ class Options(TypedDict, total=False):
     allocation: str | PathLike[str] | Mapping[str, float]
     directions: str
     label: str | None
+    categories: str
     categorical: Literal["drop", "onehot"]
     decimal: Literal["auto", "point", "comma"]
     encoding: Literal["auto", "cp1252", "utf-16"]

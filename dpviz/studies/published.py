@@ -64,6 +64,7 @@ class Published(Answer):
         lines += [f"{result.mechanism.label}: {'; '.join(self._words(result))}." for result in made]
         public = self.prepared.assumed_public
         names = ["the names of labels"] if self.prepared.labels is not None else []
+        names = [] if self.prepared.table.categories else names
         return "\n".join([*lines, "Assumed public: " + "; ".join([*public, *names]) + "."])
 
     def _words(self, result: Result) -> list[str]:

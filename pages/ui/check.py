@@ -40,8 +40,9 @@ def arrive(raw: RawTable, file_id: str) -> None:
 
 def leave() -> None:
     """Forget what was left out, where the table is no upload."""
-    if state.get("leave_out"):
-        state.put("leave_out", "")
+    for name in ("leave_out", "categories"):
+        if state.get(name):
+            state.put(name, "")
     st.session_state.pop("check.file", None)
 
 
@@ -161,6 +162,7 @@ def coded(raw: RawTable, label: str | None) -> bool:
     """Return whether the classes of the label are numbered, as their words would find people."""
     column = next((column for column in raw.columns if column.name == label), None)
     confirmed = (st.session_state.get("check.file"), label) == st.session_state.get("check.words")
+    confirmed = confirmed or bool(state.get("categories"))  # known to everybody
     return column is not None and not confirmed and bool(exposed(raw, column))
 
 

@@ -146,6 +146,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
 
     def labelled() -> None:
         st.session_state.label_index = st.session_state["upload.label"]
+        state.put("categories", "")  # they were those of another column
 
     controls.fill("upload.label", st.session_state.label_index)
     st.selectbox(
@@ -156,6 +157,8 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         help="Colours the picture; it is left out of the analysis.",
         on_change=state.on_change(labelled),
     )
+    if st.session_state.label_index is not None:
+        controls.setting("categories")
     controls.setting("categorical")
     controls.setting("missing")
     controls.setting("decimal")

@@ -25,8 +25,8 @@ from pages.ui.page_options import VIEWS, ExploreView, page_defaults
 UPLOAD = "upload"
 MAX_FEATURES = 1_500
 KEPT = (
-    "table", "label", "categorical", "missing", "decimal", "encoding", "sheet", "codes",
-    "levels", "rows_a_person", "person", "leave_out",
+    "table", "label", "categories", "categorical", "missing", "decimal", "encoding", "sheet",
+    "codes", "levels", "rows_a_person", "person", "leave_out",
 )  # fmt: skip
 """What a reset leaves: how the table is read."""
 

@@ -15,7 +15,7 @@ from dpviz.core.settings import Settings, codes_in, levels_in
 from dpviz.datasets import RawTable, Table
 from dpviz.preparation.bounding import Prepared, prepare
 
-_PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds")
+_PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds", "categories")
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the file", show_time=True)

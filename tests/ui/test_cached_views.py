@@ -64,8 +64,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 # Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
 ELSEWHERE = {
-    "label", "categorical", "missing", "decimal", "encoding", "sheet", "codes", "levels",
-    "rows_a_person", "person", "leave_out", "name",
+    "label", "categories", "categorical", "missing", "decimal", "encoding", "sheet", "codes",
+    "levels", "rows_a_person", "person", "leave_out", "name",
 }  # fmt: skip
 
 

@@ -44,6 +44,7 @@ from tests.ui.driver import (
 WITHOUT_WIDGET = {
     "bounds": "its widget is drawn on the Precision page, and only for a box",
     "leave_out": "its widget is the table of an upload's columns (test_check_table.py)",
+    "categories": "its widget stands below a chosen label column",
     "sheet": "its widget lists the sheets of a workbook that has several",
     "codes": "its button stands beside what the check of the table finds",
     "levels": "its editor stands beside the words that the check of the table finds",

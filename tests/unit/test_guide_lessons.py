@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dpviz.auditing.leaking import leak
+from dpviz.core.paths import PACKAGE
 from dpviz.core.settings import Settings
 from dpviz.lessons import Lesson, State, course
 from dpviz.lessons.cast import plain, published, pure, shaped
@@ -31,10 +32,12 @@ COURSE = course()
 ALL = [pytest.param(lesson, id=str(lesson.number)) for lesson in COURSE]
 
 
-def test_there_are_eight_in_order() -> None:
-    assert [lesson.number for lesson in COURSE] == list(range(1, 9))
-    first = [lesson.title for lesson in COURSE if not lesson.experts]
-    assert first == ["Why", "One person", "Blur", "Luck", "More people", "Drowning"]
+def test_every_script_is_a_lesson_and_those_for_experts_come_last() -> None:
+    scripts = list((PACKAGE / "lessons" / "scripts").glob("*.toml"))
+    assert [lesson.number for lesson in COURSE] == list(range(1, len(scripts) + 1))
+    experts = [lesson.experts for lesson in COURSE]
+    assert experts == sorted(experts)
+    assert [lesson.title for lesson in COURSE][:2] == ["Why", "One person"]
 
 
 @pytest.mark.parametrize("lesson", ALL)

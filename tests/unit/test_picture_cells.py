@@ -20,6 +20,7 @@ from dpviz.picture.counting import exact_answers, places
 from dpviz.picture.quality import expected, right_share, shape_error
 from dpviz.picture.shown import points, steady
 from dpviz.preparation.bounding import prepare
+from dpviz.report.tables.labels import labels_of
 from dpviz.simulation.cells import cell_at, picture_of
 from dpviz.simulation.compare import Comparison, compare
 from dpviz.simulation.simulate import Cell
@@ -65,14 +66,25 @@ def test_a_broken_claim_and_a_baseline_publish_nothing(found: Comparison) -> Non
 def test_labels_are_published_where_their_categories_are_public() -> None:
     table = load("breast_cancer")
     own = Table("mine", table.rows, table.columns, table.labels, table.label_name, public=False)
-    for each, kinds in ((table, 2), (own, 1)):
-        ready = prepare(each, SETTINGS)
+    declared = replace(SETTINGS, categories="malignant, unclear")
+    for each, settings, kinds in ((table, SETTINGS, 2), (own, SETTINGS, 1), (own, declared, 3)):
+        ready = prepare(each, settings)
         options = picture_of(ready, SETTINGS)
         assert options is not None
         assert options.kinds == kinds
         cell = cell_at(ready, SETTINGS, parse_variant("spherical"), range(1))
         assert isinstance(cell, Cell)
         assert Keys(ready).key(cell, ()) != Keys(ready).key(replace(cell, picture=None), ())
+    assert ready.labels is not None
+    assert ready.labels.kinds == ("malignant", "unclear", "other")
+    expected = np.where(np.asarray(own.labels) == "malignant", 0, 2)
+    assert np.array_equal(ready.labels.codes, expected)  # benign is on no list: other
+    assert labels_of(ready, np.arange(3))["kinds"] == list(ready.labels.kinds)
+    assert any("list of categories" in said for said in ready.assumed_public)
+    with pytest.raises(InvalidSetting, match="left out without a label column"):
+        prepare(replace(own, labels=None), declared)
+    with pytest.raises(InvalidSetting, match="at most 50 different texts"):
+        replace(SETTINGS, categories=",".join(map(str, range(51))))
 
 
 def test_a_sweep_and_a_search_follow_the_picture() -> None:
