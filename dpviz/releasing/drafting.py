@@ -83,8 +83,8 @@ def draft(
 def _outline(given: Given, name: str) -> tuple[Schema, bytes | None]:
     """Return how a table is written, columns that could hold numbers in use, and a text's start."""
     if isinstance(given, Table):
-        columns = tuple(Column(found) for found in clean_names(given.columns)[0])
-        return Schema(columns, **public_labels(given)), None
+        own = tuple(Column(found) for found in clean_names(given.columns)[0])
+        return Schema(own, **public_labels(given)), None
     source = Source(given, name)
     if source.is_parquet:
         with readable(DAMAGED.format(name)):
