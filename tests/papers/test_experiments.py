@@ -98,11 +98,8 @@ def test_every_claim_has_one_answer_a_reason_and_lines(key: str, quick: Quick) -
     assert len(start.claims) == len(found.claims)
 
 
-def test_claims_can_be_answered_at_every_moment_of_a_run(
-    key: str, quick: Quick, store: Store
-) -> None:
-    quick(key)
-    whole = next(work(experiment(key), Effort.QUICK, store=store)).reproduction
+def test_claims_can_be_answered_at_every_moment_of_a_run(key: str, quick: Quick) -> None:
+    whole = quick(key)
     points = list(whole.found.draws)
     for count in {1, 2, len(points) // 3, len(points) // 2, len(points) - 1}:
         some = Measurements({point: whole.found.draws[point] for point in points[:count]})
