@@ -166,9 +166,10 @@ def page() -> None:
         )
         st.caption(
             f"{parse_variant(settings.mechanisms[0]).label}, epsilon "
-            f"{numeral(settings.epsilon, 6)} for the whole chain; orange is lost, green gained. "
+            f"{numeral(settings.epsilon, 6)} for the whole chain. From 100 %: blue goes to its "
+            "noise, orange to a step that is paid for, green is gained. "
             f"{'Every bar cuts rows at the same quantile. ' if alike else ''}Means of "
-            f"{settings.trials} chains, whiskers their central 95 %."
+            f"{settings.trials} chains, whiskers two standard errors."
         )
     everywhere(bars)
     parts.numbers("waterfall", table)

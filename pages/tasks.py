@@ -324,7 +324,7 @@ def command(plan: TaskPlan) -> None:
 
 def page(ready: Prepared) -> None:
     """Draw the page of one table."""
-    head = st.empty()
+    head, found = st.empty(), st.container()
     try:
         offered = learners_for(ready.table.labels)
     except InvalidTable as needed:  # nothing is wrong: another table, or another label, will do
@@ -334,9 +334,7 @@ def page(ready: Prepared) -> None:
     mechanisms = chosen_mechanisms(task)
     plan = task_cache.task_plan(current.data_key, ready, current.settings, task, mechanisms)
     st.caption(plain(tasks_words.facts(plan)))
-    found, below = st.container(), st.container()
-    with below:  # said while the run goes on, and the link is right while it does
-        protection(plan, ready)
+    protection(plan, ready)  # said while the run goes on, and the link is right while it does
     state.write_link()
     highlight.watch()
     with found:

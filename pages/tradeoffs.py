@@ -24,7 +24,7 @@ from dpviz.preparation.bounding import BoundedRows
 from dpviz.report.figures.names import cut
 from dpviz.report.figures.still import still_curves
 from dpviz.report.figures.theme import panels_unjudged
-from dpviz.report.figures.tradeoff import tradeoff_figure
+from dpviz.report.figures.tradeoff import tradeoff_figure, with_ranges
 from dpviz.report.sentences import tradeoffs as tradeoffs_words
 from dpviz.report.sentences.phrases import FAILS_THERE, bias_note
 from dpviz.report.tables import curves
@@ -337,6 +337,7 @@ class Chart:
             other_name=chosen.other,
             before=self.before(points),
             beyond=self.rows.n if axis == "n" else float("inf"),
+            pointed=True,
             **self.theory,
         )
 
@@ -377,7 +378,7 @@ def second_table(chosen: Choices) -> pd.DataFrame | None:
 def legend(chosen: Choices, bound: pd.DataFrame) -> str:
     """Return how to read the chart, with only what is in it."""
     said = [
-        "Bands: central 95 % of the draws.",
+        "Under the pointer: the central 95 % of the draws.",
         "Rings: the best whose claim holds.",
         FAILS_THERE,
     ]
@@ -424,7 +425,7 @@ def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figu
     )
     right.download_button(
         "This figure (HTML)",
-        lambda: figure.to_html(include_plotlyjs=True),
+        lambda: with_ranges(figure).to_html(include_plotlyjs=True),
         file_name="dpviz-curve.html",
         on_click="ignore",
         key="tradeoffs.html",

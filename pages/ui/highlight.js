@@ -1,4 +1,5 @@
-// Shows one mechanism in every panel of a chart while the pointer is on it in any: the others fade.
+// Shows one mechanism in every panel of a chart while the pointer is on it in any: the others fade,
+// and where the layout's meta says how strongly ("band") its range is filled.
 //
 // A chart says in its layout's meta how its parts are told apart: "group" by the legend group of
 // a trace, "point" by the first of the data of each point. Nothing is sent to the server, and
@@ -43,6 +44,10 @@ function show(chart, wanted) {
     node.dpvizOpacity ??= node.style.opacity;
     node.style.opacity = wanted === null || key === wanted ? node.dpvizOpacity : FAINT;
     if (wanted === null) delete node.dpvizOpacity;
+    // The range of the line under the pointer alone is filled.
+    const { band } = chart.layout.meta;
+    const range = band && traceOf(node)?.fill === "toself" && node.querySelector(".js-fill");
+    if (range) range.style.fillOpacity = key === wanted ? band : 0;
   });
 }
 

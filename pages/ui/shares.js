@@ -44,11 +44,14 @@ class Bars {
     this.root = document.createElement("div");
     this.root.className = "sh";
     this.root.innerHTML = `<div class="sh-head"><strong></strong><span class="sh-said"></span></div>
+      <div class="sh-flow"><span>Noise</span><div role="img"></div></div>
       <div class="sh-list" role="group"></div><p class="sh-note" role="status"></p>`;
     this.title = this.root.querySelector("strong");
     this.said = this.root.querySelector(".sh-said");
     this.list = this.root.querySelector(".sh-list");
     this.note = this.root.querySelector(".sh-note");
+    this.flow = this.root.querySelector(".sh-flow");
+    this.noise = this.flow.lastElementChild;
     parent.append(this.root);
     this.rows = [];
   }
@@ -78,6 +81,7 @@ class Bars {
 
   build() {
     this.list.replaceChildren();
+    this.noise.replaceChildren(...this.data.names.map(() => document.createElement("i")));
     this.rows = this.data.names.map((name, i) => {
       const row = document.createElement("div");
       row.className = "sh-row";
@@ -122,6 +126,22 @@ class Bars {
     });
     const sum = this.shares.reduce((total, share) => total + share, 0);
     this.said.textContent = `together ${percent(sum)}`;
+    this.showNoise();
+  }
+
+  /** One bar of all the noise: on a direction it is in proportion to 1 / share. */
+  showNoise() {
+    const { names, chosen, flows } = this.data;
+    this.flow.hidden = !flows;
+    const noise = this.shares.map((share) => 1 / share);
+    const all = noise.reduce((sum, one) => sum + one, 0);
+    [...this.noise.children].forEach((part, i) => {
+      part.style.flexGrow = noise[i] / all;
+      part.toggleAttribute("data-chosen", chosen.includes(i + 1));
+      part.title = `${names[i]}: ${percent(noise[i] / all)} of the noise`;
+    });
+    const most = noise.indexOf(Math.max(...noise));
+    this.noise.setAttribute("aria-label", `Noise: most on ${this.noise.children[most].title}`);
   }
 
   /** Most that a share can have: what is not locked, but for the least of each other one. */

@@ -65,6 +65,8 @@ def bars(allocation: Allocation, prepared: Prepared) -> None:
             "locked": locked,
             "chosen": list(allocation.chosen),
             "least": SMALLEST_SHARE,
+            # on the ball no shape of noise follows the shares
+            "flows": prepared.domain.kind == "box",
             "title": "Share of the precision",
             "token": token.hexdigest(),
         },

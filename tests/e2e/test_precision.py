@@ -260,6 +260,13 @@ def test_bars_are_dragged_moved_by_keys_locked_and_shared(
     assert problems_of(guest) == ""
 
 
+def noise_of(page: Page) -> list[float]:
+    """Return how much of the noise lies on each direction, as the bar of noise shows it."""
+    shares = page.locator(".sh-flow i").evaluate_all("all => all.map(one => +one.style.flexGrow)")
+    assert sum(shares) == pytest.approx(1)
+    return list(shares)
+
+
 def test_an_example_is_one_click_and_fits_a_phone(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 420, "height": 900})
     open_app(page, f"{server.url}/precision?v=1&table=iris&trials=5")
@@ -273,6 +280,9 @@ def test_an_example_is_one_click_and_fits_a_phone(page: Page, server: Server) ->
         for name in ("signal 1", "noise 1")
     )
     assert long / short == pytest.approx(share(page, "signal 1") / share(page, "noise 1"), rel=0.05)
+    # The bar of noise is the other way round.
+    little, much = noise_of(page)[0], noise_of(page)[2]
+    assert much / little == pytest.approx(share(page, "signal 1") / share(page, "noise 1"))
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 420
     track = bar(page, "signal 1").bounding_box()
     assert track is not None
@@ -284,3 +294,8 @@ def test_an_example_is_one_click_and_fits_a_phone(page: Page, server: Server) ->
     with rerun(page):
         page.get_by_role("radio", name="My settings", exact=True).click()
     assert "table=iris" in page.url
+    with rerun(page):
+        page.get_by_role("radio", name="Right", exact=True).click()
+    with rerun(page):  # it flows while a share moves, and the page is told once the keys rest
+        bar(page, "signal 1").press("PageDown")
+        assert noise_of(page)[0] > 1.2 * little

@@ -19,6 +19,12 @@ _SEEN = """chart => Object.fromEntries(
   [...chart.querySelectorAll(".scatterlayer > .trace, .annotation")].map(node => [
     (node.__data__?.[0]?.trace?.legendgroup ?? node.textContent) + node.classList[0],
     getComputedStyle(node).opacity]))"""
+# How much of the range of each variant is filled.
+_RANGES = """chart => Object.fromEntries(
+  [...chart.querySelectorAll(".scatterlayer > .trace")]
+    .filter(node => node.__data__?.[0]?.trace?.fill === "toself")
+    .map(node => [node.__data__[0].trace.legendgroup,
+      getComputedStyle(node.querySelector(".js-fill")).fillOpacity]))"""
 
 
 def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, server: Server) -> None:
@@ -29,6 +35,8 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
     expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
     chart = page.locator(".st-key-curve .js-plotly-plot").first
     plain = chart.evaluate(_SEEN)
+    ranges = chart.evaluate(_RANGES)
+    assert set(ranges.values()) == {"0"}
     names = chart.locator(".annotation", has_text="Laplace")
     expect(names).to_have_count(1)
     names.scroll_into_view_if_needed()
@@ -40,9 +48,11 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
     assert shown["laplacetrace"] == plain["laplacetrace"] == "1"
     assert shown["gaussiantrace"] == "0.12"
     assert shown["Laplaceannotation"] == "1"
+    assert chart.evaluate(_RANGES) == ranges | {"laplace": "0.13"}
     page.mouse.move(5, 5)
     expect(other).to_have_css("opacity", "1")
     assert chart.evaluate(_SEEN) == plain
+    assert chart.evaluate(_RANGES) == ranges
     assert len(sent) == before  # all of it in the browser
     # The names lie right of the plot and none on another.
     plot = chart.locator(".nsewdrag").first.bounding_box()

@@ -100,6 +100,8 @@ def test_it_opens_with_a_sentence_a_figure_and_what_is_protected() -> None:
     top = opening(at)
     assert top.startswith("**At epsilon 0.5, Linear SVM after ")
     assert "without privacy" in top
+    order = [node.key for node in nodes(at) if getattr(node, "key", None)]
+    assert order.index("tasks") < order.index("tasks.learner"), "results before fields"
     assert {"without privacy", "random subspace", "majority class"} <= set(names(at))
     lines = {name.partition(" · ")[0] for name in names(at) if " · " in name}
     assert lines == {"Laplace", "Gaussian, exact"}

@@ -14,7 +14,7 @@ import pytest
 
 from dpviz.core.number_text import numeral, percent
 from dpviz.report.figures.theme import GREY, Panel
-from dpviz.report.figures.tradeoff import FEW, tradeoff_figure
+from dpviz.report.figures.tradeoff import FEW, tradeoff_figure, with_ranges
 from dpviz.report.tables.curves import BAND_COLUMNS, BOUND_COLUMNS, DRAW_COLUMNS, LINE_COLUMNS
 from dpviz.report.tables.foretold import PREDICTION_COLUMNS
 
@@ -258,6 +258,18 @@ def test_limits_and_scalings_are_named_for_what_they_are() -> None:
     assert len(traces(logarithmic, "random subspace")) == 1
 
 
+def test_on_a_page_no_range_is_filled_until_it_is_pointed_at_and_in_a_file_every_one_is() -> None:
+    def fills(figure: go.Figure) -> set[str]:
+        return {t.fillcolor.split(", ")[-1] for t in figure.data if t.fill == "toself"}
+
+    assert fills(draw()) == {"0.13)"}
+    page = draw(pointed=True)
+    assert fills(page) == {"0.0)"}
+    assert page.layout.meta["band"] == 0.13
+    assert fills(with_ranges(page)) == {"0.13)"}
+    assert fills(page) == {"0.0)"}
+
+
 def test_marks_keep_to_the_foot_at_any_scale() -> None:
     marks = pd.DataFrame([("two", 1, 5.0)], columns=["mechanism", "component", "epsilon"])
     figure = draw(marks=marks, log_y=True)
@@ -265,6 +277,9 @@ def test_marks_keep_to_the_foot_at_any_scale() -> None:
     assert list(mark.x) == [5.0]
     assert mark.yaxis == "y2"
     assert figure.layout.yaxis2.range == (0, 1)
+    (said,) = traces(figure, "component found from here")
+    assert said.marker.symbol == "triangle-up"
+    assert said.showlegend is not False
 
 
 def test_the_frontier_is_ringed() -> None:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpviz import datasets
@@ -29,6 +30,7 @@ from dpviz.report.figures.theme import (
     panels_of,
     wrapped,
 )
+from dpviz.report.figures.waterfall import waterfall
 from dpviz.report.tables import board
 from dpviz.report.tables.comparison import distance_table
 from dpviz.report.tables.precision import precision_variants
@@ -245,3 +247,18 @@ def test_decades_are_thinned_and_inside() -> None:
     assert decades(-2.0, 3.0, 8) == [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
     assert decades(-2.0, 3.0, 3) == [0.01, 1.0, 100.0]
     assert decades(0.1, 0.9, 3) == []
+
+
+def test_losses_of_a_preparation_hang_from_a_hundred_per_cent_and_are_zoomed() -> None:
+    table = pd.DataFrame(
+        [("everything public", 0.91, 0.01), ("mean private", 0.90, 0.01), ("count", 0.92, 0.02)],
+        columns=["step", "recovery", "se"],
+    )
+    figure = waterfall(table)
+    bars, noise = figure.data
+    assert list(bars.base) == [1.0, 0.91, 0.90]
+    assert list(bars.y) == pytest.approx([-0.09, -0.01, 0.02])
+    assert list(noise.error_y.array) == pytest.approx([0.02, 0.02, 0.04])
+    low, high = figure.layout.yaxis.range
+    assert 0.85 < low < 0.88
+    assert 1.0 < high < 1.02

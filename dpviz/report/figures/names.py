@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-LINE = 15  # pixels of a line of text of the size below
+LINE = 16  # pixels of a line of text of the size below
 SIZE = 12
 LEADER = 26  # pixels between the plot and the names, for the lines that lead to them
 _LETTER = 6.6  # pixels of a letter, on average: widths of names are rounded up

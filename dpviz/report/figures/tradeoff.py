@@ -24,6 +24,7 @@ _NARROWEST = 850  # pixels of a plot with names beside it
 _PREDICTED = "predicted without a draw"
 _BOUND = "Davis-Kahan bound"
 _BEFORE = "as released, before post-processing"
+_BAND = 0.13  # opacity of the range of the line under the pointer
 _GREY_DASHES = ("dash", "longdashdot")
 
 Write = Callable[[float], str]
@@ -51,6 +52,7 @@ def tradeoff_figure(
     other_name: str = "",
     before: pd.DataFrame | None = None,
     beyond: float = math.inf,
+    pointed: bool = False,
 ) -> go.Figure:
     """Draw mean and range of a metric for each variant.
 
@@ -89,6 +91,8 @@ def tradeoff_figure(
     beyond : float
         From here on means are dashed: people who are not in the table. They are dashed as well
         where a claim fails, by the verdict of each point.
+    pointed : bool
+        Whether a script fills the range of the line under the pointer, and no other is filled.
     """
     figure = go.Figure()
     write = percent if shares else partial(numeral, digits=3)  # the measure, under the pointer
@@ -128,7 +132,7 @@ def tradeoff_figure(
         figure.update_yaxes(tickformat="~%")
     plot = _set_size(figure, [look.panel.label for look, _, _ in named])
     add_names(figure, _endings(named, x, y, logs=(log_x, log_y)), plot)
-    return figure
+    return _filled(figure, 0.0) if pointed else figure
 
 
 _Kinds = dict[str, dict[str, object]]
@@ -193,6 +197,18 @@ def _spans(figure: go.Figure, now: float, *, log_x: bool, log_y: bool) -> tuple[
     return x, _span(figure, "y", log=log_y, room=(0.05, 0.05))
 
 
+def with_ranges(figure: go.Figure) -> go.Figure:
+    """Return a copy with every range filled: a file has no script that fills one."""
+    return _filled(go.Figure(figure), _BAND)
+
+
+def _filled(figure: go.Figure, opacity: float) -> go.Figure:
+    for trace in figure.select_traces({"fill": "toself"}):
+        colour, _, _ = trace.fillcolor.rpartition(",")
+        trace.fillcolor = f"{colour}, {opacity})"
+    return figure
+
+
 def _set_axis(axis: Any, title: str, span: _Span, *, log: bool) -> None:
     """Give an axis its ends and its ticks."""
     axis.update(
@@ -216,7 +232,8 @@ def _set_size(figure: go.Figure, names: Sequence[str]) -> int:
         hovermode="closest",
         clickmode="event+select",
         dragmode="pan",
-        meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
+        # what pages/ui/highlight.js goes by: the others fade, the range of one line is filled
+        meta={"highlight": "group", "band": _BAND},
     )
     return plot
 
@@ -262,7 +279,7 @@ def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float)
         figure.add_trace(
             scatter(
                 x=[*part["x"], *part["x"][::-1]], y=[*part["high"], *part["low"][::-1]],
-                fill="toself", fillcolor=faded(look.panel.colour, 0.13), line={"width": 0},
+                fill="toself", fillcolor=faded(look.panel.colour, _BAND), line={"width": 0},
                 hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
             )
         )  # fmt: skip
@@ -420,6 +437,14 @@ def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) 
                 hovertext=told("{}", (shown["epsilon"], 3)),
                 hovertemplate="component %{customdata[0]} found from epsilon %{hovertext} on<extra>"
                 + panel.label + "</extra>",
+            )
+        )  # fmt: skip
+    if not marks.empty:
+        figure.add_trace(
+            scatter(
+                x=[None], y=[None], mode="markers", name="component found from here",
+                marker={"symbol": "triangle-up", "size": 10, "color": TRUE_COLOUR},
+                hoverinfo="skip",
             )
         )  # fmt: skip
     figure.update_layout(

@@ -72,10 +72,14 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
 
 def payoff_caption(comparison: Comparison) -> str:
     """Return how to read the figure of what the allocation gained."""
+    found = [result.summaries.get("recovery") for result in comparison.results]
+    below = any(recovery is not None and recovery.mean < 0 for recovery in found)
     return (
         "Filled: recovery with these shares. Open: with equal shares. 0 % is what a random space "
         f"shows, 100 % the exact {comparison.problem.k} components; mean of "
         f"{comparison.settings.trials} draws."
+        + " Below 0 %: the noise points away from the structure, worse than a guess."
+        * below
     )
 
 
