@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dpviz.core.paths import PACKAGE
-from dpviz.simulation.store import source_digest
+from dpviz.simulation.store import _NOT_SOURCE, source_digest
+from tests.sources import imports
 
 
 @pytest.fixture
@@ -27,6 +28,27 @@ def changed(path: Path) -> None:
 def test_the_default_covers_the_package() -> None:
     assert (PACKAGE / "mechanisms" / "gaussian.py").is_file()
     assert (PACKAGE / "simulation" / "store.py").is_file()
+
+
+def test_nothing_that_makes_numbers_imports_what_the_digest_leaves_out() -> None:
+    """Papers have a digest of their own beside this one, and import none of it either."""
+    aside = {one for one in _NOT_SOURCE if (PACKAGE / one).is_dir()} - {"papers", "edition"}
+    assert {"auditing", "releasing", "report", "lessons", "studies"} <= aside
+    left_out = tuple(f"dpviz.{one}" for one in aside)
+
+    def asks(path: Path) -> list[str]:
+        return [
+            name
+            for one in imports(path)
+            for name in (one.module, *(f"{one.module}.{name}" for name in one.names), *one.names)
+            if f"{name}.".startswith(tuple(f"{each}." for each in left_out))
+        ]
+
+    files = {path: path.relative_to(PACKAGE) for path in PACKAGE.rglob("*/*.py")}
+    inside = [path for path, name in files.items() if name.parts[0] not in aside | {"edition"}]
+    assert len(inside) > 150
+    assert {str(files[path]): found for path in inside if (found := asks(path))} == {}
+    assert asks(PACKAGE / "cli" / "release.py")  # the control: who is above does
 
 
 def test_a_copy_has_the_same_digest(copied: Path) -> None:
@@ -50,7 +72,15 @@ def test_a_byte_of_what_makes_numbers_changes_the_key(copied: Path, inside: str)
 
 
 @pytest.mark.parametrize(
-    "inside", ["report/figures/distance.py", "report/sentences/explore.py", "cli/board.py"]
+    "inside",
+    [
+        "report/figures/distance.py",
+        "report/sentences/explore.py",
+        "cli/board.py",
+        "auditing/run.py",
+        "releasing/making.py",
+        "lessons/decide.py",
+    ],
 )
 def test_words_and_pictures_do_not(copied: Path, inside: str) -> None:
     changed(copied / inside)
