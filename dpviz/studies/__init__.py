@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, wraps
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -96,6 +96,19 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def _with_image(figure: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Return what draws a figure that a page without scripts can show too."""
+
+    @wraps(figure)
+    def shown(self: Answer, *given: Any, **named: Any) -> Figure:
+        found = figure(self, *given, **named)
+        from dpviz.report.figures.shown import Shown
+
+        return Shown(found)
+
+    return shown
+
+
 class Answer(ABC):
     """One answer: words, a table, figures and JSON.
 
@@ -110,6 +123,11 @@ class Answer(ABC):
     figures: ClassVar[tuple[str, ...]] = ()
     with_rows: ClassVar[tuple[str, ...]] = ()
     _asked: Call | None = None
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "figure" in vars(cls):
+            cls.figure = _with_image(cls.figure)  # type: ignore[method-assign]
 
     @abstractmethod
     def summary(self) -> str:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import base64
 import math
 import re
+from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
+import plotly.io as pio
 import pytest
 
+import dpviz
+from dpviz.report.figures.shown import IMAGE, PLOTLY, drawn
 from dpviz.report.figures.still import still_curves
 from dpviz.report.figures.theme import GREY, Panel
 from dpviz.report.tables.curves import LINE_COLUMNS
 from dpviz.report.tables.foretold import PREDICTION_COLUMNS
 
+TEXT = "{http://www.w3.org/2000/svg}text"
 PANELS = [
     Panel("one", "First", "", "#0072B2", "circle", "solid"),
     Panel("two", "Second", "", GREY, "square", "dash"),
@@ -88,3 +95,41 @@ def test_before_anything_is_known_there_are_axes_alone() -> None:
 def test_a_logarithmic_measure_has_no_zero() -> None:
     _, svg = still(log_y=True)
     assert len(pieces(svg, "#0072B2")) == 1  # the piece from 0 has no place
+
+
+# Figures that a notebook shows ---------------------------------------------------------------
+
+
+def test_a_figure_carries_an_image_beside_its_data_and_no_script(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = dpviz.compare("iris", trials=3, mechanisms=["gaussian", "wishart"])
+    monkeypatch.setattr(pio.renderers, "default", "plotly_mimetype+colab")
+    for name in ("spectrum", "distance", "projection", "recovery"):
+        figure = found.figure(name)
+        with pytest.raises(NotImplementedError):  # so that a notebook asks for what follows
+            figure._ipython_display_()
+        bundle = figure._repr_mimebundle_()
+        assert set(bundle) == {PLOTLY, IMAGE}
+        texts = [each.text or "" for each in ElementTree.fromstring(bundle[IMAGE]).iter(TEXT)]
+        assert any("Gaussian, exact" in text for text in texts), name
+        assert "<script" not in bundle[IMAGE]
+    plain = go.Figure(found.figure())._repr_mimebundle_()  # the control
+    assert "text/html" in plain
+    assert IMAGE not in plain
+
+
+def test_the_image_has_marks_where_the_values_are() -> None:
+    figure = go.Figure(
+        go.Scatter(x=np.array([1.0, 10.0, 100.0]), y=[0.0, 0.5, 1.0], mode="lines+markers")
+    )
+    figure.update_xaxes(type="log", range=[0, 2])
+    figure.update_yaxes(range=[0, 1])
+    figure.add_trace(go.Bar(x=[10.0], y=[0.5]))
+    svg = drawn(figure).svg()
+    discs = re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', svg)
+    (x0, y0), (x1, y1), (x2, y2) = ((float(x), float(y)) for x, y in discs)
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
+    assert (x0 < x2, y0 > y2) == (True, True)
+    assert f'points="{x1:.1f},{y0:.1f} {x1:.1f},{y1:.1f}"' in svg  # the bar, from nothing to .5
