@@ -8,9 +8,7 @@ from __future__ import annotations
 import gzip
 import re
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from dpviz.core.paths import app_path
@@ -28,7 +26,6 @@ from tests.unit.test_datasets_formats import workbook
 
 ROOT = app_path().parent
 EXAMPLE = ROOT / "data" / "example.csv"
-PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
 QUICK = "?v=1&table=iris&trials=5"  # small and soon drawn; digits where the size matters
 TWO = f"{QUICK}&m=gaussian,laplace"  # where it does not matter how many are compared
 CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
@@ -434,20 +431,6 @@ def test_a_command_is_copied_by_its_button(page: Page, server: Server) -> None:
         page.wait_for_function(
             "() => window.dpvizSaid.every(said => said.join() === 'copied,copy')"
         )
-
-
-@pytest.mark.parametrize("page_name", PAGES)
-def test_a_deep_link_on_a_fresh_server(page: Page, fresh_server: object, page_name: str) -> None:
-    started: Server = fresh_server()  # type: ignore[operator]
-    path = "" if page_name == "explore" else page_name
-    open_app(page, f"{started.url}/{path}{TWO}&epsilon=2&k=3")
-    assert errors(page) == []
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    if epsilon_box(page).count():  # a page that ignores the settings does not show them
-        expect(epsilon_box(page)).to_have_value("2")
-    assert parse_qs(urlsplit(page.url).query) == parse_qs(f"{TWO}&epsilon=2&k=3"[1:])
-    if path:
-        assert f"/{path}" in page.url
 
 
 def hospital() -> bytes:
