@@ -109,11 +109,14 @@ PRIVATE = (
 )
 
 _SERVER = "the server (pages/ui/serving.py)"
+_STARTS = "benchmarks/starts.py"
 _LIMITS = "the list of who is there (pages/ui/limits.py)"
 _LINKS = "the link of a page (pages/ui/state.py)"
 _TYPES = "a signature of the pages"
 
 SERVED = (
+    Private("streamlit.logger", "set_log_level", ("level",), "keeps a benchmark quiet", _STARTS),
+    Private("streamlit.testing.v1.app_test", "AppTest", None, "runs a page, measured", _STARTS),
     Private("streamlit.runtime", "get_instance", (), "asks for the runtime", _SERVER),
     Private("streamlit.runtime", "exists", (), "tells a server from a test", _LIMITS),
     Private(_RUNTIME, "Runtime", None, "tells a server from a test", _LIMITS),
