@@ -42,6 +42,16 @@ MINUTES = {
     "python -m pytest tests/unit tests/process tests/contract tests/golden": "four layers",
     "python -m dpviz claims": "every claim is tried: 90 s",
 }
+MINE = """
+import dpviz
+import numpy as np
+
+
+@dpviz.mechanism(claim="pure", release="subspace")
+def mine(rows, epsilon, delta, k, rng):
+    noisy = rows.T @ rows + rng.laplace(scale=2 / epsilon, size=(rows.shape[1],) * 2)
+    return np.linalg.eigh(noisy + noisy.T)[1][:, ::-1][:, :k]
+"""
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _PROGRAM = re.compile(r"^(?:\$ )?(?:python|make|docker|uv|pip|dpviz|dask|streamlit|git|cp|\.) ")
@@ -156,6 +166,26 @@ def test_every_line_of_a_page_runs(page: str, checkout: Path) -> None:
         # what runs beside the others is killed in the end, and may complain of it
         if status != 0 or ("Traceback" in said and not line.text.endswith("&"))
     ]
+    assert failed == []
+
+
+def test_the_examples_of_help_run(checkout: Path) -> None:
+    """Those of ``dpviz --help``, typed like the lines of a page, and not again where one is there.
+
+    A checkout has no script of that name, so the module is typed in its place.
+    """
+    examples = build_parser().format_help().partition("examples:\n")[2].partition("\n\n")[0]
+    commands = [line.strip().partition("  ")[0] for line in examples.splitlines()]
+    assert "dpviz app" in commands
+    shutil.copy(ROOT / "data" / "example.csv", checkout / "mine.csv")
+    (checkout / "mine.py").write_text(MINE, encoding="utf-8")
+    assert all(one.startswith("dpviz ") for one in commands)
+    elsewhere = {line.text for line in LINES if line.runs}
+    modules = [f"python -m {one}" for one in commands if one != "dpviz app"]
+    typed_here = [one for one in modules if one not in elsewhere]
+    assert typed_here
+    lines = [Line("--help", one, "") for one in (ACTIVATE, *typed_here)]
+    failed = [(line.text, said) for line, status, said in typed(lines, checkout) if status]
     assert failed == []
 
 
