@@ -94,6 +94,7 @@ class Options(TypedDict, total=False):
     encoding: Literal["auto", "cp1252", "utf-16"]
     sheet: str
     codes: str
+    levels: str
     rows_a_person: int | None
     person: str | None
     leave_out: str

@@ -604,6 +604,7 @@ class CardResult(TypedDict):
     Attributes
     ----------
     ledger : What paid for it; null for a release that no ledger paid for.
+    picture : What is drawn and said of the release's picture; null without one.
     unconfirmed : Numbers of the assumptions, from 1, that nobody confirmed.
     data : Exact counts, in the copy for the file alone.
     """
@@ -626,6 +627,7 @@ class CardResult(TypedDict):
     unit: dict[str, str | int | None]
     mechanism: dict[str, str]
     use: dict[str, Any]
+    picture: dict[str, Any] | None
     assumptions: list[Assumed]
     unconfirmed: list[int]
     not_covered: dict[str, str]

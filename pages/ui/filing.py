@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dpviz.core.csv_text import csv_text
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.releasing.outputs import read_release
@@ -88,7 +89,7 @@ def _take(pictures: Mapping[str, Drawing | None], found: Mapping[str, Any]) -> N
                     _button(f"{name.capitalize()} ({end.upper()})", f"{name}.{end}", mime, make)
         table = loadings_table(found)
         with st.container(horizontal=True):
-            _button("Numbers (CSV)", "numbers.csv", "text/csv", lambda: table.to_csv(index=False))
+            _button("Numbers (CSV)", "numbers.csv", "text/csv", lambda: csv_text(table))
             if find_spec("xlsxwriter") is not None:
                 _button("Numbers (XLSX)", "numbers.xlsx", _XLSX, lambda: workbook(found))
 
