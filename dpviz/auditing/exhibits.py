@@ -28,6 +28,7 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.mechanisms.laplace_output import LaplaceOutput
+from dpviz.mechanisms.ppca import Ppca
 from dpviz.mechanisms.wishart import Wishart
 from dpviz.mechanisms.wishart_difference import WishartDifference
 from dpviz.sampling.stiefel import stiefel_bingham
@@ -75,6 +76,11 @@ def repaired_cone() -> AdditiveMechanism:
 def bare_directions() -> Mechanism:
     """Return the mechanism that noises rows only, with a pure claim that is false."""
     return LaplaceOutput()
+
+
+def drawn_by_a_chain() -> Mechanism:
+    """Return the mechanism whose subspaces a Gibbs chain may draw."""
+    return Ppca()
 
 
 def _problem(d: int, relation: Relation) -> Problem:

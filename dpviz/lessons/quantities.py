@@ -159,6 +159,12 @@ def _recovery(settings: Settings, draw: str = "mean") -> float:
     return max(0.0, float(by[draw](values)))
 
 
+@_shown(percent)
+def _told(settings: Settings) -> float:
+    """Return how well nearest printed points name people: 0 as one name for all, 1 as exact."""
+    return float(np.mean(measures.result(settings, _key(settings)).metrics["class_picture"]))
+
+
 @_shown()
 def _change(settings: Settings, allocation: str, against: str = "") -> str:
     """Return in a word how far recovery moves from one allocation to another."""

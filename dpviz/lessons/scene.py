@@ -225,6 +225,7 @@ def board_scene(
     return {
         "payload": board.payload(prepared, settings, columns, epsilons, frames),
         "options": {"rows": list(state.view.get("measures", ("picture", "recovery")))},
+        "publishable": bool(state.view.get("publishable")),
         "draws": redraws,
     }
 

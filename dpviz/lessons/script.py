@@ -32,7 +32,9 @@ _PART = "part:"
 _PARTS: dict[str, Callable[[], Mechanism]] = {
     "plain": cast.plain, "pure": cast.pure, "published": cast.published, "shaped": cast.shaped
 }  # fmt: skip
-VIEW = ("measures", "clouds", "shown", "declared", "draw", "play_draws", "mechanisms")
+VIEW = (
+    "measures", "clouds", "shown", "declared", "draw", "play_draws", "mechanisms", "publishable",
+)  # fmt: skip
 """What a step may say of its picture alone; settings have names of their own."""
 _TOP = ("number", "title", "question", "experts", "opens", "answers", "numbers", "steps")
 _STEP = (

@@ -13,10 +13,10 @@ from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget
 from dpviz.lessons import Lesson, course
 
-SHORT, MIDDLE, LONG = (1, 2, 3), (1, 2, 3, 4, 5), tuple(range(1, 9))
+SHORT, MIDDLE, LONG = (1, 2, 3), (1, 2, 3, 4, 5), tuple(range(1, 10))
 """Lessons of twenty minutes, of a school hour and of two."""
 
-_MINUTES = {1: 6, 2: 8, 3: 6, 4: 8, 5: 8, 6: 10, 7: 16, 8: 14}
+_MINUTES = {1: 6, 2: 8, 3: 6, 4: 8, 5: 8, 6: 10, 7: 8, 8: 16, 9: 14}
 
 _SHEET = {
     1: (
@@ -50,11 +50,16 @@ _SHEET = {
         "a staircase of variances and one line of noise across it",
     ),
     7: (
+        "tell a private plane from a picture that may be printed",
+        "The noise hides the people in it. (It turns the plane; the dots lie where they lie.)",
+        "a grid of cells, a noisy count in each, and new dots thrown into them by hand",
+    ),
+    8: (
         "see that noise can be placed, and that the choice may not look at the data",
         "Look at the data, then choose. (That look is a release and has to be paid for.)",
         "one bar of precision, cut between two features by the class",
     ),
-    8: (
+    9: (
         "test a claim instead of believing its paper",
         "More noise would mend it. (The edge stays, wherever it lies.)",
         "two tables, one row apart, and an edge that noise on one side cannot cross",
@@ -170,13 +175,20 @@ def exercises() -> list[tuple[str, str]]:
             "{many}, {asked} and {few}.",
         ),
         said(
-            8,
+            7,
+            "Printed points tell {told} of what the exact picture tells at epsilon {opens}. What "
+            "has to be paid for in a picture that may be printed, and at which epsilon do its "
+            "points tell {asked}?",
+            "The plane and the counts of the cells, together; {crossing}.",
+        ),
+        said(
+            9,
             "For a row of length one the published mechanism betrays a share 1 - exp(-epsilon/3) "
             "of releases. Compute it at epsilon {least}, {opens} and {most}.",
             "{tiny}, {now} and {large}.",
         ),
         said(
-            8,
+            9,
             "Where does Wishart win, honestly counted? Compare it in Explore with the Wishart "
             "difference, at the epsilon that each really spends.",
             "Nowhere: it proves absence in {tiny} of the releases at epsilon {least} already, so "

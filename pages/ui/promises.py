@@ -72,7 +72,7 @@ def _opens(budget: Budget) -> dict[str, list[tuple[str, dict[str, str]]]]:
     proofs = {
         exhibits.moving_cone().key: ("How often, and why", "support"),
         exhibits.bare_directions().key: ("The table of three", "direction"),
-        "ppca": ("How near the draws come", "chain"),
+        exhibits.drawn_by_a_chain().key: ("How near the draws come", "chain"),
     }
     proofs |= {
         key: ("Its true delta", "delta")

@@ -19,7 +19,7 @@ from dpviz.lessons.cast import plain, published, pure, shaped
 from dpviz.lessons.lesson import names_in
 from dpviz.lessons.measures import separated
 from dpviz.lessons.person import EPSILONS
-from dpviz.lessons.scene import board_epsilons, board_scene
+from dpviz.lessons.scene import board_epsilons, board_scene, scene
 from dpviz.lessons.script import problems
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.load import load_measured
@@ -89,7 +89,7 @@ def test_keys_that_a_step_does_not_name_carry_over() -> None:
     risk = COURSE[1]
     assert risk.state(0).settings.relation == "zero-out"
     assert risk.state(3).settings.relation == "zero-out"
-    cone = COURSE[7]
+    cone = COURSE[-1]
     assert [cone.state(1, made).settings.epsilon for made in range(3)] == [1.0, 2.0, 0.1]
     assert cone.state(2).settings.epsilon == 1.0  # said again by the step
     assert cone.state(2).view["clouds"] == "cone"
@@ -108,13 +108,33 @@ def drawn(lesson: Lesson, step: int) -> dict[str, Any]:
     """What a step's board is sent: what a text counts is counted there."""
     state = lesson.state(step)
     columns = shown([parse_variant(text) for text in state.settings.mechanisms])
-    scene = board_scene(state, [state.settings.epsilon], columns, redraw=False)
-    payload: dict[str, Any] = scene["payload"]
+    payload: dict[str, Any] = board_scene(state, [state.settings.epsilon], columns, redraw=False)[
+        "payload"
+    ]
     return payload
 
 
 def of_hundred(text: str) -> float:
     return float(text.removesuffix(" %"))
+
+
+def test_what_printed_points_tell_and_where_it_is_half() -> None:
+    lesson = COURSE[6]
+    facts, prepared = lesson.facts, load_measured(lesson.opens)
+
+    def told(epsilon: float) -> float:
+        found = compare(prepared, replace(lesson.opens, epsilon=epsilon)).results[0].metrics
+        return 100 * float(found["class_picture"].mean())
+
+    assert abs(of_hundred(facts["told"]) - told(1.0)) <= 0.5
+    assert abs(of_hundred(facts["told_least"]) - told(0.1)) <= 0.5
+    crossing = float(facts["crossing"])
+    # The number of cells is whole, so what is told rises in small steps to and fro.
+    assert abs(told(crossing) - 50) <= 2
+    assert told(0.8 * crossing) < 50 < told(1.2 * crossing)
+    boards = [scene(lesson, place)["boards"] for place in (0, 1)]
+    assert [one["publishable"] for one in boards[0]] == [False, True]
+    assert [one["publishable"] for one in boards[1]] == [True]
 
 
 def test_the_blur_and_where_it_crosses() -> None:
@@ -245,7 +265,7 @@ def test_drowning_speaks_of_what_is_drawn() -> None:
 
 
 def test_the_shares_that_the_cone_betrays() -> None:
-    facts = COURSE[7].facts
+    facts = COURSE[-1].facts
     for name, epsilon in (("tiny", 0.1), ("now", 1.0), ("large", 10.0)):
         assert facts[name] == f"{100 * (1 - math.exp(-epsilon / 3)):.0f} %"
     assert (facts["tiny"], facts["now"], facts["large"]) == ("3 %", "28 %", "96 %")
@@ -255,7 +275,7 @@ def test_the_shares_that_the_cone_betrays() -> None:
 
 
 def test_the_recoveries_of_precision() -> None:
-    lesson = COURSE[6]
+    lesson = COURSE[-2]
     facts = lesson.facts
     for name, allocation in (
         ("equal", "binary:1,2:0.1"), ("favoured", "binary:1,2:0.8"), ("wrong", "binary:3,4:0.8")

@@ -38,12 +38,13 @@ const DpvizStage = (() => {
   // way, `canvas()` what the filmstrip copies, `fit()` follows the size of the window.
 
   function boardView(place, scene) {
-    const roots = scene.boards.map(({ payload, options, draws }) => {
+    const roots = scene.boards.map(({ payload, options, publishable, draws }) => {
       const root = make("div", "", place);
       root.hidden = true;
       const board = DpvizBoard.mount(root, payload, {
         ...options, controls: [], strip: false, answer: false, phoneBelow: 0,
       });
+      board.setPublishable(publishable);
       return { root, board, draws, columns: payload.columns.length + 1, rows: options.rows };
     });
     const fit = () => {
