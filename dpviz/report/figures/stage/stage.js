@@ -490,7 +490,8 @@ const DpvizStage = (() => {
       for (let stop = 0; stop <= this.made; stop += 1) {
         this.view.at(stop);
         await frame();
-        if (stop === 0) await wait(150); // a board is laid out once it is seen
+        // a board is laid out once it is seen
+        if (stop === 0 || this.data.scene.boards?.length > 1) await wait(150);
         if (this.gone) return;
         this.capture(stop);
       }
