@@ -312,60 +312,84 @@ def _dash(trace: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _traced(picture: Drawing, trace: Mapping[str, Any], x: _Axis, y: _Axis) -> None:
-    """Draw the values of one trace."""
-    colour, values = _colour(trace), [_listed(trace.get(kind)) for kind in "xy"]
-    opacity = float(trace.get("opacity") or 1)
+    """Draw the values of one trace: bars, or whiskers, lines and marks in this order."""
+    values = [_listed(trace.get(kind)) for kind in "xy"]
     if not values[0]:
         values[0] = list(range(len(values[1])))
     points = [(x.at(u), y.at(v)) for u, v in zip(*values, strict=False)]
     if trace["type"] == "bar":
-        flat = trace.get("orientation") == "h"
-        along, foot = (y, x.at(0.0)) if flat else (x, y.at(0.0))
-        foot = (x.start if flat else y.start) if foot is None else foot
-        wide = 0.7 * abs((along.end - along.start) / (along.high - along.low))  # of a step of 1
-        for u, v in points:
-            if u is not None and v is not None:
-                ends = [(foot, v), (u, v)] if flat else [(u, foot), (u, v)]
-                picture.stroke(ends, colour, wide, (), 0.8)
+        _bars(picture, trace, points, x, y)
         return
     for kind in "xy":
-        error = trace.get(f"error_{kind}") or {}
-        ups = _listed(error.get("array"))
-        downs = _listed(error.get("arrayminus")) or ups
-        for (u, v), here, up, down in zip(
-            points, values["xy".index(kind)], ups, downs, strict=False
-        ):
-            axis, still = (x, v) if kind == "x" else (y, u)
-            first, last = axis.at(here - down), axis.at(here + up)
-            if still is not None and first is not None and last is not None:
-                ends = (
-                    [(first, still), (last, still)]
-                    if kind == "x"
-                    else [(still, first), (still, last)]
-                )
-                picture.stroke(ends, colour, 1.5, (), opacity)
+        _whiskers(picture, trace, kind, values["xy".index(kind)], points, x if kind == "x" else y)
     mode = str(trace.get("mode") or ("lines+markers" if len(points) < 20 else "lines"))
-    if "lines" in mode and (trace.get("line") or {}).get("width") != 0:
-        stretch: list[tuple[float, float]] = []
-        width = float((trace.get("line") or {}).get("width") or 2)
-        for u, v in [*points, (None, None)]:
+    if "lines" in mode:
+        _lines(picture, trace, points)
+    if "markers" in mode:
+        _marks(picture, trace, points)
+    if "text" in mode and not isinstance(trace.get("text"), str):
+        for (u, v), text in zip(points, _listed(trace.get("text")), strict=False):
             if u is not None and v is not None:
-                stretch.append((u, v))
-            elif stretch:
-                picture.stroke(stretch, colour, width, _dash(trace), opacity)
-                stretch = []
-    texts = _listed(trace.get("text")) if not isinstance(trace.get("text"), str) else []
-    marker = trace.get("marker") or {}
-    size = marker.get("size")
-    radius = float(size) / 2 if isinstance(size, int | float) else 3.0
-    colours = marker.get("color")
-    for place, (u, v) in enumerate(points):
-        if u is None or v is None:
+                picture.text(u + 4, v - 4, _plain(text))
+
+
+_Points = Sequence[tuple[float | None, float | None]]  # pixels; None where a value is missing
+
+
+def _bars(picture: Drawing, trace: Mapping[str, Any], points: _Points, x: _Axis, y: _Axis) -> None:
+    flat = trace.get("orientation") == "h"
+    along, foot = (y, x.at(0.0)) if flat else (x, y.at(0.0))
+    foot = (x.start if flat else y.start) if foot is None else foot
+    wide = 0.7 * abs((along.end - along.start) / (along.high - along.low))  # of a step of 1
+    for u, v in points:
+        if u is not None and v is not None:
+            ends = [(foot, v), (u, v)] if flat else [(u, foot), (u, v)]
+            picture.stroke(ends, _colour(trace), wide, (), 0.8)
+
+
+def _whiskers(
+    picture: Drawing,
+    trace: Mapping[str, Any],
+    kind: str,
+    values: Sequence[Any],
+    points: _Points,
+    axis: _Axis,
+) -> None:
+    error = trace.get(f"error_{kind}") or {}
+    ups = _listed(error.get("array"))
+    downs = _listed(error.get("arrayminus")) or ups
+    for (u, v), here, up, down in zip(points, values, ups, downs, strict=False):
+        still = v if kind == "x" else u
+        first, last = axis.at(here - down), axis.at(here + up)
+        if still is None or first is None or last is None:
             continue
-        if "markers" in mode:
-            own = None if isinstance(colours, str | None) else _listed(colours)[place]
-            mark = _MARKS.get(str(marker.get("symbol")), "disc")
-            picture.mark(u, v, radius, own if isinstance(own, str) else str(colours or colour)
-                         if isinstance(colours, str | None) else colour, mark)  # fmt: skip
-        if "text" in mode and place < len(texts):
-            picture.text(u + 4, v - 4, _plain(texts[place]))
+        ends = [(first, still), (last, still)] if kind == "x" else [(still, first), (still, last)]
+        picture.stroke(ends, _colour(trace), 1.5, (), float(trace.get("opacity") or 1))
+
+
+def _lines(picture: Drawing, trace: Mapping[str, Any], points: _Points) -> None:
+    """Draw a line through the points, broken where one is missing."""
+    width = (trace.get("line") or {}).get("width")
+    if width == 0:
+        return
+    stretch: list[tuple[float, float]] = []
+    for u, v in [*points, (None, None)]:
+        if u is not None and v is not None:
+            stretch.append((u, v))
+        elif stretch:
+            opacity = float(trace.get("opacity") or 1)
+            picture.stroke(stretch, _colour(trace), float(width or 2), _dash(trace), opacity)
+            stretch = []
+
+
+def _marks(picture: Drawing, trace: Mapping[str, Any], points: _Points) -> None:
+    marker = trace.get("marker") or {}
+    size, given = marker.get("size"), marker.get("color")
+    radius = float(size) / 2 if isinstance(size, int | float) else 3.0
+    colours = [given] * len(points) if isinstance(given, str | None) else _listed(given)
+    mark = _MARKS.get(str(marker.get("symbol")), "disc")
+    for (u, v), own in zip(points, colours, strict=False):
+        if u is not None and v is not None:
+            # numbers stand on a scale of colours, which an image of one colour leaves out
+            colour = own if isinstance(own, str) and own else _colour(trace)
+            picture.mark(u, v, radius, colour, mark)
