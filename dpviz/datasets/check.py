@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -146,6 +146,17 @@ def sentinel_effects(raw: RawTable, code: float) -> list[tuple[str, int, float, 
     return found
 
 
+@dataclass
+class _Findings:
+    """What has been found of a column so far."""
+
+    use: str = "feature"
+    identifies: bool = False
+    wide: bool = False
+    code: float | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
 def _check(
     raw: RawTable,
     column: RawColumn,
@@ -153,72 +164,100 @@ def _check(
     spreads: dict[str, float],
     middle: float,
 ) -> ColumnCheck:
-    warnings: list[str] = []
-    use, identifies, wide = "feature", False, False
-    code: float | None = None
-    rows = raw.data.num_rows
-    repeats = 0 if column.kind in (Kind.EMPTY, Kind.DATE) else _repeats(raw, column, values)
     if column.kind is Kind.EMPTY:
         return ColumnCheck(column.name, column.kind, column.missing, "drop", ("No values.",))
+    found = _Findings()
     if column.constant:
-        use = "drop"
-        warnings.append("Constant: it tells nobody apart.")
-    if column.kind is Kind.IDENTIFIER:
-        use, identifies = "drop", True
-        warnings.append("Looks like an identifier: it differs in every row.")
-    elif column.kind is Kind.DATE:
-        use = "drop"
-        warnings.append("A date: left out unless it colours the picture.")
-    elif column.kind is Kind.CATEGORICAL:
-        few = column.categories is not None and column.categories <= _FEW_COLOURS
-        use = use if column.constant else ("colour" if few else "drop")
-        if not few:
-            warnings.append(f"Text with {column.categories} different values.")
+        found.use = "drop"
+        found.warnings.append("Constant: it tells nobody apart.")
+    if column.kind in (Kind.IDENTIFIER, Kind.DATE, Kind.CATEGORICAL):
+        _look_at_kind(found, column)
     elif values is not None and not column.constant:
-        if counts_rows(raw.data[column.name]) or _identifies(values):
-            use, identifies = "drop", True
-            warnings.append("Looks like an identifier: whole numbers that differ in every row.")
-        marker, far = sentinel(values)
-        if far:
-            code = marker
-            warnings.append(f"{far} cells {WARNING}")
-        kinds = len(np.unique(values)) if (values == np.round(values)).all() else rows
-        if 2 < kinds <= _FEW_CODES and rows >= _CODED_ROWS * kinds:
-            warnings.append(f"{kinds} different whole numbers: a code, or an amount?")
-        if _may_be_dates(values):
-            warnings.append("Could be dates written day.month: read as numbers.")
-        spread = spreads.get(column.name, 0.0)
-        wide = not identifies and len(spreads) > 1 and middle > 0 and spread > _SCALE * middle
-        if wide:
-            warnings.append(
-                f"Spreads more than {numeral(_SCALE, 6)} times as far as most columns: it decides "
-                "the components alone unless the features are standardised."
-            )
-    if repeats:
-        named = bool(_PERSON.search(column.name))
-        use = "drop" if named else use
-        identifies = identifies or (named and column.kind is Kind.NUMERIC)
-        warnings.append(f"May name the person: up to {counted(repeats, 'row')} have one value.")
-    elif values is not None and _OUTCOME.search(column.name) and not column.constant:
-        warnings.append("Likely the outcome: it can colour the picture instead of being analysed.")
+        _look_at_numbers(found, raw, column, values, spreads, middle)
+    repeats = _look_for_people(found, raw, column, values)
     exposes = exposed(raw, column)
     if exposes:
-        use = "drop" if use == "colour" else use
-        warnings.append(exposes)
-    if column.missing > 0.2 * rows:
-        warnings.append(f"{percent(column.missing / rows)} missing.")
+        found.use = "drop" if found.use == "colour" else found.use
+        found.warnings.append(exposes)
+    if column.missing > 0.2 * raw.data.num_rows:
+        found.warnings.append(f"{percent(column.missing / raw.data.num_rows)} missing.")
     return ColumnCheck(
         column.name,
         column.kind,
         column.missing,
-        use,
-        tuple(warnings),
-        identifies,
-        wide,
-        code,
+        found.use,
+        tuple(found.warnings),
+        found.identifies,
+        found.wide,
+        found.code,
         repeats,
         exposes,
     )
+
+
+def _look_at_kind(found: _Findings, column: RawColumn) -> None:
+    """Say what identifiers, dates and texts are for."""
+    if column.kind is Kind.IDENTIFIER:
+        found.use, found.identifies = "drop", True
+        found.warnings.append("Looks like an identifier: it differs in every row.")
+    elif column.kind is Kind.DATE:
+        found.use = "drop"
+        found.warnings.append("A date: left out unless it colours the picture.")
+    elif column.kind is Kind.CATEGORICAL:
+        few = column.categories is not None and column.categories <= _FEW_COLOURS
+        found.use = found.use if column.constant else ("colour" if few else "drop")
+        if not few:
+            found.warnings.append(f"Text with {column.categories} different values.")
+
+
+def _look_at_numbers(
+    found: _Findings,
+    raw: RawTable,
+    column: RawColumn,
+    values: NDArray[np.float64],
+    spreads: dict[str, float],
+    middle: float,
+) -> None:
+    """Look for numbers that are names, codes or dates, and for those that spread too far."""
+    rows = raw.data.num_rows
+    if counts_rows(raw.data[column.name]) or _identifies(values):
+        found.use, found.identifies = "drop", True
+        found.warnings.append("Looks like an identifier: whole numbers that differ in every row.")
+    marker, far = sentinel(values)
+    if far:
+        found.code = marker
+        found.warnings.append(f"{far} cells {WARNING}")
+    kinds = len(np.unique(values)) if (values == np.round(values)).all() else rows
+    if 2 < kinds <= _FEW_CODES and rows >= _CODED_ROWS * kinds:
+        found.warnings.append(f"{kinds} different whole numbers: a code, or an amount?")
+    if _may_be_dates(values):
+        found.warnings.append("Could be dates written day.month: read as numbers.")
+    far_out = middle > 0 and spreads.get(column.name, 0.0) > _SCALE * middle
+    found.wide = not found.identifies and len(spreads) > 1 and far_out
+    if found.wide:
+        found.warnings.append(
+            f"Spreads more than {numeral(_SCALE, 6)} times as far as most columns: it decides "
+            "the components alone unless the features are standardised."
+        )
+
+
+def _look_for_people(
+    found: _Findings, raw: RawTable, column: RawColumn, values: NDArray[np.float64] | None
+) -> int:
+    """Look for a name of the person, and else for an outcome; return the most rows of one name."""
+    repeats = 0 if column.kind is Kind.DATE else _repeats(raw, column, values)
+    if repeats:
+        named = bool(_PERSON.search(column.name))
+        found.use = "drop" if named else found.use
+        found.identifies = found.identifies or (named and column.kind is Kind.NUMERIC)
+        found.warnings.append(
+            f"May name the person: up to {counted(repeats, 'row')} have one value."
+        )
+    elif values is not None and _OUTCOME.search(column.name) and not column.constant:
+        found.warnings.append(
+            "Likely the outcome: it can colour the picture instead of being analysed."
+        )
+    return repeats
 
 
 def _repeats(raw: RawTable, column: RawColumn, values: NDArray[np.float64] | None) -> int:
