@@ -221,7 +221,11 @@ class Board {
     if (!this.columns.some((column) => column.key === this.opened)) this.opened = null;
     this.keep(payload.frames);
     this.index = nearest(this.epsilons, payload.now);
-    if (this.presenting) this.staged = this.choose();
+    if (this.presenting) {
+      // what is on the stage stays there, whatever comes anew
+      const kept = [...this.staged].filter((key) => this.columns.some((column) => column.key === key));
+      this.staged = kept.length ? new Set(kept) : this.choose();
+    }
     this.build();
     this.measure();
     this.restyle();
