@@ -15,7 +15,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.releasing.outputs import read_release
 from dpviz.report.figures.small import Drawing, biplot_picture, loadings_picture
-from dpviz.report.figures.svg import image, source
+from dpviz.report.figures.svg import image
 from dpviz.report.privacy_card import picture_svg, picture_words, suspicion_words, use_words
 from dpviz.studies.card import CardOptions, Filed, card, loadings_table, workbook
 from pages.ui.guard import guard
@@ -49,12 +49,12 @@ def _read(found: Mapping[str, Any]) -> None:
         f"Loadings of {found['k']} released components with 95 % bars; hollow where 0 is as likely"
     )
     loadings, biplot = loadings_picture(found["use"]), biplot_picture(found["use"])
-    style = 'style="max-width:100%;background:#fff;border-radius:4px"'
+    style = "max-width:100%;background:#fff;border-radius:4px"
     left, right = st.columns(2)
-    left.html(f'<img src="{source(loadings.svg())}" alt="{words}" {style}>')
+    left.html(image(loadings.svg(), words, style))
     if biplot is not None:
         alt = f"{biplot.words}; names stand beside, and no row is in it"
-        right.html(f'<img src="{source(biplot.svg())}" alt="{alt}" {style}>')
+        right.html(image(biplot.svg(), alt, style))
     elif found["k"] > 1:
         st.caption("No biplot: component 2 cannot be told from noise.")
     _take({"loadings": loadings, "biplot": biplot}, found)

@@ -139,7 +139,7 @@ def turn() -> Iterator[None]:
     if context is None or not serving():
         yield
         return
-    with turns().turn(context.session_id, lambda: "view" in st.session_state) as give_way:
+    with turns().turn(context.session_id, look_up) as give_way:
         token = _GIVE_WAY.set(give_way)
         try:
             yield

@@ -74,11 +74,11 @@ def _opens(budget: Budget) -> dict[str, list[tuple[str, dict[str, str]]]]:
         exhibits.bare_directions().key: ("The table of three", "direction"),
         exhibits.drawn_by_a_chain().key: ("How near the draws come", "chain"),
     }
+    understated = set(claim_cache.true_deltas(budget.delta or exhibits.DELTA)["mechanism"])
     proofs |= {
         key: ("Its true delta", "delta")
         for key, cls in all_mechanisms().items()
-        if cls.info.label
-        in set(claim_cache.true_deltas(budget.delta or exhibits.DELTA)["mechanism"])
+        if cls.info.label in understated
     }
     found = {}
     for key in all_mechanisms():
