@@ -15,7 +15,7 @@ from typing import ClassVar
 from urllib.parse import urljoin
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Locator, Page, Request, expect
 
 from dpviz.cli import main
 from dpviz.core.here import NO_LEDGER
@@ -343,6 +343,14 @@ def test_another_host_in_the_log_would_be_seen(tmp_path: Path) -> None:
     assert asked_hosts(log) == {"127.0.0.1", "example.com"}
 
 
+def move_up(slider: Locator) -> str:
+    """Move one step; what the slider then says, which it writes with its next frame."""
+    before = str(slider.get_attribute("aria-valuetext"))
+    slider.press("ArrowRight")
+    expect(slider).not_to_have_attribute("aria-valuetext", before)
+    return str(slider.get_attribute("aria-valuetext"))
+
+
 def test_the_board_is_dragged_before_python_and_python_takes_over_where_it_is(
     page: Page, address: str, edition: Path
 ) -> None:
@@ -371,15 +379,13 @@ def test_the_board_is_dragged_before_python_and_python_takes_over_where_it_is(
     fresh.goto(address)
     slider = fresh.frame_locator("#edition iframe").get_by_label("Epsilon", exact=True)
     slider.press("Home")
+    expect(slider).to_have_attribute("aria-valuetext", "epsilon 0.05")
     for _ in range(4):
-        slider.press("ArrowRight")
-    written = slider.get_attribute("aria-valuetext")
+        move_up(slider)
     fresh.get_by_role("button", name="Change table, k or mechanisms").click()
     expect(slider).to_be_visible()  # and can be moved while Python loads
-    slider.press("ArrowRight")
-    moved = slider.get_attribute("aria-valuetext")
-    assert moved != written
+    moved = move_up(slider)
     expect(fresh.locator("#edition")).to_have_count(0)
     own = fresh.locator(".dpv").get_by_label("Epsilon", exact=True)
-    expect(own).to_have_attribute("aria-valuetext", str(moved))
+    expect(own).to_have_attribute("aria-valuetext", moved)
     fresh.close()
