@@ -29,6 +29,7 @@ from dpviz.core.release import Calibration, Release, Verdict
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism, MechanismInfo
+from dpviz.mechanisms._weighing import NONE, Weighing, can_weigh
 from dpviz.metrics import FLAT, METRICS, Outcome, chance_share, measure
 from dpviz.testing.sensitivity import searched
 
@@ -651,8 +652,28 @@ def noise_covers_what_one_person_moves(mechanism: Mechanism) -> None:
             )
 
 
+def shows_no_more_than(mechanism: Mechanism, plain: Mechanism) -> bool:
+    """Return whether both release the same matrices, byte for byte, from the same noise.
+
+    An attacker computes from the matrix and not from the components, so one audit is of both.
+    """
+    for data, problem, budget in runnable(mechanism):
+        calibrations = [one.calibrate(problem, budget) for one in (mechanism, plain)]
+        if calibrations[0] != calibrations[1]:
+            return False
+        raw = [released(one, data, problem, budget)[1].raw for one in (mechanism, plain)]
+        if raw[0].shape[1:] != (problem.d, problem.d) or raw[0].tobytes() != raw[1].tobytes():
+            return False
+    return True
+
+
+@cache
 def attacked(mechanism: Mechanism) -> Audit | None:
     """Return a short audit in the first setting in which it runs; None where nothing is claimed."""
+    if can_weigh(mechanism) and isinstance(mechanism, Weighing) and mechanism.weighs:
+        plain = replace(mechanism, weigh=NONE)
+        if shows_no_more_than(mechanism, plain):
+            return attacked(plain)
     for budget in BUDGETS:
         problem = Problem(100, 3, 1, Relation.REPLACE, Domain.ball(3))
         if mechanism.why_not(problem, budget) is not None:

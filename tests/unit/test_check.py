@@ -16,8 +16,10 @@ from dpviz.cli import main
 from dpviz.core.errors import InvalidSetting, WrongArgument
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.seeding import Draws
+from dpviz.mechanisms._weighing import FEATURES
 from dpviz.mechanisms.gaussian import Gaussian
-from dpviz.testing import check_mechanism
+from dpviz.mechanisms.wishart_difference import WishartDifference
+from dpviz.testing import check_mechanism, checks
 from dpviz.testing.checks import CHECKS, Check
 
 
@@ -56,6 +58,13 @@ class Silent(Gaussian):
 
     def evidence(self, problem: Problem, budget: Budget, spent: Any) -> str:
         return "no sentence"
+
+
+class LittleNoiseIfWeighed(WishartDifference):
+    """Draws a tenth of its noise where features are weighed after it."""
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> Any:
+        return (0.1 if self.weighs else 1.0) * super().standard_noise(problem, draws)
 
 
 @dpviz.mechanism(claim="pure", release="subspace")
@@ -98,6 +107,17 @@ def test_a_planted_fault_fails_its_check_and_no_other_thing_does(
 ) -> None:
     assert failed(mechanism, check, "small_dimensions_work", monkeypatch=monkeypatch) == [check]
     assert failed(Sound(), check, monkeypatch=monkeypatch) == []
+
+
+def test_an_audit_serves_for_two_where_only_components_differ() -> None:
+    """Weighing sees what is released alone; where it changes what is released, it is audited."""
+    for base in (Gaussian, WishartDifference):
+        assert checks.shows_no_more_than(base(weigh=FEATURES), base())
+    liar = LittleNoiseIfWeighed(weigh=FEATURES)
+    assert not checks.shows_no_more_than(liar, LittleNoiseIfWeighed())
+    CHECKS["no_audit_refutes_it"](LittleNoiseIfWeighed())
+    with pytest.raises(AssertionError, match="epsilon is at least"):
+        CHECKS["no_audit_refutes_it"](liar)
 
 
 def test_every_check_says_what_it_asks_and_how_to_mend() -> None:
