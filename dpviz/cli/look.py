@@ -13,9 +13,10 @@ from dpviz.cli.asking import asked_of, run
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import STDIN
 from dpviz.cli.terminal import Steps, end_progress, tell_ahead, tell_memory
-from dpviz.mechanisms import featured
 from dpviz.report.sentences.glance import glance
-from dpviz.studies.asked import YOUR_FILE, question_of
+from dpviz.simulation.compare import compare as compare_prepared
+from dpviz.simulation.defaults import with_featured
+from dpviz.studies.asked import YOUR_FILE, question_of, ready
 from dpviz.studies.compare import compare
 
 TRIALS = 20
@@ -27,13 +28,14 @@ def look(arguments: argparse.Namespace) -> int:
         return run(compare, arguments)
     asked: dict[str, Any] = asked_of(question_of(compare), arguments)
     table = asked.pop("table")
-    asked = {"mechanisms": featured(), "trials": TRIALS, **asked}
     fetch_table(table)
-    found = compare(table, progress=Steps().show, foretell=tell_ahead, memory=tell_memory, **asked)
+    prepared, settings = ready(table, {"trials": TRIALS, **asked})
+    settings = with_featured(prepared, settings)
+    found = compare_prepared(prepared, settings, Steps().show, tell_ahead, tell_memory)
     end_progress()
     width = shutil.get_terminal_size().columns
     typed = YOUR_FILE if Path(table).stem == STDIN else table
-    print(glance(found.comparison, typed, width, colour=_coloured()))
+    print(glance(found, typed, width, colour=_coloured()))
     return 0
 
 

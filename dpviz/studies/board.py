@@ -18,13 +18,13 @@ from dpviz.core.whole import whole
 from dpviz.lessons import decide
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import risk
-from dpviz.mechanisms import featured
 from dpviz.preparation.bounding import BoundedRows
 from dpviz.preparation.load import handed_on
 from dpviz.preparation.plan import Planned
 from dpviz.report.sentences import again
 from dpviz.report.tables.payload import Payload
 from dpviz.simulation.compare import compare
+from dpviz.simulation.defaults import with_featured
 from dpviz.studies import Answer
 from dpviz.studies.asked import YOUR_FILE, Options, asks, ready
 
@@ -229,7 +229,7 @@ def board(
     progress : callable, optional
         Told (done, total, what comes next) before each frame.
     **options
-        As in `compare`; the featured mechanisms if none are named.
+        As in `compare`; the featured mechanisms that can run if none are named.
 
     Returns
     -------
@@ -261,9 +261,4 @@ def board(
     """
     prepared, settings = ready(table, options)
     prepared.problem(settings)
-    return Board(prepared, shown_on(settings), progress, working_view=working_view)
-
-
-def shown_on(settings: Settings) -> Settings:
-    """Return the settings of a board: with the featured mechanisms where none are named."""
-    return replace(settings, mechanisms=settings.mechanisms or featured())
+    return Board(prepared, with_featured(prepared, settings), progress, working_view=working_view)

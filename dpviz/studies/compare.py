@@ -23,6 +23,7 @@ from dpviz.report.tables.comparison import distance_table, measure_table, spectr
 from dpviz.report.tables.projection import picture_table
 from dpviz.simulation.compare import Comparison
 from dpviz.simulation.compare import compare as compare_prepared
+from dpviz.simulation.defaults import with_featured
 from dpviz.simulation.simulate import Cell
 from dpviz.studies import Answer
 from dpviz.studies.asked import Options, asks, ready
@@ -181,12 +182,12 @@ class Compared(Answer):
         InvalidSetting
             If the rows are not in memory.
         """
-        from dpviz.studies.board import Board, shown_on
+        from dpviz.studies.board import Board
 
         prepared = self.comparison.prepared
         if not isinstance(prepared, BoundedRows | Planned):
             raise InvalidSetting("the table", "one whose rows are in memory", prepared.name)
-        return Board(prepared, shown_on(self.comparison.settings), None)
+        return Board(prepared, with_featured(prepared, self.comparison.settings), None)
 
     def paper(self, folder: str | PathLike[str]) -> list[Path]:
         """Write what a paper needs into a folder, and return the files.

@@ -16,6 +16,7 @@ import pytest
 
 import dpviz
 from dpviz.cli import look, main, terminal
+from dpviz.mechanisms import featured
 from dpviz.report.sentences.glance import ROWS, glance
 
 QUICK = ("--trials", "2", "--mechanism", "gaussian")
@@ -40,14 +41,25 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 # A first look --------------------------------------------------------------------------------
 
 
+def three_sentences(lines: list[str]) -> list[str]:
+    """Return the verdict, and hold it to its number of sentences: one a line, then a blank."""
+    assert lines[3] == ""
+    for line in lines[:3]:
+        assert re.findall(r"[.!?](?= |$)", line) == ["."]
+        assert line.endswith(".")
+    return lines[:3]
+
+
 def test_a_table_alone_is_looked_at(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "72")
     lines = printed(capsys, "iris").splitlines()
-    assert lines[0].startswith("At epsilon 1 and delta 1e-6, ")
-    assert lines[1].startswith("iris: 150 people")
-    assert lines[2].startswith("Assumed public: ")
+    best, false, public = three_sentences(lines)
+    assert best.startswith("At epsilon 1 and delta 1e-6, ")
+    assert re.fullmatch(r"Not counted: Wishart, .* is false; Analyze Gauss, .* fails here.*", false)
+    assert public.startswith("iris has 150 people (rows) and 4 features; assumed public: ")
+    assert "the row bound R (largest row norm)" in public
     rows = lines[4 : 4 + ROWS]
     assert all(len(row) <= 72 for row in rows)
     assert max(map(len, rows)) > 60  # the bars use the width
@@ -62,6 +74,39 @@ def test_a_table_alone_is_looked_at(
     commands = [line.strip() for line in lines[4 + ROWS :] if line.startswith("  dpviz ")]
     assert len(commands) == 3
     assert "\x1b" not in "".join(lines)  # no terminal, no colour
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("iris --delta 0", ROWS),  # half of what is featured needs one
+        ("iris --mechanism all --delta 0", ROWS),
+        ("wine --domain box", ROWS),
+        ("iris --center private", ROWS),
+        ("data/example.csv --mechanism wishart", 1),
+        ("iris --mechanism non_private", 1),
+        ("iris --k 4", ROWS),
+        ("plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5", ROWS),
+    ],
+)
+def test_the_verdict_has_three_sentences_in_any_setting(
+    words: str, count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(capsys, *words.split(), "--trials", "2").splitlines()
+    _, claims, public = three_sentences(lines)
+    assert re.search("; assumed public: .*number of (rows|people) n", public)
+    rows = lines[4 : lines.index("Next:") - 1]
+    assert len(rows) == count
+    if " all " in words:  # what cannot run is said, with its reason
+        assert "clipped_gaussian cannot run, as it needs a delta above 0; got 0" in claims
+
+
+def test_what_a_board_shows_unasked_can_run() -> None:
+    shown = dpviz.board("iris", delta=0).settings.mechanisms
+    assert len(shown) == ROWS
+    assert {"ppca", "wishart"} < set(shown)
+    assert "gaussian" not in shown
+    assert dpviz.board("iris").settings.mechanisms == featured()
 
 
 @pytest.mark.parametrize("width", [40, 60, 200])

@@ -10,7 +10,7 @@ from dpviz.core import VERSION
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import decimals, numeral
 from dpviz.core.settings import Settings
-from dpviz.mechanisms import featured, parse_variants
+from dpviz.mechanisms import parse_variants
 from dpviz.preparation.bounding import BoundedRows, Prepared
 from dpviz.preparation.plan import Planned
 from dpviz.preparation.prepared import Measured
@@ -18,6 +18,7 @@ from dpviz.report.figures.board import board_html, shown
 from dpviz.report.tables import board
 from dpviz.report.tables.payload import Payload
 from dpviz.simulation.cells import plan
+from dpviz.simulation.defaults import with_featured
 
 MOST_BYTES = 8_000_000
 """A board that is mailed stays below this."""
@@ -26,11 +27,6 @@ _REDRAWS = 20
 """Draws of each mechanism that can be played one after the other."""
 
 Told = Callable[[int, int, str], None]
-
-
-def with_featured(settings: Settings) -> Settings:
-    """Return settings that name the featured mechanisms where they name none."""
-    return replace(settings, mechanisms=settings.mechanisms or featured())
 
 
 def full_payload(prepared: Prepared, settings: Settings, progress: Told | None = None) -> Payload:
@@ -43,7 +39,7 @@ def full_payload(prepared: Prepared, settings: Settings, progress: Told | None =
     progress : callable, optional
         Told (done, total, what comes next) before each frame.
     """
-    settings = with_featured(settings)
+    settings = with_featured(prepared, settings)
     plan(prepared, settings)  # what is named and cannot run is an error before anything is drawn
     epsilons = board.frame_epsilons(None, settings.epsilon)
     frames, redraws = board.drawn(prepared, settings, epsilons, _REDRAWS, progress)
@@ -77,7 +73,7 @@ def publishable_payload(
     progress : callable, optional
         Told (done, total, what comes next) before each mechanism.
     """
-    settings = replace(with_featured(settings), trials=1)
+    settings = replace(with_featured(prepared, settings), trials=1)
     plan(prepared, settings)
     epsilons, mechanisms = [settings.epsilon], parse_variants(settings.mechanisms)
     frames = []

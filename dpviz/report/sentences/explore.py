@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,48 +47,68 @@ def _told(share: float) -> str:
 
 def verdict(comparison: Comparison) -> str:
     """Return the sentences on top of the page: what is lost, and by which mechanism."""
+    said = [best(comparison)]
+    ranked = competing(comparison.results)
+    if ranked:
+        measure = _measure(ranked)
+        pure = [r for r in ranked if r.mechanism.info.guarantee == "pure"]
+        others = [r for r in ranked[1:] if not _tied(ranked[0], r, measure)]
+        if pure and pure[0] is not ranked[0] and pure[0] not in others[:1]:
+            verb, _ = _VERBS[measure]
+            kept = pure[0].summaries[measure].mean
+            said.append(f"With no delta at all, {pure[0].mechanism.label} {verb} {_told(kept)}.")
+    for names, alone, promise in _not_counted(comparison):
+        said.append(f"{names} {'is' if alone else 'are'} not counted: {promise}.")
+    return " ".join(said)
+
+
+_VERBS = {"recovery": ("recovers", "show"), "captured_share": ("keeps", "explain")}
+
+
+def best(comparison: Comparison) -> str:
+    """Return the sentence that says what is kept, and by which mechanism."""
     k, budget = comparison.problem.k, comparison.budget
     ranked = competing(comparison.results)
     if not comparison.results:
-        start = "None of the chosen mechanisms can run at this setting; why is said below."
-    elif not ranked:
-        start = "None of the chosen mechanisms makes a claim that holds here."
-    else:
-        best = ranked[0]
-        measure = _measure(ranked)
-        verb, can = ("recovers", "show") if measure == "recovery" else ("keeps", "explain")
-        share = best.summaries[measure]
-        noun = "one component" if k == 1 else f"{k} components"
-        start = (
-            f"At {budget_words(budget)}, {best.mechanism.label} {verb} {_told(share.mean)} of "
-            f"what {noun} can {can}"
-        )
-        ties = [r for r in ranked[1:] if not separated(share, r.summaries[measure])]
-        others = [r for r in ranked[1:] if r not in ties]
-        if ties:
-            names = join_words(r.mechanism.label for r in ties)
-            start += f"; these draws cannot tell it from {names}"
-        if others:
-            following = others[0].summaries[measure].mean
-            start += f"; next comes {others[0].mechanism.label} with {_told(following)}"
-        start += "."
-        pure = [r for r in ranked if r.mechanism.info.guarantee == "pure"]
-        if pure and best.mechanism.info.guarantee != "pure" and pure[0] not in others[:1]:
-            kept = pure[0].summaries[measure].mean
-            start += f" With no delta at all, {pure[0].mechanism.label} {verb} {_told(kept)}."
+        return "None of the chosen mechanisms can run at this setting; why is said below."
+    if not ranked:
+        return "None of the chosen mechanisms makes a claim that holds here."
+    first, measure = ranked[0], _measure(ranked)
+    verb, can = _VERBS[measure]
+    noun = "one component" if k == 1 else f"{k} components"
+    said = (
+        f"At {budget_words(budget)}, {first.mechanism.label} {verb} "
+        f"{_told(first.summaries[measure].mean)} of what {noun} can {can}"
+    )
+    ties = [r for r in ranked[1:] if _tied(first, r, measure)]
+    others = [r for r in ranked[1:] if r not in ties]
+    if ties:
+        names = join_words(r.mechanism.label for r in ties)
+        said += f"; these draws cannot tell it from {names}"
+    if others:
+        following = others[0].summaries[measure].mean
+        said += f"; next comes {others[0].mechanism.label} with {_told(following)}"
+    return f"{said}."
+
+
+def _tied(one: Result, other: Result, measure: str) -> bool:
+    return not separated(one.summaries[measure], other.summaries[measure])
+
+
+def _not_counted(comparison: Comparison) -> Iterator[tuple[str, bool, str]]:
+    """Yield the names of those whose claim fails alike, whether it is one, and how it fails."""
     for sense, words in _FAILING.items():
         left_out = [r for r in comparison.results if r.status.verdict is sense]
         if left_out:
-            names = join_words(r.mechanism.label for r in left_out)
-            verb = "is" if len(left_out) == 1 else "are"
-            start += (
-                f" {names} {verb} not counted: what {_owners(left_out)} papers promise {words}."
-            )
-    return start
+            names, alone = join_words(r.mechanism.label for r in left_out), len(left_out) == 1
+            yield names, alone, f"what {'its' if alone else 'their'} papers promise {words}"
 
 
-def _owners(results: Sequence[Result]) -> str:
-    return "its" if len(results) == 1 else "their"
+def failing(comparison: Comparison) -> str:
+    """Return the sentence that says whose claim is not counted, and what cannot run, and why."""
+    said = [f"{names}, as {promise}" for names, _, promise in _not_counted(comparison)]
+    said += [f"{item.mechanism} cannot run, as {item.reason}" for item in comparison.skipped]
+    return f"Not counted: {'; '.join(said)}." if said else "No claim that is made here fails."
 
 
 def least_words(found: Mapping[str, Mapping[str, Any] | None]) -> str | None:

@@ -31,9 +31,10 @@ def glance(found: Comparison, table: str, width: int, *, colour: bool) -> str:
     """
     ranked = _ranked(found.results)[:ROWS]
     lines = [
-        explore.verdict(found),
-        explore.facts(found),
-        f"Assumed public: {'; '.join(found.assumed_public)}.",
+        explore.best(found),
+        explore.failing(found),
+        f"{found.prepared.name} has {found.problem.n:,} people (rows) and {found.problem.d} "
+        f"features; assumed public: {'; '.join(found.assumed_public)}.",
         "",
         *_rows(ranked, max(width, _NARROWEST), colour),
         "",
