@@ -23,7 +23,8 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms import parse_variant
-from dpviz.releasing.grid import Declared, quantised, second_moment
+from dpviz.preparation.transform import Transform
+from dpviz.releasing.grid import quantised, second_moment
 from dpviz.releasing.noise import Law, calibrated, released
 from dpviz.simulation.waterfall import default_mechanism
 
@@ -40,9 +41,8 @@ def main() -> None:
     rows = rows - rows.mean(axis=0)
     rows = rows / np.linalg.norm(rows, axis=1).max()
     n, d = rows.shape
-    declared = Declared(
-        tuple(f"x{i}" for i in range(d)), (-math.inf,) * d, (math.inf,) * d, (0.0,) * d, 1.0
-    )
+    never = np.full(d, math.inf)
+    declared = Transform(-never, never, np.zeros(d), np.ones(d))
     noise = calibrated(Law.NORMAL, Budget(1.0, 1e-6), Relation.REPLACE, d, BITS)
     rho = float(Fraction(noise.sensitivity) ** 2 / (2 * Fraction(noise.scale) ** 2))
     print(f"digits: n {n}, d {d}, grid 2^-{BITS}")

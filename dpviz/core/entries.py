@@ -2,7 +2,8 @@
 
 Each is a public value, taken from the data, or private, and whoever states one (a keyword, a
 parameter of `dpviz.PrivatePCA`, a command, a link) may write it in any of these forms. Here they
-become the one text that settings keep, or `FeatureBounds` where one text cannot hold them.
+become the one text that settings keep, or `FeatureBounds` where one text cannot hold them; and
+`Entries`, by which a comparison, the estimator and a release all prepare their rows.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ FROM_DATA = "from data (not private)"
 """What an entry is called that is taken from the data, in words that nobody overlooks."""
 PRIVATE = "private"
 """What a step of the preparation is called that is paid for out of the budget."""
+PUBLIC = "public"
+MIDPOINT = "midpoint"
+UNIT = "unit"
+"""In the place of a row bound: every row is scaled to length one."""
 ROW_BOUND_ALLOWED = (
     "max, a positive number, none, private:adaptive, or private:Q or quantile:Q with Q above 0 and "
     "at most 1"
@@ -135,6 +140,96 @@ class FeatureBounds:
         return both[:, [list(among).index(name) for name in columns]]
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a preparation: where it comes from, what it says, and what it costs.
+
+    Attributes
+    ----------
+    source : str
+        `PUBLIC`, `FROM_DATA` or `PRIVATE`.
+    value : object
+        Of a public one a number, numbers by feature, `FeatureBounds` or a word; None for none. Of
+        another how it is found, or what stands for it until it is bought.
+    share : float
+        Of the budget, where it is private.
+    """
+
+    source: str = PUBLIC
+    value: Any = None
+    share: float = 0.0
+
+    @classmethod
+    def written(cls, value: str, share: float = 0.0) -> Entry:
+        """Return what a text of settings states of centre, scale, row bound or count."""
+        kind, _, level = value.partition(":")
+        if kind == PRIVATE:
+            return cls(PRIVATE, _number(level) or level or None, share)
+        if kind in ("max", "mean", "standardize", "quantile"):
+            return cls(FROM_DATA, _number(level) or kind)
+        return cls() if value in (UNDECLARED, PUBLIC) else cls(PUBLIC, _number(value) or value)
+
+    @classmethod
+    def of_bounds(cls, value: str | FeatureBounds | None, share: float = 0.0) -> Entry:
+        """Return what settings state of feature bounds; any other text is the path of a file."""
+        if value == PRIVATE:
+            return cls(PRIVATE, None, share)
+        if value == "max":
+            return cls(FROM_DATA, value)
+        return cls(PUBLIC, (pair_of(value) or value) if isinstance(value, str) else value)
+
+    def numbers(self, d: int, without: float) -> FloatArray:
+        """Return its public number of each of d features; the other where it states none."""
+        stated = self.source == PUBLIC and isinstance(self.value, tuple)
+        return np.array(self.value, dtype=float) if stated else np.full(d, without)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """How rows are prepared: four entries, and whether the number of people is one to pay for.
+
+    Attributes
+    ----------
+    bounds, center, scale, row_bound, count : Entry
+        Rows are cut to the bounds, centred, divided by the scale, and shortened to the row bound.
+    """
+
+    bounds: Entry = Entry()
+    center: Entry = Entry()
+    scale: Entry = Entry()
+    row_bound: Entry = Entry()
+    count: Entry = Entry()
+
+    @property
+    def paid(self) -> dict[str, Entry]:
+        """What is private, by the name of the step that buys it."""
+        steps = {
+            "count": self.count, "mean": self.center, "scale": self.scale,
+            "bound": self.row_bound, "range": self.bounds,
+        }  # fmt: skip
+        return {step: entry for step, entry in steps.items() if entry.source == PRIVATE}
+
+    @property
+    def asks_rows(self) -> str:
+        """Name of what is found from the rows before they are summed; empty if nothing is."""
+        names = ("center", "scale", "row_bound", "bounds")
+        return next((name for name in names if getattr(self, name).source != PUBLIC), "")
+
+    def limits(self, columns: Sequence[str], among: Sequence[str] = ()) -> FloatArray:
+        """Return the public low and high of some columns, shape (2, d); infinite where none is.
+
+        Parameters
+        ----------
+        columns, among : sequence of str
+            As `FeatureBounds.of` takes them.
+        """
+        stated = self.bounds.value if self.bounds.source == PUBLIC else None
+        if isinstance(stated, FeatureBounds):
+            return stated.of(columns, among)
+        low, high = (-math.inf, math.inf) if stated is None else stated
+        return np.array([np.full(len(columns), low), np.full(len(columns), high)])
+
+
 def bounds_of(value: Any) -> Any:
     """Return feature bounds as settings keep them: a text, or `FeatureBounds`.
 
@@ -217,6 +312,13 @@ def pair_of(value: str) -> tuple[float, float] | None:
     except ValueError:
         return None
     return _in_order(low, high, value) if colon else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _in_order(low: float, high: float, given: object) -> tuple[float, float]:

@@ -19,8 +19,12 @@ from dpviz.core.allocation_text import check_allocation, check_directions, trave
 from dpviz.core.entries import (
     BOUNDS_ALLOWED,
     BOUNDS_WORDS,
+    MIDPOINT,
     PRIVATE,
+    PUBLIC,
     ROW_BOUND_ALLOWED,
+    Entries,
+    Entry,
     FeatureBounds,
     bounds_of,
     center_of,
@@ -512,16 +516,23 @@ class Settings(Declared):
     @property
     def paid_shares(self) -> dict[str, float]:
         """The share of each step of the preparation that is paid for, by name."""
-        shares = {
-            "count": (self.count == PRIVATE and self.relation == "zero-out", self.count_share),
-            "mean": (self.center == PRIVATE, self.mean_share),
-            "scale": (self.scale == PRIVATE, self.scale_share),
-            "bound": (self.row_bound.startswith(PRIVATE), self.bound_share),
-        }
-        paid = {step: share for step, (wanted, share) in shares.items() if wanted}
-        if self.bounds == PRIVATE and (paid or self.domain == "box" or self.centring == "midpoint"):
-            paid["range"] = self.range_share
-        return paid
+        return {step: entry.share for step, entry in self.entries.paid.items()}
+
+    @property
+    def entries(self) -> Entries:
+        """How rows are prepared; bounds are stated where something rests on them."""
+        found = Entries(
+            center=Entry.written(self.centring, self.mean_share),
+            scale=Entry.written(self.scale, self.scale_share),
+            row_bound=Entry.written(self.row_bound, self.bound_share),
+            # under replace n is the same for all neighbours
+            count=Entry.written(
+                self.count if self.relation == "zero-out" else PUBLIC, self.count_share
+            ),
+        )
+        if found.paid or self.domain == "box" or self.centring == MIDPOINT:
+            found = replace(found, bounds=Entry.of_bounds(self.bounds, self.range_share))
+        return found
 
     @property
     def variants(self) -> tuple[str, ...]:

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
-from dpviz.core.entries import PRIVATE, UNDECLARED, FeatureBounds, pair_of
+from dpviz.core.entries import (
+    FROM_DATA,
+    MIDPOINT,
+    PRIVATE,
+    PUBLIC,
+    Entries,
+    Entry,
+    FeatureBounds,
+)
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral, percent
@@ -293,14 +301,15 @@ def _build(passes: Passes, settings: Settings) -> BoundedRows:
 
     Each step adds to the notes, and to what is taken for public, what it changed or took.
     """
-    paid = settings.paid_shares
+    entries = settings.entries
+    paid = entries.paid
     facts = passes.facts()
     said, assumed = passes.said()
     notes, public = [*said], [PADDED if "count" in paid else PEOPLE, *assumed]
     keep, columns = _varying(passes, facts, notes, public)
     seen = ColumnFacts(facts.n, facts.low[keep], facts.high[keep], facts.mean[keep])
     limits = _limits(passes, columns, keep, settings, seen, public)
-    center = _center(settings, seen, limits, public)
+    center = _center(entries, seen, limits, public)
     scale = _scale(passes, keep, settings, seen, limits, notes, public)
     never = np.full(len(columns), np.inf)  # rows of a comparison are not cut
     free = Transform(-never, never, center, scale, math.inf, keep=keep)
@@ -314,8 +323,8 @@ def _build(passes: Passes, settings: Settings) -> BoundedRows:
     if paid:
         assert limits is not None
         raw = passes.raw_rows(keep)
-        public_part = _public(free, settings, limits, row_bound)
-        shares = ", ".join(f"{step} {numeral(share, 6)}" for step, share in paid.items())
+        public_part = _public(free, entries, limits, row_bound)
+        shares = ", ".join(f"{step} {numeral(entry.share, 6)}" for step, entry in paid.items())
         notes.append(f"Paid for out of the budget, by share: {shares}.")
     if settings.count == PRIVATE and "count" not in paid:
         notes.append("Under replace n is the same for all neighbours: there is nothing to pay for.")
@@ -384,19 +393,16 @@ def _limits(
     public: list[str],
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the bounds of the kept features, shape (d,) each; None where nothing rests on them."""
-    paid = settings.paid_shares
-    if not (settings.domain == "box" or settings.centring == "midpoint" or paid):
+    stated = settings.entries.bounds
+    if stated == Entry():
         return None
-    if settings.bounds == "max":
+    if stated.source == FROM_DATA:
         public.append("the feature bounds (smallest and largest value of each feature)")
         return seen.low, seen.high
-    if settings.bounds == PRIVATE:  # in each draw another range; this is what it stands for
+    if stated.source == PRIVATE:  # in each draw another range; this is what it stands for
         reach = np.maximum(np.abs(seen.low), np.abs(seen.high)).max()
         return np.full(len(columns), -reach), np.full(len(columns), reach)
-    if isinstance(settings.bounds, FeatureBounds):
-        low, high = settings.bounds.of(columns, passes.columns)
-        return low, high
-    if settings.bounds == "known":
+    if stated.value == "known":
         if passes.bounds is None:
             raise InvalidSetting(
                 "feature bounds",
@@ -405,26 +411,26 @@ def _limits(
                 "--bounds",
             )
         return passes.bounds[keep, 0], passes.bounds[keep, 1]
-    pair = pair_of(settings.bounds)
-    if pair is None:  # a file that nobody has read
+    if isinstance(stated.value, str):  # a file that nobody has read
         raise InvalidSetting(
-            "feature bounds", "max, known, private, LOW:HIGH or a file", settings.bounds, "--bounds"
+            "feature bounds", "max, known, private, LOW:HIGH or a file", stated.value, "--bounds"
         )
-    return np.full(len(columns), pair[0]), np.full(len(columns), pair[1])
+    low, high = settings.entries.limits(columns, passes.columns)
+    return low, high
 
 
 def _center(
-    settings: Settings,
+    entries: Entries,
     seen: ColumnFacts,
     limits: tuple[FloatArray, FloatArray] | None,
     public: list[str],
 ) -> FloatArray:
     """Return what is subtracted from each feature; where a mean is paid for, the exact one."""
-    if settings.centring in ("mean", PRIVATE):
-        if settings.centring != PRIVATE:
+    if entries.center.source != PUBLIC:
+        if entries.center.source == FROM_DATA:
             public.append("the feature means")
         return seen.mean
-    if settings.centring == "midpoint" and limits is not None:
+    if entries.center.value == MIDPOINT and limits is not None:
         middle: FloatArray = (limits[0] + limits[1]) / 2
         return middle
     return np.zeros(len(seen.mean))
@@ -440,15 +446,16 @@ def _scale(
     public: list[str],
 ) -> FloatArray:
     """Return what features are divided by; where a scale is paid for, the exact one."""
-    if settings.scale == "none":
+    entries = settings.entries
+    if entries.scale == Entry():
         return np.ones(len(seen.mean))
     if settings.domain == "box":
         notes.append("On a box, features are scaled by their bounds; standardising is unused.")
         return np.ones(len(seen.mean))
     deviations = passes.deviations(keep)
-    if settings.scale != PRIVATE:
+    if entries.scale.source == FROM_DATA:
         public.append("the feature scales (standard deviations)")
-    elif settings.centring not in ("mean", PRIVATE) and limits is not None:
+    elif entries.center.source == PUBLIC and limits is not None:
         # without a mean what is private is the spread about the middle of the bounds
         deviations = np.hypot(deviations, seen.mean - (limits[0] + limits[1]) / 2)
     return deviations
@@ -461,7 +468,7 @@ def _in_box(
     if settings.row_bound != "max":
         notes.append("On a box, the feature bounds replace the row bound.")
     half = (limits[1] - limits[0]) / 2
-    if settings.centring == "none":
+    if settings.entries.center == Entry():
         half = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
     return replace(free, scale=half, row_bound=1.0, box=True)
 
@@ -473,10 +480,10 @@ def _in_ball(
 
     Where none is declared rows stay as they are, and their own unit is 1.
     """
-    if settings.row_bound == UNDECLARED:
+    stated = settings.entries.row_bound
+    if stated == Entry():
         return free, 1.0
-    private = settings.row_bound.startswith(PRIVATE)
-    bound = _row_bound(passes, free, "max" if private else settings.row_bound)
+    bound = _row_bound(passes, free, stated, settings.row_bound)
     farthest = np.maximum(np.abs(seen.low - free.center), np.abs(seen.high - free.center))
     # in logarithms, for a quotient of extremes overflows
     apart = math.log((farthest / free.scale).max()) - math.log(bound)
@@ -487,46 +494,46 @@ def _in_ball(
             settings.row_bound,
             "--row-bound",
         )
-    if settings.row_bound == "max":
-        public.append("the row bound R (largest row norm)")
-    elif settings.row_bound.startswith("quantile:"):
-        public.append("the row bound R (a quantile of the row norms)")
+    if stated.source == FROM_DATA:
+        what = "largest row norm" if stated.value == "max" else "a quantile of the row norms"
+        public.append(f"the row bound R ({what})")
     return replace(free, scale=free.scale * bound, row_bound=1.0), bound
 
 
 def _public(
-    free: Transform, settings: Settings, limits: tuple[FloatArray, FloatArray], row_bound: float
+    free: Transform, entries: Entries, limits: tuple[FloatArray, FloatArray], row_bound: float
 ) -> Transform:
     """Return what is public about a paid preparation, in which rows are cut to their bounds."""
     return replace(
         free,
         low=limits[0],
         high=limits[1],
-        row_bound=math.inf if settings.row_bound == UNDECLARED else row_bound,
-        centered=settings.centring in ("mean", PRIVATE),
+        row_bound=math.inf if entries.row_bound == Entry() else row_bound,
+        centered=entries.center.source != PUBLIC,
         keep=None,  # the rows at hand have no other columns
     )
 
 
 def _nothing_is_cut(settings: Settings) -> bool:
     """Return whether no row can lie beyond the bound, as it was taken from the rows."""
+    entries = settings.entries
     if settings.domain == "box":
-        return settings.bounds == "max"
+        return entries.bounds.source == FROM_DATA
     # a bound that is paid for is another in each draw, and none cuts nothing
-    return settings.row_bound in ("max", UNDECLARED) or settings.row_bound.startswith(PRIVATE)
+    return entries.row_bound.source == PRIVATE or entries.row_bound.value in ("max", None)
 
 
-def _row_bound(passes: Passes, unscaled: Transform, setting: str) -> float:
-    """Return R in the units of ``unscaled`` for a validated setting."""
-    prefix, _, value = setting.rpartition(":")
-    if prefix == "" and value != "max":
-        return float(value)
-    bound = passes.row_bound(unscaled, None if value == "max" else float(value))
+def _row_bound(passes: Passes, unscaled: Transform, stated: Entry, written: str) -> float:
+    """Return R in the units of ``unscaled``; where it is paid for, the largest length."""
+    if stated.source == PUBLIC:
+        return float(stated.value)
+    quantile = stated.value if stated.source == FROM_DATA and stated.value != "max" else None
+    bound = passes.row_bound(unscaled, quantile)
     if not 0 < bound < np.inf:
         raise InvalidSetting(
             "row bound",
             "positive; this quantile of the row norms is zero or not finite",
-            setting,
+            "max" if stated.source == PRIVATE else written,
             "--row-bound",
         )
     return bound

@@ -49,7 +49,7 @@ from types import MappingProxyType
 import numpy as np
 
 from dpviz.accounting.gaussian import mu_of
-from dpviz.core.entries import ADAPTIVE, PRIVATE, USUAL_LEVEL
+from dpviz.core.entries import USUAL_LEVEL, Entries
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
@@ -108,9 +108,7 @@ class Wanted:
         for name in self.steps:
             if name not in STEPS:
                 raise InvalidSetting("step", f"one of {', '.join(STEPS)}", name)
-        for name, share in self.shares:
-            if name not in STEPS or not is_share(share):
-                raise InvalidSetting(f"share of the {name}", "between 0 and 1", share)
+        check_shares(dict(self.shares))
         if not (self.variance == 0 or is_share(self.variance)):
             raise InvalidSetting("share of the variances", "from 0 to below 1", self.variance)
         if not (0 < self.level <= 1):
@@ -124,6 +122,17 @@ class Wanted:
                 numeral(self.total, 6),
             )
 
+    @classmethod
+    def of(cls, entries: Entries) -> Wanted:
+        """Return the steps that buy what is private, and the share of each."""
+        paid = entries.paid
+        steps = tuple(step for step in STEPS if step in paid)
+        shares = tuple((step, paid[step].share) for step in steps)
+        how = paid[BOUND].value if BOUND in paid else USUAL_LEVEL
+        if isinstance(how, str):  # adaptive
+            return cls(steps, shares, how)
+        return cls(steps, shares, level=how)
+
     def share(self, step: str) -> float:
         """Return the share of one step; 0 where it is not paid for."""
         if step not in self.steps:
@@ -136,6 +145,13 @@ class Wanted:
         return math.fsum([self.variance, *(self.share(step) for step in STEPS)])
 
 
+def check_shares(shares: Mapping[str, float]) -> None:
+    """Raise `InvalidSetting` where one is of no step, or no share."""
+    for name, share in shares.items():
+        if name not in STEPS or not is_share(share):
+            raise InvalidSetting(f"share of the {name}", "between 0 and 1", share)
+
+
 def is_share(value: object) -> bool:
     """Return whether a value is a number between 0 and 1."""
     return isinstance(value, (float, np.floating)) and bool(0 < value < 1)
@@ -143,20 +159,8 @@ def is_share(value: object) -> bool:
 
 def wanted_of(settings: Settings) -> Wanted | None:
     """Return the steps that settings pay for, or None where all is public."""
-    shares = settings.paid_shares
-    if not shares:
-        return None
-    steps = tuple(step for step in STEPS if step in shares)
-    named = tuple((step, shares[step]) for step in steps)
-    return Wanted(steps, named, *bound_sought(settings.row_bound))
-
-
-def bound_sought(row_bound: str) -> tuple[str, float]:
-    """Return how a private row bound is found, and the quantile that it seeks."""
-    kind, _, level = row_bound.partition(":")
-    if row_bound == ADAPTIVE or kind != PRIVATE:
-        return "adaptive" if row_bound == ADAPTIVE else "quantile", USUAL_LEVEL
-    return "quantile", float(level)
+    wanted = Wanted.of(settings.entries)
+    return wanted if wanted.steps else None
 
 
 @dataclass(frozen=True)

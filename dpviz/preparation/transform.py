@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import lengths_of
+from dpviz.core.by_length import lengths_of, shortened
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Domain
 
@@ -45,6 +45,8 @@ class Transform:
         Columns that are in use; None where rows have no others.
     box : bool
         Whether cells are clipped to [-1, 1] in the place of a row bound.
+    unit : bool
+        Whether every row is scaled to length one, so that no bound on lengths is needed.
     """
 
     low: FloatArray
@@ -56,6 +58,7 @@ class Transform:
     edge: float = 0.0
     keep: NDArray[np.bool_] | None = None
     box: bool = False
+    unit: bool = False
 
     @cached_property
     def domain(self) -> Domain:
@@ -70,6 +73,7 @@ class Transform:
         """Whether it may change a row; else every row passes as it is."""
         return bool(
             self.box
+            or self.unit
             or math.isfinite(self.row_bound)
             or not (self.keep is None or self.keep.all())
             or np.isfinite(self.low).any()
@@ -125,6 +129,8 @@ class Transform:
 
         Each row by itself: what happens to one does not depend on another.
         """
+        if self.unit:
+            return shortened(rows, None), len(rows)
         # One part in 1e12 over the bound is rounding, not a longer row.
         tolerance = self.row_bound * (1 + 1e-12)
         if self.box:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,12 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import lengths_of
 from dpviz.core.entries import (
     FROM_DATA,
+    MIDPOINT,
     PRIVATE,
+    PUBLIC,
     UNDECLARED,
+    Entries,
+    Entry,
     FeatureBounds,
     bounds_of,
     center_of,
@@ -29,11 +32,19 @@ from dpviz.datasets import read_bounds
 from dpviz.preparation.account import Chain
 from dpviz.preparation.bounding import PADDED, PEOPLE
 from dpviz.preparation.chain import noise_edge
-from dpviz.preparation.steps import BOUND, COUNT, MEAN, RANGE, SCALE, Wanted, bound_sought
+from dpviz.preparation.steps import (
+    BOUND,
+    COUNT,
+    DEFAULT_SHARES,
+    MEAN,
+    RANGE,
+    SCALE,
+    check_shares,
+)
 from dpviz.preparation.transform import Transform
 from dpviz.releasing.rows import Reduced, Rows
 
-AUTO, NONE, MIDPOINT, PUBLIC = "auto", "none", "midpoint", "public"
+AUTO, NONE = "auto", UNDECLARED
 CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
 SCALES = (NONE, PRIVATE, FROM_DATA)
 BOUND_ALLOWED = (
@@ -53,157 +64,107 @@ class PrivacyWarning(UserWarning):
     """
 
 
-@dataclass(frozen=True, eq=False)
-class Declared:
-    """How rows are to be prepared; made of an estimator's parameters, without its data.
+def checked(
+    center: str | None,
+    scale: str,
+    row_bound: float | str | None,
+    bounds: Any,
+    count: str = PUBLIC,
+    shares: Mapping[str, float] | None = None,
+) -> Entries:
+    """Return what an estimator's parameters declare of the rows, without its data.
 
-    Attributes
-    ----------
-    center, scale : str
-        In force, with defaults resolved, in the words of `dpviz.core.settings.Settings`.
-    row_bound : str
-        Likewise.
-    bounds : str, FeatureBounds or None
-    count : str
+    Raises
+    ------
+    InvalidSetting
+        If one is wrong, or asks for bounds that are not stated.
     """
+    stated = None if bounds is None else _stated(bounds)
+    if center is None:
+        center = NONE if stated is None or stated in (PRIVATE, "max") else MIDPOINT
+    # here a budget is spent: the short words of a comparison (mean, max) take nothing from data
+    if center not in CENTERS:
+        raise InvalidSetting("center", f"one of {', '.join(CENTERS)}", center)
+    if count not in (PUBLIC, PRIVATE):
+        raise InvalidSetting("count", f"{PUBLIC} or {PRIVATE}", count)
+    if scale not in SCALES:
+        raise InvalidSetting("scale", f"one of {', '.join(SCALES)}", scale)
+    try:
+        radius = UNDECLARED if row_bound is None else row_bound_of(row_bound)
+    except InvalidSetting:
+        raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound) from None
+    if row_bound != FROM_DATA and radius.startswith(("max", "quantile")):
+        raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound)
+    if stated is None:
+        for name, value in (("center", center), ("scale", scale), ("row_bound", row_bound)):
+            if value == MIDPOINT or str(value).startswith((PRIVATE, "adaptive")):
+                raise InvalidSetting("bounds", f"given where {name} is {value!r}", None)
+    check_shares(shares or {})
+    share = {**DEFAULT_SHARES, **(shares or {})}
+    return Entries(
+        Entry.of_bounds(stated, share[RANGE]),
+        Entry.written(center_of(center), share[MEAN]),
+        Entry.written(scale_of(scale), share[SCALE]),
+        Entry.written(radius, share[BOUND]),
+        Entry.written(count, share[COUNT]),
+    )
 
-    center: str
-    scale: str
-    row_bound: str
-    bounds: str | FeatureBounds | None
-    count: str = PUBLIC
 
-    @classmethod
-    def checked(
-        cls,
-        center: str | None,
-        scale: str,
-        row_bound: float | str | None,
-        bounds: Any,
-        count: str = PUBLIC,
-    ) -> Declared:
-        """Return what is declared, or raise `InvalidSetting`."""
-        stated = None if bounds is None else _stated(bounds)
-        if center is None:
-            center = NONE if stated is None or stated in (PRIVATE, "max") else MIDPOINT
-        # here a budget is spent: the short words of a comparison (mean, max) take nothing from data
-        if center not in CENTERS:
-            raise InvalidSetting("center", f"one of {', '.join(CENTERS)}", center)
-        if count not in (PUBLIC, PRIVATE):
-            raise InvalidSetting("count", f"{PUBLIC} or {PRIVATE}", count)
-        if scale not in SCALES:
-            raise InvalidSetting("scale", f"one of {', '.join(SCALES)}", scale)
-        try:
-            radius = UNDECLARED if row_bound is None else row_bound_of(row_bound)
-        except InvalidSetting:
-            raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound) from None
-        if row_bound != FROM_DATA and radius.startswith(("max", "quantile")):
-            raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound)
-        if stated is None:
-            for name, value in (("center", center), ("scale", scale), ("row_bound", row_bound)):
-                if value == MIDPOINT or str(value).startswith((PRIVATE, "adaptive")):
-                    raise InvalidSetting("bounds", f"given where {name} is {value!r}", None)
-        return cls(center_of(center), scale_of(scale), radius, stated, count)
+def public_part(
+    stated: Entries, rows: Rows | None, d: int, whole: Chain | None, names: Sequence[str] = ()
+) -> tuple[Transform, tuple[str, ...]]:
+    """Return what the preparation takes for public, and the list of it.
 
-    def wanted(self, shares: Mapping[str, float] | None) -> Wanted:
-        """Return the steps that are paid for, and the share of each."""
-        steps = [
-            step
-            for step, value in (
-                (COUNT, self.count),
-                (RANGE, self.bounds),
-                (MEAN, self.center),
-                (SCALE, self.scale),
-                (BOUND, self.row_bound.partition(":")[0]),
-            )
-            if value == PRIVATE
-        ]
-        how, level = bound_sought(self.row_bound)
-        return Wanted(tuple(steps), tuple(sorted((shares or {}).items())), how, level)
-
-    def limits(self, d: int, names: Sequence[str] = ()) -> tuple[FloatArray, FloatArray]:
-        """Return the public bounds of each feature, shape (d,) each; infinite where there are none.
-
-        Parameters
-        ----------
-        d : int
-        names : sequence of str
-            Of the features, where they have any.
-        """
-        if isinstance(self.bounds, FeatureBounds):
-            columns = names or [f"column {j + 1}" for j in range(d)]
-            low, high = self.bounds.of(columns)
-            return low, high
-        pair = None if self.bounds is None else pair_of(self.bounds)
-        low, high = (-np.inf, np.inf) if pair is None else pair
-        return np.full(d, low), np.full(d, high)
-
-    def public(
-        self, rows: Rows | None, d: int, whole: Chain | None, names: Sequence[str] = ()
-    ) -> tuple[Transform, tuple[str, ...]]:
-        """Return what the preparation takes for public, and the list of it.
-
-        Parameters
-        ----------
-        rows : Rows or None
-            None where they are not at hand; nothing may then be taken from them.
-        d : int
-        whole : Chain or None
-            None where it is not known yet; nothing may then be paid for.
-        names : sequence of str
-            Of the features, where they have any.
-        """
-        low, high = self.limits(d, names)
-        private_count = whole is not None and COUNT in whole.preparation.noises
-        assumed = [PADDED if private_count else PEOPLE]
-        if self.bounds == "max":
-            assert rows is not None
-            low, high = _range(rows)
-            assumed.append("the feature bounds (smallest and largest value of each feature)")
-            _warn("bounds")
-        elif self.bounds is not None and self.bounds != PRIVATE:
-            assumed.append("the feature bounds, as given")
-        middle, spread, radius = np.zeros(d), np.ones(d), np.inf
-        cut = Transform(low, high, middle, spread, np.inf)
-        if self.center == MIDPOINT and self.bounds != PRIVATE:
-            middle = (low + high) / 2
-        elif self.center == "mean":
-            assert rows is not None
-            middle = _mean(rows, cut.cut)
-            assumed.append("the feature means")
-            _warn("center")
-        if self.scale == "standardize":
-            assert rows is not None
-            mean = _mean(rows, cut.cut)
-            spread = np.sqrt(_mean(rows, lambda block: (cut.cut(block) - mean) ** 2))
-            spread[spread == 0] = 1.0
-            assumed.append("the feature scales (standard deviations)")
-            _warn("scale")
-        if self.row_bound == "max":
-            assert rows is not None
-            radius = _longest(rows, Transform(low, high, middle, spread, np.inf).unbounded)
-            assumed.append("the row bound R (largest row norm)")
-            _warn("row_bound")
-        elif self.row_bound.startswith(PRIVATE):
-            radius = 1.0  # another is bought
-        elif self.row_bound != UNDECLARED:
-            radius = float(self.row_bound)
-            assumed.append("the row bound R, as given")
-        edge = 0.0 if whole is None else _edge(whole, d)
-        centered = self.center == "mean"
-        return Transform(low, high, middle, spread, radius, centered, edge), tuple(assumed)
-
-    @property
-    def asks_rows(self) -> str:
-        """Name of what would be found from the rows before they are summed; empty if nothing is."""
-        for name, value in (
-            ("center", self.center), ("scale", self.scale), ("row_bound", self.row_bound),
-            ("bounds", self.bounds),
-        ):  # fmt: skip
-            found = value.partition(":")[0] if isinstance(value, str) else ""
-            if found in (PRIVATE, "mean", "standardize", "max"):
-                return name
-        return ""
+    Parameters
+    ----------
+    stated : Entries
+    rows : Rows or None
+        None where they are not at hand; nothing may then be taken from them.
+    d : int
+    whole : Chain or None
+        None where it is not known yet; nothing may then be paid for.
+    names : sequence of str
+        Of the features, where they have any.
+    """
+    low, high = stated.limits(names or [f"column {j + 1}" for j in range(d)])
+    private_count = whole is not None and COUNT in whole.preparation.noises
+    assumed = [PADDED if private_count else PEOPLE]
+    if stated.bounds.source == FROM_DATA:
+        assert rows is not None
+        low, high = _range(rows)
+        assumed.append("the feature bounds (smallest and largest value of each feature)")
+        _warn("bounds")
+    elif stated.bounds != Entry() and stated.bounds.source == PUBLIC:
+        assumed.append("the feature bounds, as given")
+    middle, spread, radius = np.zeros(d), np.ones(d), np.inf
+    cut = Transform(low, high, middle, spread, np.inf)
+    centered = stated.center.source == FROM_DATA
+    if stated.center.value == MIDPOINT and stated.bounds.source != PRIVATE:
+        middle = (low + high) / 2
+    elif centered:
+        assert rows is not None
+        middle = _mean(rows, cut.cut)
+        assumed.append("the feature means")
+        _warn("center")
+    if stated.scale.source == FROM_DATA:
+        assert rows is not None
+        mean = _mean(rows, cut.cut)
+        spread = np.sqrt(_mean(rows, lambda block: (cut.cut(block) - mean) ** 2))
+        spread[spread == 0] = 1.0
+        assumed.append("the feature scales (standard deviations)")
+        _warn("scale")
+    if stated.row_bound.source == FROM_DATA:
+        assert rows is not None
+        radius = _longest(rows, Transform(low, high, middle, spread, np.inf).unbounded)
+        assumed.append("the row bound R (largest row norm)")
+        _warn("row_bound")
+    elif stated.row_bound.source == PRIVATE:
+        radius = 1.0  # another is bought
+    elif stated.row_bound != Entry():
+        radius = stated.row_bound.value
+        assumed.append("the row bound R, as given")
+    edge = 0.0 if whole is None else _edge(whole, d)
+    return Transform(low, high, middle, spread, radius, centered, edge), tuple(assumed)
 
 
 def _edge(whole: Chain, d: int) -> float:

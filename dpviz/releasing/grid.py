@@ -10,14 +10,13 @@ proof.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import shortened
+from dpviz.core.entries import UNIT, Entries
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.preparation.transform import Transform
 
@@ -36,85 +35,62 @@ class NeedsCoarserGrid(DpvizError):
     """There are too many rows for whole numbers of 64 bits on this grid."""
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What is public about every row before anybody looks.
+def transform_of(stated: Entries) -> Transform:
+    """Return how a row becomes a bounded one, in units of the row bound.
 
-    Attributes
+    Parameters
     ----------
-    columns : tuple of str
-        Names of the d features.
-    low, high : tuple of float
-        Public bounds of each feature; infinite where none is stated.
-    center : tuple of float
-        Public numbers that are subtracted.
-    row_bound : float
-        R, the largest length of a centred row, in units of the table or of the scale; 1 for rows of
-        length one.
-    scale : tuple of float
-        Public numbers by which features are divided; empty for none.
-    unit : bool
-        Whether every row is scaled to length one, so that no bound on lengths is needed.
+    stated : Entries
+        Public: bounds of each feature, the numbers that are subtracted and divided by, and a row
+        bound (or `UNIT`). A centre that is paid for is the one that stands for it.
     """
+    limits, radius = stated.bounds.value, row_bound_in(stated)
+    low, high = np.array(limits.low), np.array(limits.high)
+    center = np.array(stated.center.value)
+    if len(low) < 2:
+        raise InvalidSetting("features", "at least 2", len(low))
+    legal = (low < high) & np.isfinite(center)
+    if not legal.all():
+        at = int(np.argmin(legal))
+        raise InvalidSetting(
+            f"the bounds of {limits.names[at][:60]!r}", "numbers with low below high",
+            f"{low[at]}, {high[at]}",
+        )  # fmt: skip
+    scale = stated.scale.numbers(len(low), without=1.0) * radius
+    return Transform(low, high, center, scale, unit=stated.row_bound.value == UNIT)
 
-    columns: tuple[str, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    center: tuple[float, ...]
-    row_bound: float
-    scale: tuple[float, ...] = ()
-    unit: bool = False
 
-    def __post_init__(self) -> None:
-        if not (0 < self.row_bound < np.inf):
-            raise InvalidSetting(
-                "row bound", "a finite number above 0", self.row_bound, "--row-bound"
-            )
-        if len(self.columns) < 2:
-            raise InvalidSetting("features", "at least 2", len(self.columns))
-        for name, low, high, center in zip(
-            self.columns, self.low, self.high, self.center, strict=True
-        ):
-            if not low < high or not np.isfinite(center):
-                raise InvalidSetting(
-                    f"the bounds of {name[:60]!r}", "numbers with low below high", f"{low}, {high}"
-                )
+def row_bound_in(stated: Entries) -> float:
+    """Return the row bound of a release; 1 for rows of length one."""
+    radius = 1.0 if stated.row_bound.value == UNIT else float(stated.row_bound.value)
+    if not (0 < radius < np.inf):
+        raise InvalidSetting("row bound", "a finite number above 0", radius, "--row-bound")
+    return radius
 
-    @property
-    def d(self) -> int:
-        """Number of features."""
-        return len(self.columns)
 
-    @cached_property
-    def transform(self) -> Transform:
-        """How a row becomes a bounded one, in units of the row bound."""
-        limits = np.array(self.low), np.array(self.high)
-        scale = np.array(self.scale or (1.0,) * self.d) * self.row_bound
-        return Transform(*limits, np.array(self.center), scale)
+def within_limits(how: Transform) -> Transform:
+    """Return what bounds each row for a sum: the same, or the limits where rows have no bound.
 
-    @cached_property
-    def in_limits(self) -> Declared:
-        """What bounds each row for a sum: itself, or the stated limits where rows have no bound.
+    Then entries are in half widths of the limits over sqrt d, so that no row is longer than 1.
+    """
+    if not how.unit:
+        return how
+    width = (how.high / 2 - how.low / 2) * np.sqrt(len(how.low)) * (1 + 1e-12)
+    return replace(how, center=how.low / 2 + how.high / 2, scale=width, unit=False)
 
-        Then entries are in half widths of the limits over sqrt d, so that no row is longer than 1.
-        """
-        if not self.unit:
-            return self
-        low, high = np.array(self.low), np.array(self.high)
-        width = (high / 2 - low / 2) * np.sqrt(self.d) * (1 + 1e-12)
-        center = low / 2 + high / 2
-        return Declared(
-            self.columns, self.low, self.high, tuple(center.tolist()), 1.0, tuple(width.tolist())
-        )
 
-    def bounded(self, rows: FloatArray) -> FloatArray:
-        """Return finite rows in units of the row bound, each no longer than 1 up to rounding."""
-        with np.errstate(over="ignore"):  # a quotient too large for a double is a long row
-            # in the order of rows, so that each is summed up by itself wherever it stands
-            ordered = np.ascontiguousarray(rows, dtype=np.float64)
-            if self.unit:
-                return shortened(self.transform.unbounded(ordered), None)
-            return self.transform.inside(ordered)
+def center_at(mean: FloatArray, how: Transform) -> FloatArray:
+    """Return the centre of the table that a mean of rows `within_limits` is, shape (d,)."""
+    to = within_limits(how)
+    center: FloatArray = np.clip(to.center + mean * to.scale, to.low, to.high)
+    return center
+
+
+def bounded(rows: FloatArray, how: Transform) -> FloatArray:
+    """Return finite rows in units of the row bound, each no longer than 1 up to rounding."""
+    with np.errstate(over="ignore"):  # a quotient too large for a double is a long row
+        # in the order of rows, so that each is summed up by itself wherever it stands
+        return how.inside(np.ascontiguousarray(rows, dtype=np.float64))
 
 
 def bits_for(n: int, bits: int | None) -> int:
@@ -142,14 +118,15 @@ def bits_for(n: int, bits: int | None) -> int:
     return fitting
 
 
-def quantised(rows: FloatArray, declared: Declared, bits: int) -> IntArray:
+def quantised(rows: FloatArray, how: Transform, bits: int) -> IntArray:
     """Return rows as whole numbers whose squared lengths are at most 4^bits.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
         Finite, in units of the table.
-    declared : Declared
+    how : Transform
+        With the row bound in its scale, as `transform_of` has it.
     bits : int
 
     Returns
@@ -159,7 +136,7 @@ def quantised(rows: FloatArray, declared: Declared, bits: int) -> IntArray:
         cut to them; nobody is told how many rows that were.
     """
     unit, most = float(2**bits), 4**bits
-    whole: IntArray = np.trunc(declared.bounded(rows) * unit).astype(np.int64)
+    whole: IntArray = np.trunc(bounded(rows, how) * unit).astype(np.int64)
     # Certified in whole numbers: truncation shrinks, and a row that rounding left too long shrinks
     # by one step of the grid in each entry until it fits. |entry| <= 2^24 + 1, so squares are safe.
     # What no double of a finite row can become is no row: 0 before its square could wrap around.

@@ -18,7 +18,7 @@ import numpy as np
 from dpviz.core import VERSION
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.blas import one_blas_thread
-from dpviz.core.entries import PRIVATE
+from dpviz.core.entries import PRIVATE, PUBLIC, UNIT, Entries, Entry, FeatureBounds
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.problem import (
     Budget,
@@ -28,7 +28,16 @@ from dpviz.datasets import Table, builtin_tables, is_remote, load
 from dpviz.datasets.source import Source
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.picture.account import SEARCHED
-from dpviz.releasing.grid import Declared, IntArray, bits_for, quantised, second_moment
+from dpviz.releasing.grid import (
+    IntArray,
+    bits_for,
+    center_at,
+    quantised,
+    row_bound_in,
+    second_moment,
+    transform_of,
+    within_limits,
+)
 from dpviz.releasing.ledger import RELEASE, Ledger, Receipt, Spend
 from dpviz.releasing.noise import (
     BY_MAP,
@@ -75,7 +84,7 @@ class RealRelease:
     relation : Relation
     schema : Schema
         How the table was read.
-    declared : Declared
+    declared : Entries
         Its centre is the private mean, where there is one.
     mean : ndarray of shape (d,) or None
         That mean as it was released, in units of the table.
@@ -104,7 +113,7 @@ class RealRelease:
     problem: tuple[int, int, int]
     relation: Relation
     schema: Schema
-    declared: Declared
+    declared: Entries
     mean: FloatArray | None
     assumed_public: tuple[str, ...]
     bits: int
@@ -139,16 +148,16 @@ class RealRelease:
             "d": d,
             "k": k,
             "declared": {
-                "columns": list(declared.columns),
-                "low": list(declared.low),
-                "high": list(declared.high),
+                "columns": list(declared.bounds.value.names),
+                "low": list(declared.bounds.value.low),
+                "high": list(declared.bounds.value.high),
                 "typical": self.schema.limits_used.T[2].tolist(),
                 "log": [column.name for column in self.schema.used if column.log],
                 "missing": [list(column.missing) for column in self.schema.used],
-                "center": list(declared.center),
-                "scale": list(declared.scale),
-                "rows": "unit" if declared.unit else "bound",
-                "row_bound": declared.row_bound,
+                "center": list(declared.center.value),
+                "scale": list(declared.scale.value or ()),
+                "rows": "unit" if declared.row_bound.value == UNIT else "bound",
+                "row_bound": row_bound_in(declared),
                 "schema": self.schema.digest,
             },
             "assumed_public": list(self.assumed_public),
@@ -260,7 +269,7 @@ def given_by(table: str) -> Given:
     return Path(table)
 
 
-def declare(options: ReleaseOptions, schema: Schema) -> Declared:
+def declare(options: ReleaseOptions, schema: Schema) -> Entries:
     """Return what is public about each row."""
     options.require()
     schema.require()
@@ -272,17 +281,17 @@ def declare(options: ReleaseOptions, schema: Schema) -> Declared:
         "none": np.zeros(len(low)),
         PRIVATE: middle,  # until the mean is released
     }
-    width = (high / 2 - low / 2).tolist() if options.scale == "limits" else ()
-    unit = options.rows == "unit"
-    return Declared(
-        schema.names_used,
-        tuple(low.tolist()),
-        tuple(high.tolist()),
-        tuple(centers[options.center].tolist()),
-        1.0 if unit else float(options.row_bound),
-        tuple(width),
-        unit,
+    center = tuple(centers[options.center].tolist())
+    width = tuple((high / 2 - low / 2).tolist()) if options.scale == "limits" else None
+    paid = options.center == PRIVATE
+    stated = Entries(
+        Entry(PUBLIC, FeatureBounds(tuple(low.tolist()), tuple(high.tolist()), schema.names_used)),
+        Entry(PRIVATE, center, options.mean_share) if paid else Entry(PUBLIC, center),
+        Entry(PUBLIC, width),
+        Entry(PUBLIC, UNIT if options.rows == "unit" else float(options.row_bound)),
     )
+    transform_of(stated)  # refuses what no row could be prepared by
+    return stated
 
 
 def in_force(given: Given, schema: Schema | None, *, from_data: bool) -> Schema:
@@ -329,7 +338,7 @@ class Plan:
     assumed_public : tuple of str
     mechanism : str
     relation : Relation
-    declared : Declared
+    declared : Entries
     bits : int
     noise : Noise
     claimed : Budget
@@ -346,7 +355,7 @@ class Plan:
     assumed_public: tuple[str, ...]
     mechanism: str
     relation: Relation
-    declared: Declared
+    declared: Entries
     bits: int
     noise: Noise
     claimed: Budget
@@ -380,29 +389,30 @@ class Plan:
 
     def total(self) -> IntArray:
         """Return the sum of the rows that a private mean is taken of, in whole numbers."""
-        found = np.zeros(self.declared.d, dtype=np.int64)
+        how = within_limits(transform_of(self.declared))
+        found = np.zeros(len(how.center), dtype=np.int64)
         for block in self.records.blocks():
-            rows = quantised(self.schema.filled(block), self.declared.in_limits, self.bits)
+            rows = quantised(self.schema.filled(block), how, self.bits)
             found += rows.sum(0)
         return found
 
-    def moment(self, declared: Declared | None = None) -> IntArray:
+    def moment(self, declared: Entries | None = None) -> IntArray:
         """Return X'X of the certified rows, in whole numbers; here the rows are looked at.
 
         Parameters
         ----------
-        declared : Declared, optional
+        declared : Entries, optional
             With the centre that was released; by default the plan's own.
         """
-        declared = declared or self.declared
-        found = np.zeros((declared.d, declared.d), dtype=np.int64)
+        how = transform_of(declared or self.declared)
+        found = np.zeros((len(how.center), len(how.center)), dtype=np.int64)
         for block in self.records.blocks():
-            rows = quantised(self.schema.filled(block), declared, self.bits)
+            rows = quantised(self.schema.filled(block), how, self.bits)
             found += second_moment(rows, self.bits)
         return found
 
     def pictured(
-        self, declared: Declared, matrix: FloatArray, components: FloatArray
+        self, declared: Entries, matrix: FloatArray, components: FloatArray
     ) -> ReleasedPicture | None:
         """Return the picture along released components, None where none is asked for.
 
@@ -410,7 +420,7 @@ class Plan:
 
         Parameters
         ----------
-        declared : Declared
+        declared : Entries
             With the centre that was released.
         matrix : ndarray of shape (d, d)
             Released, in units of the squared row bound.
@@ -422,9 +432,9 @@ class Plan:
             return None
         variances = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
         disk, frame = frame_of(made, noise, variances)
-        found = []
+        found, how = [], transform_of(declared)
         for block, codes in self.records.labelled():
-            whole = quantised(self.schema.filled(block), declared, self.bits)
+            whole = quantised(self.schema.filled(block), how, self.bits)
             found.append(along(whole, codes, components, made, disk=disk))
         places, codes = (np.concatenate(parts) for parts in zip(*found, strict=True))
         answers = []
@@ -448,13 +458,12 @@ class Plan:
             noise,
         )
 
-    def centred(self, mean: FloatArray | None) -> Declared:
+    def centred(self, mean: FloatArray | None) -> Entries:
         """Return what is declared of rows around a released mean, in units of `total`'s rows."""
         if mean is None:
             return self.declared
-        within = self.declared.in_limits.transform
-        center = np.clip(within.center + mean * within.scale, within.low, within.high)
-        return replace(self.declared, center=tuple(center.tolist()))
+        center = tuple(center_at(mean, transform_of(self.declared)).tolist())
+        return replace(self.declared, center=replace(self.declared.center, value=center))
 
     def released(
         self,
@@ -462,7 +471,7 @@ class Plan:
         pairs: tuple[FloatArray, FloatArray],
         made: str,
         receipt: Receipt | None,
-        declared: Declared | None = None,
+        declared: Entries | None = None,
         picture: ReleasedPicture | None = None,
     ) -> RealRelease:
         """Return the release of a noisy matrix with these eigenpairs, ascending.
@@ -474,11 +483,11 @@ class Plan:
         return RealRelease(
             name=self.name,
             mechanism=self.mechanism,
-            problem=(self.records.n, self.declared.d, self.options.k),
+            problem=(self.records.n, len(self.schema.used), self.options.k),
             relation=self.relation,
             schema=self.schema,
             declared=declared,
-            mean=np.array(declared.center) if self.noise.side(MEAN) else None,
+            mean=np.array(declared.center.value) if self.noise.side(MEAN) else None,
             assumed_public=self.assumed_public,
             bits=self.bits,
             noise=self.noise,
@@ -500,7 +509,7 @@ class Plan:
     @property
     def largest_file(self) -> int:
         """Most bytes that the release's file can have."""
-        d, k = self.declared.d, self.options.k
+        d, k = len(self.schema.used), self.options.k
         zeros = np.zeros((d, d))
         empty = self.released(zeros, (zeros[0], zeros), _now(), None)
         numbers = d * d + d * k + 3 * d
@@ -537,7 +546,7 @@ def plan(
     schema = in_force(given, schema, from_data=from_data)
     declared = declare(options, schema)
     records = open_records(given, schema)
-    n, d = records.n, declared.d
+    n, d = records.n, len(schema.used)
     if n < 2:
         raise DpvizError(f"the table must have at least 2 rows; it has {n}.")
     relation = Relation(options.relation)
@@ -632,7 +641,7 @@ def make(
             mean = None if side is None else released_mean(planned.total(), noise, n, bits)
             declared = planned.centred(mean)
             estimate = released(planned.moment(declared), noise, n, bits)
-            matrix = estimate * declared.row_bound**2
+            matrix = estimate * row_bound_in(declared) ** 2
             pairs = np.linalg.eigh(matrix)
             picture = planned.pictured(declared, estimate, planned.components(pairs[1]))
             made = planned.released(matrix, pairs, now, receipt, declared, picture)

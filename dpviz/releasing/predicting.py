@@ -24,7 +24,14 @@ from dpviz.core.params import format_number
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import generator
 from dpviz.metrics import FLAT, chance_share, recovery_of
-from dpviz.releasing.grid import OTHER_WEIGHT
+from dpviz.releasing.grid import (
+    OTHER_WEIGHT,
+    bounded,
+    center_at,
+    row_bound_in,
+    transform_of,
+    within_limits,
+)
 from dpviz.releasing.making import declare
 from dpviz.releasing.noise import Law, mean_side, sensitivity_l1, sensitivity_l2
 from dpviz.releasing.options import ReleaseOptions
@@ -135,10 +142,11 @@ class Rows:
         draws : int
         """
         declared, k, people = declare(options, self.schema), options.k, n or self.n
-        d, law = declared.d, Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
+        how = transform_of(declared)
+        d, law = len(how.center), Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
         if not 1 <= k < d:
             raise InvalidSetting("k", f"a whole number from 1 to {d - 1}", k, "--k")
-        scale = declared.transform.scale / declared.row_bound
+        scale = how.scale / row_bound_in(declared)
         centred = self.cells / scale
         own = centred.mean(0)
         A = _moment(centred - own)
@@ -152,18 +160,16 @@ class Rows:
             share = np.trace(components.T @ A @ components) / values[::-1][:k].sum()
             return float(recovery_of(share, chance))
 
-        around = declared.bounded(self._cut)
+        around = bounded(self._cut, how)
         paid = options.center == PRIVATE
-        within = declared.in_limits
-        mean = self.counted * within.bounded(self._cut).mean(0) if paid else np.zeros(d)
+        within = bounded(self._cut, within_limits(how)) if paid else np.zeros((1, d))
+        mean = self.counted * within.mean(0)
 
         def moment(noise: FloatArray) -> FloatArray:
             if not paid:
                 return self.counted * _moment(around)
-            to = within.transform
-            center = np.clip(to.center + (mean + noise) * to.scale, to.low, to.high)
-            near = replace(declared, center=tuple(center.tolist()))
-            return self.counted * _moment(near.bounded(self._cut))
+            near = replace(how, center=center_at(mean + noise, how))
+            return self.counted * _moment(bounded(self._cut, near))
 
         exact = moment(np.zeros(d))
         found, turned = [], np.empty((draws, d, k))
@@ -174,7 +180,7 @@ class Rows:
             signs = np.sign((components * truth).sum(0))
             turned[at] = components * np.where(signs == 0, 1, signs)
         low, high = np.quantile(turned, [0.025, 0.975], axis=0)
-        base = declared.transform.center / scale
+        base = how.center / scale
         lengths = np.square(centred - base).sum(1).mean()
         return Outlook(
             options,
@@ -195,10 +201,9 @@ class Rows:
         numbers, as the limits are.
         """
         unit = replace(options, rows="unit", row_bound="")
-        around = declare(replace(unit, center="typical"), self.schema)
-        low, high = np.array(around.low), np.array(around.high)
-        reach = np.maximum(high - around.center, np.array(around.center) - low)
-        corner = float(np.linalg.norm(reach / around.transform.scale))
+        how = transform_of(declare(replace(unit, center="typical"), self.schema))
+        reach = np.maximum(how.high - how.center, how.center - how.low)
+        corner = float(np.linalg.norm(reach / how.scale))
         bounds = [format_number(float(f"{corner * part:.2g}")) for part in (0.5, 0.25)]
         return [
             replace(each, center=center)

@@ -23,7 +23,7 @@ from dpviz.accounting.composition import rho_of
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.by_length import ByLength, InBlocks, squares_along
-from dpviz.core.entries import UNDECLARED, Pairs
+from dpviz.core.entries import PUBLIC, Entries, Entry, Pairs
 from dpviz.core.errors import CannotRun, InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
@@ -35,11 +35,11 @@ from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.chain import noisy_variances, radius_to_cut, run
 from dpviz.preparation.frames import FrameBatches
 from dpviz.preparation.steps import RADIUS as VARIANCE_RADIUS
-from dpviz.preparation.steps import Preparation, is_share
+from dpviz.preparation.steps import Preparation, Wanted, is_share
 from dpviz.preparation.transform import Transform
 from dpviz.releasing.budget import carried, check_open, pay, received
 from dpviz.releasing.choosing import has_variances, picked_for, with_variances
-from dpviz.releasing.declared import AUTO, BOUND_ALLOWED, NONE, PUBLIC, Declared, PrivacyWarning
+from dpviz.releasing.declared import AUTO, BOUND_ALLOWED, NONE, PrivacyWarning, checked, public_part
 from dpviz.releasing.ledger import FIT, Ledger, Spend
 from dpviz.releasing.options import ACCEPT, DELTA_STATED, words_needed
 from dpviz.releasing.rows import Rows, Summed, file_rows
@@ -326,10 +326,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise CannotRun(named.text, _IN_MEMORY)
         rows = self._rows_of(X, reset=summed is None, least=1)
         names = self._names
-        sides = [side.tobytes() for side in declared.limits(rows.d, names)]
-        how = (declared.center, declared.row_bound, *sides)
+        public, _ = public_part(declared, None, rows.d, None, names)
+        how = (declared.center, declared.row_bound, public.low.tobytes(), public.high.tobytes())
         if summed is None:
-            public, _ = declared.public(None, rows.d, None, names)
             summed = self._summed = Summed(rows.d, public, rows.dtype)
             self._summed_how = how
         elif how != self._summed_how:
@@ -351,7 +350,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         del self._summed, self._summed_how
         return self
 
-    def _before(self) -> Declared:
+    def _before(self) -> Entries:
         """Return what is declared; refuse what is spent, before a single value is looked at."""
         declared = self._check_parameters()
         if self.ledger is not None:
@@ -398,7 +397,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.n_features_in_ = rows.d
         return rows
 
-    def _fit(self, declared: Declared, rows: Rows, sums: ByLength | None = None) -> Self:
+    def _fit(self, declared: Entries, rows: Rows, sums: ByLength | None = None) -> Self:
         n, d = rows.n, rows.d
         budget = Budget(self.epsilon, default_delta(n) if self.delta is None else self.delta)
         whole, picked = self._chosen(declared, n, d, budget)
@@ -410,7 +409,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ledger = None if self.ledger is None else Ledger(Path(self.ledger))
         if ledger is not None:
             self._check_words(whole, status)
-        public, assumed = declared.public(rows, d, whole, self._names)
+        public, assumed = public_part(declared, rows, d, whole, self._names)
         seed = self._seed()
         pay(whole, warns=ledger is None)
         if ledger is not None:
@@ -529,9 +528,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         None, unless something about the rows is to be found before they are summed up.
         """
-        declared = Declared.checked(
-            self.center, self.scale, self.row_bound, self.bounds, self.count
-        )
+        declared = self._declared
         if not declared.asks_rows:
             return {}
         reason = f"partial_fit sees each row once, and {declared.asks_rows} would take another look"
@@ -572,7 +569,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     # --- what fit is made of ------------------------------------------------------------------
 
-    def _check_parameters(self) -> Declared:
+    @property
+    def _declared(self) -> Entries:
+        """How rows are to be prepared."""
+        return checked(
+            self.center, self.scale, self.row_bound, self.bounds, self.count, self.shares
+        )
+
+    def _check_parameters(self) -> Entries:
         """Return what is declared of the rows; the data is not needed for it."""
         self._check_types()
         k = self.n_components
@@ -591,9 +595,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         if self.relation not in tuple(Relation):
             raise InvalidSetting("relation", f"one of {', '.join(Relation)}", self.relation)
-        declared = Declared.checked(
-            self.center, self.scale, self.row_bound, self.bounds, self.count
-        )
+        declared = self._declared
         Budget(self.epsilon, self.delta or 0.0)
         if self.ledger is not None and self.delta is None:
             raise InvalidSetting("delta", f"{DELTA_STATED}, where a ledger is given", None)
@@ -625,10 +627,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             if not isinstance(value, kinds) or (Real in kinds and isinstance(value, bool)):
                 raise InvalidSetting(name, allowed, _shown(value))
 
-    def _chosen(self, declared: Declared, n: int, d: int, budget: Budget) -> tuple[Chain, str]:
+    def _chosen(self, declared: Entries, n: int, d: int, budget: Budget) -> tuple[Chain, str]:
         """Return what will run, and why where it was picked; public numbers alone decide."""
-        domain = Domain.unbounded(d) if declared.row_bound == UNDECLARED else Domain.ball(d)
-        relation, wanted = Relation(self.relation), declared.wanted(self.shares)
+        domain = Domain.unbounded(d) if declared.row_bound == Entry() else Domain.ball(d)
+        relation, wanted = Relation(self.relation), Wanted.of(declared)
         named = None if self.mechanism == AUTO else parse_variant(self.mechanism)
         k = self.n_components
         if k is None or k == d or is_share(k):

@@ -44,7 +44,7 @@ class Released(Answer):
         """Return the released components: a row for each feature, a column for each component."""
         found = pd.DataFrame(self.release.components)
         found.columns = pd.Index([f"component {j + 1}" for j in range(found.shape[1])])
-        found.insert(0, "feature", list(self.release.declared.columns))
+        found.insert(0, "feature", list(self.release.declared.bounds.value.names))
         return found
 
     def data(self) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms import parse_variant
-from dpviz.releasing.grid import Declared, quantised, second_moment
+from dpviz.preparation.transform import Transform
+from dpviz.releasing.grid import quantised, second_moment
 from dpviz.releasing.noise import Law, Noise, calibrated, released
 
 RELEASES = 2_000
@@ -27,10 +28,9 @@ def _unit_rows() -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1).max()
 
 
-def _declared(d: int) -> Declared:
-    return Declared(
-        tuple(f"x{i}" for i in range(d)), (-math.inf,) * d, (math.inf,) * d, (0.0,) * d, 1.0
-    )
+def _declared(d: int) -> Transform:
+    never = np.full(d, math.inf)
+    return Transform(-never, never, np.zeros(d), np.ones(d))
 
 
 def _drawn(noise: Noise, d: int) -> tuple[np.ndarray, np.ndarray]:

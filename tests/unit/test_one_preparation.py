@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.entries import FROM_DATA, PRIVATE, PUBLIC, UNIT, Entry
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
@@ -23,9 +24,13 @@ from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.bounding import prepare, prepare_batches
 from dpviz.preparation.chain import run
 from dpviz.preparation.passes import Batched, InMemory
-from dpviz.preparation.steps import Wanted, preparation
+from dpviz.preparation.steps import Wanted, preparation, wanted_of
 from dpviz.preparation.transform import Transform
-from dpviz.releasing.grid import Declared, quantised, second_moment
+from dpviz.releasing.declared import checked, public_part
+from dpviz.releasing.grid import quantised, second_moment, transform_of
+from dpviz.releasing.making import declare
+from dpviz.releasing.options import ReleaseOptions
+from dpviz.releasing.schema import Column, Schema
 
 N, BITS = 1024, 20
 NAMES = ("a", "b", "c", "d")
@@ -71,10 +76,8 @@ def behind_nothing_paid(rows: FloatArray, how: Transform, folder: Path) -> Float
 
 
 def on_the_grid(rows: FloatArray, how: Transform, folder: Path) -> FloatArray:
-    assert (how.scale == 1).all()  # a release knows no other
-    limits = tuple(how.low.tolist()), tuple(how.high.tolist())
-    declared = Declared(NAMES, *limits, tuple(how.center.tolist()), how.row_bound)
-    moment: FloatArray = second_moment(quantised(rows, declared, BITS), BITS) / 4.0**BITS / N
+    unit = replace(how, scale=how.scale * how.row_bound, row_bound=1.0)
+    moment: FloatArray = second_moment(quantised(rows, unit, BITS), BITS) / 4.0**BITS / N
     return moment
 
 
@@ -137,17 +140,50 @@ def test_each_way_takes_each_step_of_the_one_program(
             assert not np.array_equal(way(rows, EXACT, tmp_path), expected), way.__name__
 
 
-def test_a_comparison_prepares_as_the_program_does(tmp_path: Path) -> None:
+LIMITS = {name: (low, high) for name, low, high in zip(NAMES, EXACT.low, EXACT.high, strict=True)}
+SCHEMA = Schema(tuple(Column(name, *sides) for name, sides in LIMITS.items()))
+
+
+def test_a_preparation_is_one_object_wherever_it_is_stated(tmp_path: Path) -> None:
+    """In memory, in batches, by the estimator and on the grid of a release: one exact moment."""
     rows = np.clip(rows_of(), EXACT.low, EXACT.high)
-    bounds = {
-        name: (low, high) for name, low, high in zip(NAMES, EXACT.low, EXACT.high, strict=True)
-    }
-    settings = Settings(center="midpoint", row_bound="4", bounds=bounds)
-    whole = prepare(Table("exact", rows, NAMES), settings)
+    settings = Settings(center="midpoint", row_bound="4", bounds=LIMITS)
     path = tmp_path / "exact.parquet"
     pd.DataFrame(rows, columns=list(NAMES)).to_parquet(path)
+    whole = prepare(Table("exact", rows, NAMES), settings)
     np.testing.assert_array_equal(whole.moment.A, by_hand(rows))
     np.testing.assert_array_equal(prepare_batches(path, settings).moment.A, by_hand(rows))
+
+    estimator = checked("midpoint", "none", 4, LIMITS)
+    assert estimator == settings.entries
+    how, _ = public_part(estimator, None, 4, None, NAMES)
+    np.testing.assert_array_equal(in_memory(rows, how, tmp_path), by_hand(rows))
+
+    options = ReleaseOptions(center="midpoint", row_bound="4", delta=1e-6)
+    stated = declare(options, SCHEMA)
+    assert (stated.bounds, stated.row_bound) == (settings.entries.bounds, estimator.row_bound)
+    exact = second_moment(quantised(rows, transform_of(stated), BITS), BITS) / 4.0**BITS / N
+    np.testing.assert_array_equal(exact, by_hand(rows))
+
+
+def test_each_entry_is_public_from_the_data_or_private_with_a_share() -> None:
+    paid = Settings(
+        relation="zero-out", bounds="private", center="private", scale="private",
+        row_bound="private:0.8", count="private", mean_share=0.2,
+    )  # fmt: skip
+    entries = paid.entries
+    assert entries.center == Entry(PRIVATE, None, 0.2)
+    assert entries.row_bound == Entry(PRIVATE, 0.8, 0.1)
+    same = checked("private", "private", "private:0.8", "private", "private", {"mean": 0.2})
+    assert same == entries
+    assert Wanted.of(same) == wanted_of(paid)
+    taken = Settings(center="mean", scale="standardize", row_bound="quantile:0.9").entries
+    words = [taken.center, taken.scale, taken.row_bound]
+    assert words == [Entry(FROM_DATA, word) for word in ("mean", "standardize", 0.9)]
+    assert taken.bounds == Entry()  # nothing rests on them
+    mean = declare(ReleaseOptions(center="private", rows="unit", delta=1e-6), SCHEMA)
+    assert mean.center == Entry(PRIVATE, tuple(CENTER.tolist()), 0.1)
+    assert mean.row_bound == Entry(PUBLIC, UNIT)
 
 
 def test_a_row_is_prepared_by_itself() -> None:

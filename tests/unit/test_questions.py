@@ -167,7 +167,7 @@ def test_a_ledger_and_a_release_are_what_their_files_hold(
     asked: dict[str, Any] = {"ledger": book, "row_bound": 60, "delta": 1e-6}
     found = dpviz.release("digits", out=tmp_path / "out.json", **asked)
     assert (tmp_path / "out.json").read_text(encoding="utf-8") == found.to_json() + "\n"
-    assert found.table()["feature"].tolist() == list(found.release.declared.columns)
+    assert found.table()["feature"].tolist() == list(found.release.declared.bounds.value.names)
     assert main(["ledger", str(book), "--format", "json"]) == 0
     read = dpviz.ledger(book)
     assert capsys.readouterr().out == read.to_json() + "\n"

@@ -42,7 +42,7 @@ def _made(table: Table, options: ReleaseOptions) -> tuple[FloatArray, FloatArray
     """Return recovery and |cosine| of component 1 of many releases, by what `make` calls."""
     planned = plan(options, table, _schema(table))
     n, bits, noise = planned.records.n, planned.bits, planned.noise
-    scaled = table.rows / np.array(planned.declared.scale)
+    scaled = table.rows / np.array(planned.declared.scale.value)
     centred = scaled - scaled.mean(0)
     A = centred.T @ centred / n
     values, vectors = np.linalg.eigh(A)

@@ -21,15 +21,16 @@ from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.datasets import Table
 from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.preparation.transform import Transform
 from dpviz.releasing import noise as noise_module
 from dpviz.releasing.grid import (
     DIAGONAL_WEIGHT,
     OTHER_WEIGHT,
-    Declared,
     NeedsCoarserGrid,
     bits_for,
     quantised,
     second_moment,
+    within_limits,
 )
 from dpviz.releasing.ledger import Ledger, LedgerError
 from dpviz.releasing.making import digest, float_safe, make
@@ -51,10 +52,9 @@ from dpviz.releasing.schema import Column, Schema
 D = 4
 
 
-def _declared(d: int = D, bound: float = 1.0) -> Declared:
-    return Declared(
-        tuple(f"x{i}" for i in range(d)), (-math.inf,) * d, (math.inf,) * d, (0.0,) * d, bound
-    )
+def _declared(d: int = D, bound: float = 1.0) -> Transform:
+    never = np.full(d, math.inf)
+    return Transform(-never, never, np.zeros(d), np.full(d, bound))
 
 
 def _rows(n: int = 40, d: int = D, seed: int = 1) -> np.ndarray:
@@ -113,7 +113,8 @@ def test_rows_are_truncated_toward_zero() -> None:
 
 
 def test_bounds_cut_before_the_centre_is_subtracted() -> None:
-    declared = Declared(("a", "b"), (0.0, 0.0), (4.0, 8.0), (2.0, 4.0), 10.0)
+    low, high = np.zeros(2), np.array([4.0, 8.0])
+    declared = Transform(low, high, high / 2, np.full(2, 10.0))
     whole = quantised(np.array([[-7.0, 100.0], [2.0, 4.0]]), declared, 10)
     assert whole.tolist() == [[-204, 409], [0, 0]]
 
@@ -368,8 +369,8 @@ def test_the_command_writes_one_file_and_refuses_to_replace_it(
 # --- rows of length one, and a private mean -----------------------------------------------------
 
 
-def _unit(d: int = D) -> Declared:
-    return replace(_declared(d), low=(-50.0,) * d, high=(50.0,) * d, unit=True)
+def _unit(d: int = D) -> Transform:
+    return replace(_declared(d), low=np.full(d, -50.0), high=np.full(d, 50.0), unit=True)
 
 
 @settings(max_examples=60)
@@ -384,7 +385,7 @@ def test_one_row_moves_unit_rows_and_their_sum_by_no_more_than_stated(
     declared = _unit()
     other = np.zeros((1, D)) if relation is Relation.ZERO_OUT else np.array(pair[1:])
     changes = []
-    for of in (declared, declared.in_limits):
+    for of in (declared, within_limits(declared)):
         first = quantised(np.array(pair[:1]), of, bits)
         second = quantised(other, of, bits)
         if relation is Relation.ZERO_OUT:
