@@ -6,6 +6,7 @@ PAGE = {
     "place": 110,
     "group": "Reference",
     "term": "sensitivity",
+    "unread": ("mechanisms",),
 }
 
 import streamlit as st
@@ -15,10 +16,17 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.mechanisms import all_mechanisms
 from dpviz.preparation.steps import wanted_of
-from dpviz.report.figures.small import portrait_image
+from dpviz.report.figures.small import angle_words, noise_image, thumbnail
 from dpviz.report.sentences import phrases as narrative
-from dpviz.report.sentences.cards import FILTERS, SORTS, MechanismCard, cards, chosen_cards
-from dpviz.report.tables.portrait import DRAWS, EPSILON, FEATURES, ROWS, portrait
+from dpviz.report.sentences.cards import (
+    CANNOT_RUN,
+    FILTERS,
+    SORTS,
+    MechanismCard,
+    cards,
+    chosen_cards,
+)
+from dpviz.report.tables.portrait import DRAWS, EPSILON, FEATURES, ROWS, Portrait, portrait
 from pages.ui import account_cache, accounts, loading, shell, state
 from pages.ui.copying import copyable
 from pages.ui.guard import say_error
@@ -26,9 +34,10 @@ from pages.ui.guard import say_error
 current = shell.through_entry()
 
 
-def filters() -> dict[str, str]:
-    """Draw one filter for each property; return those that are set."""
-    columns = st.columns(len(FILTERS))
+def asked() -> tuple[dict[str, str], str]:
+    """Draw the filters and the order; return what is picked of each."""
+    with st.container(key="mechanisms.asked"):
+        *columns, last = st.columns([*[1] * len(FILTERS), 1.6])
     picked = {}
     for column, (name, choices) in zip(columns, FILTERS.items(), strict=True):
         with column:
@@ -40,7 +49,16 @@ def filters() -> dict[str, str]:
             )
         if value != "any":
             picked[name] = value
-    return picked
+    with last:
+        order = st.segmented_control(
+            "Sort by",
+            list(SORTS),
+            default=next(iter(SORTS)),
+            required=True,
+            key="mechanisms.sort",
+            persist_state="session",
+        )
+    return picked, order or next(iter(SORTS))
 
 
 def parameters(card: MechanismCard) -> None:
@@ -98,71 +116,103 @@ def repeats(card: MechanismCard) -> None:
             accounts.draw(account_cache.account(card.mechanism, problem, card.budget, paid), name)
 
 
-def draw(card: MechanismCard) -> None:
-    """Draw one card; formulas and parameters are sent when it is opened."""
+def row(card: MechanismCard) -> None:
+    """Draw the row of a mechanism; what it says is sent when it is opened."""
+    mechanism, seen = card.mechanism, portrait(card.mechanism)
+    picture = (
+        "cannot run on the example"
+        if seen is None
+        else f"![{angle_words(seen)}]({thumbnail(seen, mechanism)})"
+    )
+    status = CANNOT_RUN if card.status is None else card.status.marked
+    box = st.expander(
+        f"**{mechanism.info.label}** {picture} *{card.guarantee}* {status}",
+        key=f"mechanisms.{mechanism.key}.open",
+        on_change="rerun",
+        type="compact",
+    )
+    if box.open:
+        with box:
+            opened(card, seen)
+
+
+def opened(card: MechanismCard, seen: Portrait | None) -> None:
+    """Draw what is known of a mechanism: claim, noise, law, parameters, account."""
     info = card.mechanism.info
-    with st.container(border=True):
-        st.markdown(f"**{info.label}** `{card.mechanism.key}`\n\n{info.summary}")
-        seen = portrait(card.mechanism)
-        if seen is not None:
-            st.html(portrait_image(seen, card.mechanism))
-        told = [info.paper, f"releases a {info.release}", f"{card.guarantee}{card.psd}"]
-        told += [word for word in (aims.get(card.mechanism.text, card.aim), card.free) if word]
-        st.caption(" · ".join(told))
-        held = [
-            f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}"
-            for line in card.statuses
-        ]
-        st.markdown("\n\n".join(held))
-        st.caption(f"At {narrative.budget_words(card.budget)}: {card.account}.")
-        box = st.expander(
-            "Law, calibration, parameters",
-            key=f"mechanisms.{card.mechanism.key}.open",
-            on_change="rerun",
-        )
-        if box.open:
-            with box:
-                st.latex(info.law)
-                st.latex(info.calibration)
-                st.markdown(f"Cost of a release: ${info.complexity}$. {info.advice}")
-                for item in card.mechanism.assumed_public:
-                    st.caption(f"Not covered by its guarantee: {item}.")
-                if info.url:
-                    st.markdown(f"[Source]({info.url})")
-                parameters(card)
-                repeats(card)
-                st.caption("Rerun the evidence:")
-                copyable(card.mechanism.rerun)
+    st.markdown(f"`{card.mechanism.key}` {info.summary}")
+    told = [info.paper, f"releases a {info.release}", f"{card.guarantee}{card.psd}"]
+    told += [word for word in (aims.get(card.mechanism.text, card.aim), card.free) if word]
+    st.caption(" · ".join(told))
+    held = [
+        f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}" for line in card.statuses
+    ]
+    st.markdown("\n\n".join(held))
+    st.caption(f"At {narrative.budget_words(card.budget)}: {card.account}.")
+    if seen is not None and seen.noise is not None:
+        st.html(noise_image(seen, card.mechanism))
+    st.latex(info.law)
+    st.latex(info.calibration)
+    st.markdown(f"Cost of a release: ${info.complexity}$. {info.advice}")
+    for item in card.mechanism.assumed_public:
+        st.caption(f"Not covered by its guarantee: {item}.")
+    if info.url:
+        st.markdown(f"[Source]({info.url})")
+    parameters(card)
+    repeats(card)
+    st.caption("Rerun the evidence:")
+    copyable(card.mechanism.rerun)
+
+
+_STYLE = """<style>
+.dp-head, .st-key-mechanisms-rows summary p {
+  display: grid; grid-template-columns: minmax(10rem, 18rem) 240px 10rem minmax(8rem, 1fr);
+  gap: 0 1.5rem; align-items: center;
+}
+.dp-head { font-size: 14px; padding-left: 2rem; }
+.dp-head span { display: flex; justify-content: space-between; }
+.st-key-mechanisms-rows summary > span { flex-direction: row-reverse; }
+.st-key-mechanisms-rows summary div { flex: 1; width: 100%; }
+.st-key-mechanisms-rows summary, .st-key-mechanisms-rows summary * { opacity: 1 !important; }
+.st-key-mechanisms-rows summary p strong { font-weight: 600; }
+.st-key-mechanisms-rows details[open] { border-left: 3px solid currentColor; margin: .3rem 0 1rem; }
+.st-key-mechanisms-rows [data-testid="stExpanderDetails"] {
+  padding: .4rem 0 0 1.8rem; max-width: 62rem;
+}
+.st-key-mechanisms-rows summary p em { font-style: normal; }
+.st-key-mechanisms-rows summary img { width: 240px; height: 30px; max-height: none; margin: 0; }
+@media (max-width: 1000px) {
+  .st-key-mechanisms-asked [data-testid="stHorizontalBlock"] {
+    flex-wrap: nowrap; overflow-x: auto;
+  }
+  .st-key-mechanisms-asked [data-testid="stColumn"] { flex: 0 0 auto; min-width: 8.5rem; }
+  .dp-head, .st-key-mechanisms-rows summary p {
+    grid-template-columns: minmax(0, 1fr) 160px; gap: 0 .75rem;
+  }
+  .dp-head span { grid-column: 2; }
+  .dp-head b, .st-key-mechanisms-rows summary em { display: none; }
+  .st-key-mechanisms-rows summary p { padding: .3rem 0; }
+  .st-key-mechanisms-rows summary img { width: 160px; height: 28px; grid-area: 1 / 2 / 3; }
+}
+</style>"""
+_HEAD = """<div class="dp-head"><b>Mechanism</b><span><i>0°</i><i>turned</i><i>90°</i>
+</span><b>Promises</b><b>Its claim here</b></div>"""
 
 
 st.title("Mechanisms", anchor=False)
-st.markdown(
-    "What each mechanism releases, what its source promises, and what holds of the promise at this "
-    "setting."
-)
 problem, budget = loading.problem_and_budget(current)
-picked = filters()
-order = st.segmented_control(
-    "Sort by",
-    list(SORTS),
-    default=next(iter(SORTS)),
-    required=True,
-    key="mechanisms.sort",
-    persist_state="session",
-)
-found = chosen_cards(cards(problem, budget), picked, order or next(iter(SORTS)))
+picked, order = asked()
+found = chosen_cards(cards(problem, budget), picked, order)
 st.caption(
     f"{len(found)} mechanisms, for n = {problem.n:,}, d = {problem.d}, k = {problem.k}. "
-    f"The pictures are of {DRAWS} draws on a made-up table of {ROWS} rows and {FEATURES} "
-    f"columns at epsilon {numeral(EPSILON, 6)}: the eigenvalues of the noise, or the angle to "
-    "the true first direction."
+    f"Pictures: degrees by which {DRAWS} draws turn the first direction of one made-up table "
+    f"({ROWS} rows, {FEATURES} columns, epsilon {numeral(EPSILON, 6)}), with a line at the median."
 )
 aims = (
     {}
     if current.prepared is None
     else account_cache.hints(current.data_key, current.prepared, current.settings)
 )
-left, right = st.columns(2)
-for number, card in enumerate(found):
-    with left if number % 2 == 0 else right:
-        draw(card)
+with st.container(key="mechanisms.rows", gap=None):
+    st.html(_STYLE + _HEAD)
+    for card in found:
+        row(card)

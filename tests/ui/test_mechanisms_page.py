@@ -1,7 +1,9 @@
-"""The Mechanisms page: filter, sort, open a card, change a parameter, compare the variant."""
+"""The Mechanisms page: filter, sort, open a row, change a parameter, compare the variant."""
 
 from __future__ import annotations
 
+import base64
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +12,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz.mechanisms
+from dpviz.core.number_text import decimals
 from dpviz.core.params import params_of
 from dpviz.mechanisms import all_mechanisms, featured, parse_variant
 from dpviz.report.sentences.cards import CANNOT_RUN, FILTERS, SORTS
+from dpviz.report.tables.portrait import portrait
 from tests.contract.test_mechanisms import THROW_AWAY
 from tests.ui.driver import (
     QUICK,
@@ -32,10 +36,10 @@ PARAMETERS = {key: cls for key, cls in all_mechanisms().items() if params_of(cls
 
 
 def shown(at: AppTest) -> list[str]:
-    """Return the keys of the cards, in the order of their numbers."""
-    heads = [box.value for box in at.main.markdown if box.value.startswith("**")]
-    named = [text.split("`")[1] for text in heads if text.count("`") == 2]
-    return [key for key in named if key in all_mechanisms()]
+    """Return the keys of the rows, from the top."""
+    keys = {cls.info.label: key for key, cls in all_mechanisms().items()}
+    heads = [box.label for box in at.main.expander if box.label.startswith("**")]
+    return [keys[text.split("**")[1]] for text in heads]
 
 
 def open_card(at: AppTest, key: str) -> AppTest:
@@ -43,13 +47,29 @@ def open_card(at: AppTest, key: str) -> AppTest:
     return at.run()
 
 
-def test_every_mechanism_has_a_card() -> None:
+def test_every_mechanism_has_a_row_with_a_picture_on_one_scale() -> None:
     at = start("mechanisms", **QUICK)
     assert errors(at) == []
-    assert sorted(shown(at)) == sorted(all_mechanisms())
-    text = "\n".join(box.value for box in at.main.markdown)
-    for cls in all_mechanisms().values():
-        assert cls.info.label in text
+    assert shown(at) == list(all_mechanisms())
+    rows = [box.label for box in at.main.expander]
+    for cls, text in zip(all_mechanisms().values(), rows, strict=True):
+        seen = portrait(cls())
+        if seen is None:
+            assert "cannot run on the example" in text
+            continue
+        assert (
+            f"![median {decimals(seen.median, 0)}° from the true direction](data:image/svg" in text
+        )
+        coded = re.search(r"base64,([^)]+)", text)
+        assert coded is not None
+        svg = base64.b64decode(coded[1]).decode()
+        # the median stands at its share of the same 90 degrees in every row
+        line = re.search(r"M([\d.]+) 0V30", svg)
+        assert line is not None
+        assert float(line[1]) == pytest.approx(240 * seen.median / 90, abs=0.05)
+    # what a row says is sent when it is opened
+    assert not at.main.latex
+    assert cls.info.summary not in "".join(box.value for box in at.main.markdown)
 
 
 def test_filters_narrow_and_combine() -> None:
@@ -84,7 +104,6 @@ def test_every_filter_value_and_sort_renders() -> None:
 def test_sorting_by_what_is_spent_puts_the_loosest_first() -> None:
     at = start("mechanisms", **QUICK)
     change(at, "mechanisms.sort", "spent epsilon")
-    # Two columns, read left then right: the first card of each is among the least spends.
     assert shown(at)[0] in {"mvg", "mvg_data", "jl_transform", "random_projection", "mod_sulq"}
 
 
@@ -185,14 +204,18 @@ def test_the_new_file_is_gone_afterwards() -> None:
     assert "throw_away_page" not in all_mechanisms()
 
 
-def test_a_card_says_what_its_mechanism_aims_at() -> None:
-    """With the recovery that it leads to on the table at hand, and for no card that aims at A."""
-    at = start("mechanisms", **QUICK)
-    captions = [box.value for box in at.main.caption]
+def test_a_row_says_what_its_mechanism_aims_at() -> None:
+    """With the recovery that it leads to on the table at hand, and for no row that aims at A."""
+    at = open_card(open_card(start("mechanisms", **QUICK), "spherical"), "analyze_gauss")
     classes = all_mechanisms()
-    told = {}
-    for cls in classes.values():
-        found_here = [text for text in captions if text.startswith(f"{cls.info.paper} · releases")]
-        told[cls().key] = " ".join(found_here)
+    told = {
+        key: " ".join(
+            box.value
+            for box in at.main.caption
+            if box.value.startswith(f"{classes[key].info.paper} · releases")
+        )
+        for key in ("spherical", "analyze_gauss")
+    }
     assert "aims at the directions of rows" in told["spherical"]
+    assert "releases a matrix" in told["analyze_gauss"]
     assert "aims at" not in told["analyze_gauss"]

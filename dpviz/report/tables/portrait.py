@@ -1,8 +1,8 @@
-"""A small picture of each mechanism: what its noise looks like, or its law.
+"""A small picture of each mechanism: how far it turns the first direction, and its noise.
 
-Every portrait is of the same made-up table, so that mechanisms can be set side by side. Of one
-that releases a matrix it shows the eigenvalues of what was added; of any other, how far the first
-released direction lies from the true one.
+Every portrait is of the same made-up table, so that mechanisms can be set side by side. Angles are
+on one scale for all of them; of one that releases a matrix there are also the eigenvalues of what
+was added.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ _SIGNALS = (3.0, 2.0)  # standard deviations of the first two columns; 1 of the 
 
 @dataclass(frozen=True, eq=False)
 class Portrait:
-    """A histogram.
+    """Histograms whose highest bar is 1.
 
     Attributes
     ----------
-    kind : {"noise", "angle"}
-        Eigenvalues of the noise, or degrees from the first true direction.
-    heights : ndarray of shape (BINS,)
-        The highest is 1.
-    low, high : float
-        Ends of the axis; of noise they are as far from 0.
+    angles : ndarray of shape (BINS,)
+        Degrees from the first true direction, from 0 to 90.
+    median : float
+        Of the angles, in degrees.
+    noise : ndarray of shape (BINS,) or None
+        Eigenvalues of the noise, from -reach to reach; None where no matrix is released.
+    reach : float
     """
 
-    kind: str
-    heights: FloatArray
-    low: float
-    high: float
+    angles: FloatArray
+    median: float
+    noise: FloatArray | None
+    reach: float
 
 
 @lru_cache(maxsize=1)
@@ -69,20 +70,19 @@ def portrait(mechanism: Mechanism) -> Portrait | None:
     cell = Cell(mechanism, problem, budget, settings.seed, range(DRAWS))
     outcome = evaluate(cell, prepared)
     release = outcome.release
+    overlaps = np.abs(release.components[:, :, 0] @ prepared.reference.eigenvectors[:, 0])
+    degrees = np.asarray(np.degrees(np.arccos(np.clip(overlaps, 0.0, 1.0))), dtype=np.float64)
+    angles, median = _counted(degrees, 0.0, 90.0), float(np.median(degrees))
     if release.matrix is None:
-        first = release.components[:, :, 0]
-        true = prepared.reference.eigenvectors[:, 0]
-        overlaps = np.clip(np.abs(first @ true), 0.0, 1.0)
-        degrees = np.asarray(np.degrees(np.arccos(overlaps)), dtype=np.float64)
-        return _counted("angle", degrees, 0.0, 90.0)
+        return Portrait(angles, median, None, 0.0)
     with one_blas_thread():
         spectra = np.linalg.eigvalsh(release.matrix - prepared.moment.A)
     values = np.asarray(spectra, dtype=np.float64).ravel()
     # The largest few would press the rest into one bar.
     reach = float(np.quantile(np.abs(values), 0.98)) or 1.0
-    return _counted("noise", values, -reach, reach)
+    return Portrait(angles, median, _counted(values, -reach, reach), reach)
 
 
-def _counted(kind: str, values: FloatArray, low: float, high: float) -> Portrait:
+def _counted(values: FloatArray, low: float, high: float) -> FloatArray:
     counts, _ = np.histogram(np.clip(values, low, high), bins=BINS, range=(low, high))
-    return Portrait(kind, counts / max(counts.max(), 1), low, high)
+    return np.asarray(counts / max(counts.max(), 1), dtype=np.float64)
