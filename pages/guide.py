@@ -16,6 +16,7 @@ current = shell.through_entry()
 from typing import Any
 
 from dpviz.lessons import Lesson, lessons
+from dpviz.lessons.languages import phone_words
 from dpviz.lessons.room import steered
 from pages.ui import guard, stage, state
 
@@ -26,7 +27,7 @@ TOLD = ("no", "yes", "more")
 
 def at() -> tuple[Lesson, int]:
     """Return the lesson and the step, from 0, that the link names."""
-    course = lessons()
+    course = lessons(state.get("language", "guide"))
     lesson = course[min(state.get("lesson", "guide"), len(course)) - 1]
     return lesson, min(state.get("step", "guide"), len(lesson.steps)) - 1
 
@@ -93,13 +94,17 @@ def draw() -> None:
             state.put("step", int(value[1]), "guide")
         elif word == "leave":
             leave(lesson, step, name)
+        elif word == "language":
+            state.put("language", str(value), "guide")
         elif word == "present":
             state.put("present", "yes" if value else "no", "guide")
 
     stage.draw(
         lesson,
         step,
-        room=steered(state.get("room", "guide"), name, lesson.asked(step)),
+        room=steered(
+            state.get("room", "guide"), name, lesson.asked(step), phone_words(lesson.language)
+        ),
         bets=bets(),
         made=moves().get(name, 0),
         present=state.get("present", "guide") == "yes",

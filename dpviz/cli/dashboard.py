@@ -33,6 +33,7 @@ def add(commands: Commands) -> None:
         default=None,
         help="what phones call this machine; default: its own number in the network",
     )
+    room.add_argument("--language", default="en", help="of the lessons: en or de (default en)")
     room.set_defaults(run=_class)
 
 
@@ -63,6 +64,12 @@ def proxied() -> dict[str, Any]:
 
 def _class(arguments: argparse.Namespace) -> int:
     """Open a room on all addresses, without uploads and releases, and say how it is entered."""
+    from dpviz.lessons.languages import names
+
+    known = names()
+    if arguments.language not in known:
+        raise InvalidSetting("language", ", ".join(known), arguments.language, "--language")
+    spoken = "" if arguments.language == "en" else f"&language={arguments.language}"
     named = arguments.address or _number()
     name, key = letters(), secrets.token_urlsafe(12)
     port = arguments.port
@@ -76,7 +83,7 @@ def _class(arguments: argparse.Namespace) -> int:
         "DPVIZ_RELEASE": "off",
     }
     print(f"Room {name}: phones open http://{named}:{port}/c/{name}")
-    print(f"Projector: http://localhost:{port}/guide?v=1&present=yes&room={key}")
+    print(f"Projector: http://localhost:{port}/guide?v=1&present=yes{spoken}&room={key}")
     print("Nothing is stored; the room ends after 3 hours, or with Ctrl+C.", flush=True)
     return _serve("0.0.0.0", port, said, headless=True)
 

@@ -27,7 +27,7 @@ def add(commands: Commands) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     from dpviz.lessons.script import FOLDER, problems, read, read_folder
 
-    wrong = 0
+    wrong = 0 if arguments.paths else _check_languages()
     for path in map(Path, arguments.paths or [FOLDER]):
         try:
             found = read_folder(path) if path.is_dir() else (read(path),)
@@ -44,3 +44,22 @@ def _check(arguments: argparse.Namespace) -> int:
             for sentence in said:
                 print(f"dpviz: {lesson.title}: {sentence}", file=sys.stderr)
     return 2 if wrong else 0
+
+
+def _check_languages() -> int:
+    """Say what the course's translations leave out or get wrong; return how much."""
+    from dpviz.lessons import course, lessons
+    from dpviz.lessons.languages import gaps, messages, names, texts
+    from dpviz.lessons.script import problems
+
+    wrong = 0
+    for language in list(names())[1:]:
+        found = gaps(course(), language)
+        found += [f"{one.title}: {said}" for one in lessons(language) for said in problems(one)]
+        wrong += len(found)
+        count = sum(len(texts(one)) for one in course()) + len(messages())
+        words = "holds" if not found else f"{len(found)} wrong"
+        print(f"{names()[language]}: {count} texts, {words}")
+        for sentence in found:
+            print(f"dpviz: {language}: {sentence}", file=sys.stderr)
+    return wrong

@@ -7,6 +7,7 @@ same rule once more, which a test holds against this one.
 from __future__ import annotations
 
 import math
+import re
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from importlib.resources import files
@@ -36,6 +37,16 @@ def decimals(value: float, places: int) -> str:
 def thousands(value: float) -> str:
     """Return a whole number with commas: 1,797."""
     return f"{int(decimals(value, 0)):,}" if math.isfinite(value) else numeral(value)
+
+
+def spaced(text: str) -> str:
+    """Return a text with narrow blanks for commas, which other languages read as points.
+
+    Source
+    ------
+    ISO 80000-1: 7.3.1.
+    """
+    return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "\u202f", text)
 
 
 def numeral(value: float, digits: int = 2) -> str:

@@ -35,18 +35,28 @@ def course() -> tuple[Lesson, ...]:
 
 
 @cache
-def lessons() -> tuple[Lesson, ...]:
+def lessons(language: str = "en") -> tuple[Lesson, ...]:
     """Return the course, and after it a teacher's own lessons.
+
+    Parameters
+    ----------
+    language : str
+        Of the course, one of `dpviz.lessons.languages.names`; own lessons stay as they are written.
 
     Raises
     ------
     dpviz.lessons.script.InvalidLesson
         If the folder that `OWN` names has a file that is none.
     """
+    from dpviz.lessons.languages import translated
     from dpviz.lessons.script import read_folder
 
+    here = tuple(translated(one, language) for one in course())
     own = os.environ.get(OWN, "").strip()
     if not own:
-        return course()
+        return here
     more = read_folder(Path(own).expanduser())
-    return (*course(), *(replace(one, number=len(course()) + one.number) for one in more))
+    return (
+        *here,
+        *(replace(one, number=len(here) + one.number, language=language) for one in more),
+    )

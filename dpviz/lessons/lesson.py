@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from dpviz.core.number_text import spaced
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.lessons.quantities import Fact
@@ -27,6 +28,9 @@ NEAR = 2.0
 
 AT = "at:"
 """Begins a setting that a number of the lesson gives, as in ``at:crossing``."""
+
+ENGLISH = "en"
+"""The language that lessons are written in first."""
 
 MOVES = 2
 """A step has at most so many moves: to what was asked, and to the extreme."""
@@ -214,6 +218,12 @@ class Lesson:
         Where the lesson is about a plan: what a stakeholder who has it answers.
     experts : bool
         Whether it is for those who know the others.
+    key : str
+        Name of its file.
+    language : str
+        What its texts are written in.
+    english : Lesson or None
+        What it is a translation of; its options stand in the same order.
     """
 
     number: int
@@ -224,6 +234,9 @@ class Lesson:
     numbers: Mapping[str, Number]
     answers: Answers | None = None
     experts: bool = False
+    key: str = ""
+    language: str = ENGLISH
+    english: Lesson | None = None
 
     @property
     def facts(self) -> dict[str, str]:
@@ -232,7 +245,12 @@ class Lesson:
 
     def filled(self, text: str) -> str:
         """Return a text with its numbers."""
-        return text.format(**{name: self.numbers[name].fact.text for name in names_in(text)})
+        facts = {name: self.numbers[name].fact.text for name in names_in(text)}
+        return text.format(**{name: self.written(fact) for name, fact in facts.items()})
+
+    def written(self, text: str) -> str:
+        """Return a text with the numbers of the lesson's language."""
+        return text if self.language == ENGLISH else spaced(text)
 
     def asked(self, step: int) -> Asked | None:
         """Return the question of a step, from 0, as it is shown; None where nothing is asked.
@@ -249,13 +267,13 @@ class Lesson:
             assert right is not None  # or the file was not read
             return Asked(
                 self.filled(question.ask), (), (self.filled(question.then),), question.axis,
-                float(right.value), right.text,
+                float(right.value), self.written(right.text),
             )  # fmt: skip
-        wanted = question.right if right is None else right.text
+        wanted = question.right if right is None else self.written(right.text)
         values = [self.filled(one.value) for one in question.options]
         order = sorted(range(len(values)), key=lambda place: (_number(values[place]), place))
         if any(map(math.isnan, map(_number, values))):
-            rng = generator(0, "lesson", self.title, step)
+            rng = generator(0, "lesson", (self.english or self).title, step)
             order = [int(place) for place in rng.permutation(len(values))]
         options = [question.options[place] for place in order]
         texts = tuple(self.filled(one.says) for one in options)
@@ -298,6 +316,6 @@ def names_in(text: str) -> set[str]:
 def _number(text: str) -> float:
     """Return a text as a number, NaN where it is a word."""
     try:
-        return float(text.replace(",", ""))
+        return float(text.replace(",", "").replace("\u202f", ""))
     except ValueError:
         return math.nan

@@ -11,9 +11,10 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from dpviz.core.errors import DpvizError
@@ -62,6 +63,7 @@ class Room:
     _step: str = field(init=False, default="")
     _asked: Asked | None = field(init=False, default=None)
     _bets: dict[str, float] = field(init=False, default_factory=dict)
+    _words: Mapping[str, str] = field(init=False, default_factory=dict)
     _shown: bool = field(init=False, default=False)
     _version: int = field(init=False, default=0)
 
@@ -87,14 +89,24 @@ class Room:
         """Return whether somebody may steer the room."""
         return hmac.compare_digest(key.encode(), self.key.encode())
 
-    def ask(self, step: str, asked: Asked | None) -> None:
-        """Ask a step's question; a new one lets go of the bets before."""
+    def ask(
+        self, step: str, asked: Asked | None, words: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Ask a step's question; a new one lets go of the bets before.
+
+        Parameters
+        ----------
+        step : str
+        asked : Asked or None
+        words : mapping of str to str
+            What a phone says in the question's language, by the English of it.
+        """
         with self._lock:
             if self.ended:
                 asked = None
             if (step, asked) == (self._step, self._asked):
                 return
-            self._step, self._asked = step, asked
+            self._step, self._asked, self._words = step, asked, words
             self._bets, self._shown = {}, False
             self._version += 1
 
@@ -132,10 +144,12 @@ class Room:
             if self.ended:
                 return {"ended": True}
             asked = self._asked
+            told: dict[str, Any] = {"step": self._step}
+            if self._words:
+                told["words"] = dict(self._words)
             if asked is None:
-                return {"step": self._step}
-            return {
-                "step": self._step,
+                return told
+            return told | {
                 "ask": asked.ask,
                 "options": list(asked.options),
                 "axis": None if asked.axis is None else list(asked.axis),
@@ -165,7 +179,9 @@ def _code(address: str) -> list[str]:
     return ["".join(map(str, row)) for row in made.matrix_iter(border=4)]
 
 
-def steered(key: str, step: str, asked: Asked | None) -> dict[str, Any] | None:
+def steered(
+    key: str, step: str, asked: Asked | None, words: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any] | None:
     """Ask a step's question of the room, if the key is its own; return what the projector shows.
 
     Parameters
@@ -174,10 +190,12 @@ def steered(key: str, step: str, asked: Asked | None) -> dict[str, Any] | None:
     step : str
     asked : Asked or None
         Its question, if it has one.
+    words : mapping of str to str
+        As `Room.ask` takes them.
     """
     found = room()
     if found is None or not key or not found.knows(key):
         return None
-    found.ask(step, asked)
+    found.ask(step, asked, words)
     address = f"{os.environ.get(ADDRESS, '')}/c/{found.name}"
     return {"name": found.name, "key": key, "address": address, "code": _code(address)}

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpviz.auditing.leaking import leak
 from dpviz.core.number_text import numeral, thousands
+from dpviz.lessons.languages import names, own_words, words
 from dpviz.lessons.lesson import NEAR, Lesson, State
 from dpviz.lessons.measures import table_of
 from dpviz.lessons.needed import people_needed
@@ -20,30 +21,6 @@ from dpviz.mechanisms import parse_variant
 from dpviz.report.figures.board import shown
 from dpviz.report.tables import board
 from dpviz.report.tables.payload import BoardColumn
-
-WORDS = {
-    "right": "Right",
-    "wrong": "Not so",
-    "said": "You said",
-    "next": "Next",
-    "lesson": "Next lesson",
-    "before": "You bet right",
-    "of": "of",
-    "explore": "Open in Explore",
-    "decide": "Open in Decide",
-    "opened": "before",
-    "moved": "after",
-    "read": "Read next: Claims says what each mechanism promises, Decide asks about your table.",
-    "hundred": "of 100",
-    "bets": "bets",
-    "bet_one": "bet",
-    "join": "join",
-    "show": "Show the bets",
-    "move": "Make the move",
-    "came": "came within a factor of two",
-    "were": "were right",
-}
-"""What the stage says itself, beside the lessons' own texts."""
 
 _FRAMES = 25
 _DELTA = 1e-5
@@ -65,6 +42,7 @@ def stage(
         What `scene` returns for the step.
     """
     at, asked = lesson.steps[step], lesson.asked(step)
+    own = own_words(lesson.language)
     states = _states(lesson, step)
     before = [lesson.number, step] if step else None
     if step == 0 and lesson.number > 1:
@@ -78,6 +56,9 @@ def stage(
     moves = len({state.settings.epsilon for state in states}) > 1
     return {
         "id": f"{lesson.number}.{step + 1}",
+        "language": lesson.language,
+        "languages": names(),
+        "says": words(lesson.language),
         "lesson": lesson.number,
         "step": step + 1,
         "steps": len(lesson.steps),
@@ -98,18 +79,18 @@ def stage(
                 "epsilon": state.settings.epsilon,
                 "text": f"ε {numeral(state.settings.epsilon)}"
                 if moves
-                else WORDS["moved" if place else "opened"],
+                else own["moved" if place else "opened"],
             }
             for place, state in enumerate(states)
         ],
         "hidesEpsilon": at.scene == "leak",
         "hundred": [_of_hundred(lesson.numbers[name].fact) for name in at.hundred],
-        "scene": scene,
+        "scene": {**scene, "texts": list(map(lesson.written, scene.get("texts", ())))},
         "before": before,
         "after": on,
-        "next": "" if on is None else WORDS["lesson" if last else "next"] + title,
-        "leaves": WORDS["explore" if lesson.answers is None else "decide"],
-        "words": WORDS,
+        "next": "" if on is None else own["lesson" if last else "next"] + title,
+        "leaves": own["explore" if lesson.answers is None else "decide"],
+        "words": own,
     }
 
 
@@ -126,12 +107,13 @@ def tally(lesson: Lesson, step: int, course: Sequence[Lesson], bets: Mapping[str
         and (asked := one.asked(place)) is not None
     ]
     ends = lesson.number == len(course)
+    own = own_words(lesson.language)
     return {
         "right": sum(asked.won(bet) for asked, bet in others),
         "asked": len(others),
-        "before": WORDS["before"],
-        "of": WORDS["of"],
-        "read": WORDS["read"] if ends else "",
+        "before": own["before"],
+        "of": own["of"],
+        "read": own["read"] if ends else "",
     }
 
 

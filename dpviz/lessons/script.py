@@ -90,7 +90,7 @@ def read(path: Path) -> Lesson:
     except OSError:
         raise InvalidLesson(path.name, "the file cannot be read.") from None
     try:
-        return _lesson(said)
+        return replace(_lesson(said), key=path.stem)
     except InvalidSetting as error:
         raise InvalidLesson(path.name, str(error)) from None
     except _Wrong as error:

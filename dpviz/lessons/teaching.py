@@ -83,6 +83,9 @@ uploads and releases are off, and the room ends after three hours.
 Lessons of your own: write one TOML file each, as those in `dpviz/lessons/scripts`, put them in a
 folder and start with `DPVIZ_LESSONS=FOLDER dpviz app`; they follow the course. `dpviz lesson check
 FOLDER` says what a class would stumble over.
+
+In German: choose it below a lesson, or start with `dpviz class --language de`. A language is one
+file of texts in `dpviz/lessons/languages`; `dpviz lesson check` names each text that it leaves out.
 """
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dpviz.core.params import Declared, choice, integer, number, text
 from dpviz.core.settings import Settings
+from dpviz.lessons.languages import names
 from dpviz.lessons.questions import Answers
 from dpviz.mechanisms import featured
 from dpviz.papers import experiments
@@ -165,6 +166,14 @@ class GuideView(Declared):
         label="Present",
         help="Half as large again and nothing around it, for a lecture hall.",
         examples=("yes",),
+    )
+    language: str = choice(
+        "en",
+        names(),
+        label="Language",
+        help="What lessons are written in.",
+        url="language",
+        examples=("de",),
     )
     room: str = text(
         "",

@@ -15,7 +15,7 @@ from dpviz.lessons.scene import scene, stage, tally
 from dpviz.report.figures.stage import assets
 from pages.ui.looks import IN_A_PAGE
 
-TOLD = ("bet", "made", "go", "leave", "present")
+TOLD = ("bet", "made", "go", "leave", "present", "language")
 """What the stage tells."""
 
 _ADAPTER = """
@@ -76,6 +76,7 @@ def draw(
         Given one of `TOLD` and its value.
     """
     name = f"{lesson.number}.{step + 1}"
+    course = lessons(lesson.language)
     drawn = _scene(_key(lesson, step), lesson.steps[step].scene, lesson, step)
 
     def teller(word: str) -> Callable[[], None]:
@@ -89,12 +90,12 @@ def draw(
     _STAGE(
         key="guide.stage",
         data={
-            **stage(lesson, step, lessons(), drawn),
+            **stage(lesson, step, course, drawn),
             "bet": bets.get(name),
             "made": made,
             "present": present or room is not None,
             "room": room,
-            "tally": tally(lesson, step, lessons(), bets),
+            "tally": tally(lesson, step, course, bets),
         },
         **{f"on_{word}_change": teller(word) for word in TOLD},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from dpviz import lessons as package
 from dpviz.cli import main
 from dpviz.core.params import params_of
+from dpviz.core.paths import app_path
 from dpviz.core.settings import Settings
+from dpviz.lessons import languages
 from dpviz.lessons.lesson import Lesson
 from dpviz.lessons.script import VIEW, InvalidLesson, problems, read
 
@@ -152,3 +155,52 @@ def test_a_teachers_own_lessons_follow_the_course(
             package.lessons()
     finally:
         package.lessons.cache_clear()
+
+
+def test_a_language_has_every_text_with_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = languages.names()
+    assert known == {"en": "English", "de": "Deutsch"}
+    phone = (app_path().parent / "pages/ui/class_phone.html").read_text(encoding="utf-8")
+    said = set(re.findall(r'(?:data-says="|says\(")([^"]+)"', phone))
+    assert said == set(languages.PHONE_WORDS)
+    for one, there in zip(package.course(), package.lessons("de"), strict=True):
+        assert problems(there) == []
+        shown, again = languages.texts(one), languages.texts(there)
+        same = {place for place in shown if shown[place] == again[place]}
+        assert not same, same
+        for place in range(len(one.steps)):  # a link's bet is the same bet
+            asked, here = one.asked(place), there.asked(place)
+            assert (asked and asked.right) == (here and here.right)
+        assert one.state(1).settings == there.state(1).settings
+    assert package.lessons("de")[2].filled("{n}") == "1\u202f797"
+    # What is left out, too much, or of other numbers is named; English stands in its place.
+    text = (languages.FOLDER / "de.toml").read_text(encoding="utf-8")
+    for old, new in (
+        ('moved = "Epsilon auf {crossing} setzen"\n', ""),
+        ("{dots} von {n}", "{dots}"),
+        ('"Next" = "Weiter"', '"Nexxt" = "Weiter"'),
+    ):
+        assert old in text
+        text = text.replace(old, new, 1)
+    written(tmp_path, text, "xx.toml")
+    monkeypatch.setattr(languages, "FOLDER", tmp_path)
+    for held in (languages.names, languages._file, package.lessons):
+        held.cache_clear()
+    try:
+        assert main(["lesson", "check"]) == 2
+        told = capsys.readouterr()
+        assert "Deutsch:" in told.out
+        for place in (
+            "blur.2.moved is not there",
+            "blur.1.say must have the numbers of the English text: dots, n",
+            "words.Next is not there",
+            "words.Nexxt is in no lesson",
+        ):
+            assert f"dpviz: xx: {place}." in told.err
+        assert package.lessons("xx")[2].steps[1].moved == package.course()[2].steps[1].moved
+    finally:
+        monkeypatch.undo()
+        for held in (languages.names, languages._file, package.lessons):
+            held.cache_clear()

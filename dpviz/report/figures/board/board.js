@@ -9,7 +9,7 @@ import { nearest } from "./axis.js";
 import { drawDistance } from "./distance.js";
 import { luminance, ramp, shape } from "./palette.js";
 import { drawPicture } from "./picture.js";
-import { make, plain, setText, surface } from "./sheet.js";
+import { inEnglish, make, plain, setText, surface } from "./sheet.js";
 import { bars, drawScree, drawSpectrum } from "./spectrum.js";
 import { Strip } from "./strip.js";
 
@@ -31,6 +31,7 @@ import { Strip } from "./strip.js";
  * @property {boolean} [exact]
  * @property {boolean} [every]
  * @property {string} [label]
+ * @property {import("./sheet.js").Says} [says]
  * @property {boolean} [masked]
  * @property {number} [phoneBelow]
  * @property {(epsilon: number) => void} [onScrub]
@@ -103,6 +104,7 @@ class Board {
   constructor(root, payload, options) {
     this.root = root;
     this.options = options;
+    this.says = options.says ?? inEnglish;
     this.payload = payload;
     /** @type {Map<number, Frame>} */
     this.frames = new Map();
@@ -153,11 +155,11 @@ class Board {
     /** @type {ReturnType<typeof setInterval> | undefined} */
     this.drawTimer = undefined;
     /** @type {Look} */
-    this.look = { ground: "#ffffff", ink: "#1c2530", faint: "#55616d", line: "#c3ccd6", font: "", large: false };
+    this.look = { ground: "#ffffff", ink: "#1c2530", faint: "#55616d", line: "#c3ccd6", font: "", large: false, says: this.says };
     this.dark = false;
     /** @type {(() => void)[]} */
     this.cleanups = [];
-    this.element = make("div", "dpv", { role: "group", "aria-label": options.label || "The board" });
+    this.element = make("div", "dpv", { role: "group", "aria-label": options.label || this.says("The board") });
     // The parts are made anew with each payload, but for their names.
     this.ribbon = make("p", "dpv-ribbon");
     this.grid = make("div", "dpv-grid");
@@ -396,7 +398,7 @@ class Board {
   }
 
   get cost() {
-    return `This picture costs epsilon ${this.written} in all, axes and points together.`;
+    return this.says("This picture costs epsilon {epsilon} in all, axes and points together.", { epsilon: this.written });
   }
 
   /** @param {string | null} key */
@@ -706,8 +708,8 @@ class Board {
       ? make("button", "dpv-head", { type: "button", title: column.summary, onclick: open },
         make("span", "dpv-name", {}, make("i", "dpv-swatch", { "aria-hidden": "true" }), column.label), status)
       : make("div", "dpv-head dpv-exact", {},
-        make("span", "dpv-name", {}, "Exact PCA"),
-        make("span", "dpv-status", {}, "not private: the truth"));
+        make("span", "dpv-name", {}, this.says("Exact PCA")),
+        make("span", "dpv-status", {}, this.says("not private: the truth")));
     if (column) {
       // A mouse that moves, not one that lies where a column came to stand, nor a finger's swipe.
       node.addEventListener("pointermove", (event) => {
@@ -733,7 +735,7 @@ class Board {
   }
 
   buildLegend() {
-    const box = make("div", "dpv-legend", { "aria-label": "Colours of the picture" });
+    const box = make("div", "dpv-legend", { "aria-label": this.says("Colours of the picture") });
     this.ghosts = make("span", "dpv-kind");
     this.legend = make("span", "dpv-labels");
     box.append(this.legend, this.ghosts);
@@ -746,7 +748,7 @@ class Board {
     box.replaceChildren();
     box.hidden = this.publishable && !labels.public;
     if (box.hidden) return; // which labels there are is for the rows to say
-    const name = make("span", "dpv-legend-name", {}, `${labels.name || "label"}:`);
+    const name = make("span", "dpv-legend-name", {}, `${this.says(labels.name || "label")}:`);
     if (labels.kinds && labels.kinds.length > 1) {
       box.append(name);
       labels.kinds.slice(0, MOST_KINDS).forEach((kind, place) => {
@@ -782,12 +784,12 @@ class Board {
       this.buttons.pin.setAttribute("aria-pressed", String(Boolean(pin)));
     }
     if (this.buttons.swap) this.buttons.swap.hidden = !pin;
-    const rows = pin ? "rings: pinned" : "grey dots: the truth";
+    const rows = pin ? "rings: pinned" : this.says("grey dots: the truth");
     const { kinds, public: known } = this.payload.labels;
-    const hidden = kinds && known ? "; grey: labels that noise hides" : "";
+    const hidden = kinds && known ? `; ${this.says("grey: labels that noise hides")}` : "";
     // its seed is known and epsilon is scrubbed: only a picture drawn once costs what is said
     const once = this.buttons.working ? "; a look here is no release" : "";
-    setText(this.ghosts, this.publishable ? `points stand for people, none is a person${once}${hidden}` : rows);
+    setText(this.ghosts, this.publishable ? `${this.says("points stand for people, none is a person")}${once}${hidden}` : rows);
   }
 
   snapshot() {
@@ -858,6 +860,7 @@ class Board {
       line: read("--dpv-line", "#c3ccd6"),
       font: style.fontFamily,
       large: this.presenting,
+      says: this.says,
     };
     for (const { column, node } of this.cols) {
       if (column) node.style.setProperty("--dpv-own", this.colour(column));
@@ -980,7 +983,7 @@ class Board {
     if (col.status) {
       const state = cell ? cell.status.state : "absent";
       if (col.node.dataset.state !== state) col.node.dataset.state = state;
-      const said = cell ? `${cell.status.mark} ${cell.status.words}`.trim() : "cannot run here";
+      const said = cell ? `${cell.status.mark} ${this.says(cell.status.words)}`.trim() : this.says("cannot run here");
       setText(col.status, scene.hidden ? "\u00a0" : said);
       col.status.title = cell ? cell.status.evidence : frame?.skipped[col.key] || "";
     }
@@ -1003,14 +1006,14 @@ class Board {
     }
     if (!column) {
       setText(value, "100 %");
-      setText(words, "recovered; chance: 0\u00a0%");
+      setText(words, this.says("recovered; chance: 0\u00a0%"));
       words.title = `Chance captures a share of ${this.payload.chance.share}`;
       bar.style.width = "100%";
       return;
     }
     if (hidden || !cell) {
       setText(value, hidden ? "?" : "–");
-      setText(words, hidden ? "" : "cannot run here");
+      setText(words, hidden ? "" : this.says("cannot run here"));
       setText(ghost, "");
       bar.style.width = range.style.width = "0";
       return;
@@ -1027,7 +1030,7 @@ class Board {
     let shown = [mean, cell.texts.recovery, cell.texts.said];
     if (!exact) shown = told ? [told[0], told[1], `${told[2]}, predicted`] : [0, "…", "drawing"];
     setText(value, shown[1]);
-    setText(words, shown[2]);
+    setText(words, this.says(shown[2]));
     words.title = cell.texts.aim;
     const before = held?.cell.recovery ? held.cell : null;
     const asReleased = exact && !before ? cell.before : null;

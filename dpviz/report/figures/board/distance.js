@@ -35,7 +35,7 @@ export function drawDistance(canvas, scene) {
   pen.setLineDash([3, 3]);
   stroke(pen, at, 3, at, bottom);
   pen.setLineDash([]);
-  if (first) nameAxis(on, look.faint, at);
+  if (first) nameAxis(on, look, at);
   if (scene.hidden) {
     question(pen, look, width, height);
     return;
@@ -79,17 +79,17 @@ export function drawDistance(canvas, scene) {
 
 /**
  * @param {{ pen: CanvasRenderingContext2D, width: number, height: number }} on
- * @param {string} colour
+ * @param {import("./sheet.js").Look} look
  * @param {number} chance
  */
-function nameAxis({ pen, width, height }, colour, chance) {
-  pen.fillStyle = colour;
+function nameAxis({ pen, width, height }, { faint, says }, chance) {
+  pen.fillStyle = faint;
   pen.textBaseline = "bottom";
   pen.textAlign = "left";
-  pen.fillText("0 true space", 2, height);
+  pen.fillText(says("0 true space"), 2, height);
   pen.textAlign = "right";
-  pen.fillText("chance", Math.min(chance + 22, width), height);
+  pen.fillText(says("chance"), Math.min(chance + 22, width), height);
   pen.textBaseline = "top";
   pen.textAlign = "left";
-  pen.fillText("distance", 2, 1);
+  pen.fillText(says("distance"), 2, 1);
 }

@@ -166,6 +166,18 @@ function drawLabelled(pen, { payload, column, look, own, kind: lit }, points, si
 }
 
 /**
+ * @param {string} line
+ * @param {import("./sheet.js").Look} look
+ */
+function inWords(line, { says }) {
+  const [names, end] = line.split(" cannot be told apart");
+  if (end === undefined) return says(line);
+  const [count, several] = names.split(" labels");
+  const apart = several === undefined ? count.split(" and ").join(` ${says("and")} `) : says("{count} labels", { count });
+  return says("{names} cannot be told apart", { names: apart });
+}
+
+/**
  * Draw what may be published: no row, no true axis, nothing behind a broken claim.
  *
  * @param {HTMLCanvasElement} canvas
@@ -177,7 +189,7 @@ function drawPublished(canvas, { pen, width, height }, scene) {
   const published = column && cell?.published;
   if (!published) {
     let said = ["no picture here: too few people,", "or an account that takes seconds"];
-    if (!column || !cell) said = ["the truth", "stays here"];
+    if (!column || !cell) said = [look.says("the truth"), look.says("stays here")];
     else if (!cell.status.counts) said = ["no claim holds:", "nothing to publish"];
     words(pen, look, said, width / 2, height / 2 + 8 * said.length, scaled(look, 13));
     canvas.setAttribute("aria-label", said.join(" "));
@@ -188,7 +200,7 @@ function drawPublished(canvas, { pen, width, height }, scene) {
   const flat = table.k === 1;
   const count = flat ? raw.length : raw.length / 2;
   const [across, up] = published.reach;
-  const said = broken(pen, look, published.said, width - 4, scaled(look, 12));
+  const said = broken(pen, look, published.said.map((line) => inWords(line, look)), width - 4, scaled(look, 12));
   const foot = said.length * scaled(look, 12) * 1.25;
   const high = height - foot - 4;
   const unit = flat ? (width / 2 - 3) / across : Math.min((width / 2 - 3) / across, (high / 2 - 3) / up);

@@ -6,6 +6,12 @@
 /** @typedef {import("./payload").BoardCell} Cell */
 
 /**
+ * A text in the reader's language, with its values.
+ *
+ * @typedef {(text: string, values?: Record<string, string | number>) => string} Says
+ */
+
+/**
  * What a theme gives a canvas.
  *
  * @typedef {object} Look
@@ -15,6 +21,7 @@
  * @property {string} line
  * @property {string} font
  * @property {boolean} large whether it is seen from the back of a hall
+ * @property {Says} says
  */
 
 /**
@@ -58,6 +65,10 @@ export function make(kind, name = "", attributes = {}, ...children) {
   for (const child of children) if (child !== null) node.append(child);
   return node;
 }
+
+/** @type {Says} */
+export const inEnglish = (text, values = {}) => text
+  .replace(/\{(\w+)\}/g, (all, name) => String(values[name] ?? all));
 
 /**
  * @param {Node | null | undefined} node

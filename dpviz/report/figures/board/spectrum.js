@@ -164,10 +164,10 @@ function drawMarks({ pen, look, count, size, left, y }, marks, { width, height }
   pen.fillStyle = look.faint;
   pen.textAlign = "left";
   pen.textBaseline = "top";
-  pen.fillText("variance", 2, 1);
+  pen.fillText(look.says("variance"), 2, 1);
   pen.textAlign = "right";
   pen.textBaseline = "bottom";
-  pen.fillText(`component 1 to ${count}`, width - 4, height);
+  pen.fillText(look.says("component 1 to {count}", { count }), width - 4, height);
 }
 
 /**
@@ -195,8 +195,8 @@ function drawReleased(frame, { payload, cell, look, own, ghost }, spectrum) {
   drawKnots(frame, own, median, shown, released ? 2.4 : 3.4);
   if (cell?.edges && cell.threshold !== null) {
     const curves = [median, truth];
-    drawLevel(frame, curves, shown, cell.edges[1], "noise edge", [2, 3], true);
-    drawLevel(frame, curves, shown, cell.threshold, "threshold", [7, 4], false);
+    drawLevel(frame, curves, shown, cell.edges[1], look.says("noise edge"), [2, 3], true);
+    drawLevel(frame, curves, shown, cell.threshold, look.says("threshold"), [7, 4], false);
   }
   const noted = [];
   if (median[0] > high) noted.push("▲ beyond the scale");

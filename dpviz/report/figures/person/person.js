@@ -3,7 +3,11 @@
 // Every number comes from the payload of dpviz.lessons.person: noise in units of one row, its scale
 // at each epsilon, the limits. Dragging and epsilon only move what is here already.
 
-function dpvizPerson(root, data, report) {
+// Of a text in English the one of another language, with its values; without one the text itself.
+const dpvizSays = (words) => (text, values = {}) => (words?.[text] ?? text)
+  .replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+
+function dpvizPerson(root, data, report, says = dpvizSays()) {
   const SVG = "http://www.w3.org/2000/svg";
   const SHOWN = 260;
   const state = {
@@ -26,7 +30,7 @@ function dpvizPerson(root, data, report) {
   const bar = node("div", "dp-bar", frame);
   const tabs = node("div", "dp-tabs", bar);
   tabs.setAttribute("role", "radiogroup");
-  tabs.setAttribute("aria-label", "Mechanism");
+  tabs.setAttribute("aria-label", says("Mechanism"));
   const name = `dp-mechanism-${Math.random().toString(36).slice(2)}`;
   const radios = data.mechanisms.map((mechanism, index) => {
     const label = node("label", "", tabs);
@@ -47,7 +51,7 @@ function dpvizPerson(root, data, report) {
   slider.min = "0";
   slider.max = String(data.epsilons.length - 1);
   slider.step = "1";
-  slider.setAttribute("aria-label", "Epsilon");
+  slider.setAttribute("aria-label", says("Epsilon"));
   slider.disabled = Boolean(data.locked);
   slider.addEventListener("input", () => { state.at = Number(slider.value); draw(); tell(); });
   const status = node("span", "dp-status", bar);
@@ -58,7 +62,7 @@ function dpvizPerson(root, data, report) {
   const diskCanvas = node("canvas", "", disk);
   const handle = node("button", "dp-handle", disk);
   handle.type = "button";
-  node("figcaption", "", left, "Her row among the others: drag it, or press the arrow keys.");
+  node("figcaption", "", left, says("Her row among the others: drag it, or press the arrow keys."));
   const right = node("figure", "dp-right", panels);
   const cloud = node("canvas", "", right);
   cloud.setAttribute("role", "img");
@@ -194,7 +198,7 @@ function dpvizPerson(root, data, report) {
     pen.font = "13px system-ui, sans-serif";
     pen.fillStyle = colour("--dp-text");
     if (!now) {
-      pen.fillText("This mechanism cannot run at this epsilon.", 12, 30);
+      pen.fillText(says("This mechanism cannot run at this epsilon."), 12, 30);
       return;
     }
     if (mechanism().kind === "direction") {
@@ -288,8 +292,8 @@ function dpvizPerson(root, data, report) {
     pen.strokeRect(pad.left, pad.top, width - pad.left - pad.right, height - pad.top - pad.bottom);
     pen.fillStyle = colour("--dp-text");
     pen.textAlign = "center";
-    const axis = cone ? ["half the trace, in units of one row", "half the trace"]
-      : ["sum of squares along her direction, in units of one row", "along her direction, in rows"];
+    const axis = cone ? [says("half the trace, in units of one row"), says("half the trace")]
+      : [says("sum of squares along her direction, in units of one row"), says("along her direction, in rows")];
     const fits = axis.find((words) => pen.measureText(words).width < width - pad.left) ?? axis[1];
     pen.fillText(fits, (pad.left + width) / 2, height - 6);
     for (const tick of ticks(left, farX)) pen.fillText(label(tick), X(tick), height - 22);
@@ -297,14 +301,14 @@ function dpvizPerson(root, data, report) {
     for (const tick of ticks(bottom, farY)) pen.fillText(label(tick), pad.left - 6, Y(tick) + 4);
     if (!cone && !oneSided) {
       pen.textAlign = "center";
-      const says = width < 300 ? "says “in” →" : "the guesser says “in” from here →";
-      pen.fillText(says, X(squared / 2), pad.top - 7);
+      const from = width < 300 ? says("says “in” →") : says("the guesser says “in” from here →");
+      pen.fillText(from, X(squared / 2), pad.top - 7);
     }
     pen.save();
     pen.translate(12, height / 2);
     pen.rotate(-Math.PI / 2);
     pen.textAlign = "center";
-    pen.fillText(cone ? "radius" : "across it", 0, 0);
+    pen.fillText(cone ? says("radius") : says("across it"), 0, 0);
     pen.restore();
     pen.textAlign = "left";
   }
@@ -320,27 +324,25 @@ function dpvizPerson(root, data, report) {
 
   function words(seen) {
     const now = setting(), epsilon = label(data.epsilons[state.at]);
-    const start = `${mechanism().label} at epsilon ${epsilon}: `;
-    if (!seen) return `${start}cannot run here.`;
+    const start = says("{mechanism} at epsilon {epsilon}:", { mechanism: mechanism().label, epsilon });
+    if (!seen) return `${start} ${says("cannot run here")}.`;
     const out = DpvizNumbers.ofHundred(seen.out), within = DpvizNumbers.ofHundred(seen.within);
     if (seen.certain) {
-      return `${start}of 100 releases without her, ${out} cannot have come from the table with `
-        + "her: whoever sees one of these is certain.";
+      return `${start} ${says("of 100 releases without her, {out} cannot have come from the table with her: whoever sees one of these is certain.", { out })}`;
     }
+    const [low, high] = (now.limit ?? [0, 0]).map(DpvizNumbers.ofHundred);
     const limit = now.limit
-      ? ` Wherever she stands, no guesser gets beyond ${DpvizNumbers.ofHundred(now.limit[0])} and `
-        + `${DpvizNumbers.ofHundred(now.limit[1])}.` : "";
-    return `${start}a guesser says “she is in” for ${out} of 100 releases without her and for `
-      + `${within} of 100 with her.${limit}`;
+      ? ` ${says("Wherever she stands, no guesser gets beyond {low} and {high}.", { low, high })}` : "";
+    return `${start} ${says("a guesser says “she is in” for {out} of 100 releases without her and for {within} of 100 with her.", { out, within })}${limit}`;
   }
 
   function draw() {
     const now = setting(), seen = found();
-    dialWord.textContent = `Epsilon ${label(data.epsilons[state.at])}`;
+    dialWord.textContent = `${says("Epsilon")} ${label(data.epsilons[state.at])}`;
     slider.value = String(state.at);
     slider.setAttribute("aria-valuetext", label(data.epsilons[state.at]));
     radios.forEach((radio, index) => { radio.checked = index === state.which; });
-    status.textContent = now ? now.status : "cannot run here";
+    status.textContent = now ? now.status.replace(/[a-z].*$/i, (text) => says(text)) : says("cannot run here");
     status.dataset.verdict = now ? now.verdict : "";
     drawDisk();
     drawCloud();
@@ -349,28 +351,29 @@ function dpvizPerson(root, data, report) {
     cloud.setAttribute("aria-label", text);
     const { oneSided, kind } = mechanism();
     key.replaceChildren();
-    node("span", "dp-mark dp-in", key, "with her");
-    node("span", "dp-mark dp-out", key, "without her");
+    node("span", "dp-mark dp-in", key, says("with her"));
+    node("span", "dp-mark dp-out", key, says("without her"));
     if (kind === "direction") {
       node("span", "", key, "How far one released direction lies from hers: bars up with her, bars "
         + "down without, at one scale.");
     }
-    if (oneSided) node("span", "dp-mark dp-sure", key, "without her: impossible with her");
+    if (oneSided) node("span", "dp-mark dp-sure", key, says("without her: impossible with her"));
     worlds.forEach(({ picture, cells, words: caption, world }) => {
       const count = seen ? Math.round(100 * seen[world]) : 0;
       cells.forEach((cell, index) => {
         const on = index < count;
         cell.setAttribute("class", on ? (seen.certain ? "sure" : "on") : "off");
       });
-      const here = world === "out" ? "She is not in the table" : "She is in the table";
-      const text = seen ? DpvizNumbers.ofHundred(seen[world]) : "none";
-      const said = seen && seen.certain ? "give it away for certain" : "make the guesser say “in”";
-      caption.textContent = `${here}: ${text} of 100 releases ${said}.`;
+      const here = world === "out" ? says("She is not in the table") : says("She is in the table");
+      const text = seen ? DpvizNumbers.ofHundred(seen[world]) : says("none");
+      const told = seen && seen.certain ? says("{count} of 100 releases give it away for certain", { count: text })
+        : says("{count} of 100 releases make the guesser say “in”", { count: text });
+      caption.textContent = `${here}: ${told}.`;
       picture.setAttribute("aria-label", caption.textContent);
     });
     handle.setAttribute(
       "aria-label",
-      `Her row: ${label(state.row[0])} and ${label(state.row[1])}. Arrow keys move it.`,
+      says("Her row: {x} and {y}. Arrow keys move it.", { x: label(state.row[0]), y: label(state.row[1]) }),
     );
   }
 

@@ -37,12 +37,12 @@ const DpvizStage = (() => {
   // What a picture is drawn by: `at(stop)` shows a stop, `between(from, to, share)` a place on the
   // way, `canvas()` what the filmstrip copies, `fit()` follows the size of the window.
 
-  function boardView(place, scene) {
+  function boardView(place, scene, says) {
     const roots = scene.boards.map(({ payload, options, publishable, draws }) => {
       const root = make("div", "", place);
       root.hidden = true;
       const board = DpvizBoard.mount(root, payload, {
-        ...options, controls: [], strip: false, answer: false, phoneBelow: 0,
+        ...options, controls: [], strip: false, answer: false, phoneBelow: 0, says,
       });
       board.setPublishable(publishable);
       return { root, board, draws, columns: payload.columns.length + 1, rows: options.rows };
@@ -86,7 +86,7 @@ const DpvizStage = (() => {
     };
   }
 
-  function personView(place, scene) {
+  function personView(place, scene, says) {
     const root = make("div", "dps-person", place);
     let person = null;
     let which = -1;
@@ -96,7 +96,7 @@ const DpvizStage = (() => {
         person?.stop();
         which = stop.person;
         const data = scene.persons[which];
-        person = dpvizPerson(root, { ...data, row: row ?? data.row }, null);
+        person = dpvizPerson(root, { ...data, row: row ?? data.row }, null, says);
       }
       person.at(stop.at);
     };
@@ -129,7 +129,7 @@ const DpvizStage = (() => {
   }
 
   // Two crowds, a dot a person: as many as it takes at either epsilon.
-  function crowds(scene) {
+  function crowds(scene, says) {
     return ({ pen, width, height, ink, accent, font }, stop) => {
       const most = Math.max(...scene.crowds.map((crowd) => crowd.people));
       const wide = width / scene.crowds.length - 24;
@@ -150,7 +150,9 @@ const DpvizStage = (() => {
         pen.fillStyle = ink;
         pen.font = `600 ${width < 500 ? 15 : 22}px ${font}`;
         const known = place === 0 || stop > 0;
-        const text = `${scene.texts[place]} people, ε ${known ? said(epsilon) : "?"}`;
+        const text = says("{count} people, ε {epsilon}", {
+          count: scene.texts[place], epsilon: known ? said(epsilon) : "?",
+        });
         pen.fillText(text, left, height - 14);
         return text;
       });
@@ -159,7 +161,7 @@ const DpvizStage = (() => {
   }
 
   // A small table, its mean, and its row bound with and without the last row.
-  function leak(scene) {
+  function leak(scene, says) {
     return ({ pen, width, height, ink, accent, font }, at) => {
       const { shown, declared } = scene.stops[at];
       const pad = { left: 44, bottom: 40, top: 6, right: 10 };
@@ -175,11 +177,11 @@ const DpvizStage = (() => {
       pen.lineTo(X(0), Y(0));
       pen.lineTo(width - pad.right, Y(0));
       pen.stroke();
-      pen.fillText(scene.features[0], X(0) + 4, height - 14);
+      pen.fillText(says(scene.features[0]), X(0) + 4, height - 14);
       pen.save();
       pen.translate(20, Y(0) - 4);
       pen.rotate(-Math.PI / 2);
-      pen.fillText(scene.features[1], 0, 0);
+      pen.fillText(says(scene.features[1]), 0, 0);
       pen.restore();
       const large = width < 500 ? 0.6 : 1;
       const dot = (row, size, tone) => {
@@ -195,8 +197,8 @@ const DpvizStage = (() => {
       };
       const last = scene.rows.length - 1;
       scene.rows.forEach((row, place) => dot(row, place === last ? 12 : 10, place === last ? accent : "#818d99"));
-      name("her", scene.rows[last], 6);
-      const words = [`${scene.rows.length} people`];
+      name(says("her"), scene.rows[last], 6);
+      const words = [says("{count} people", { count: scene.rows.length })];
       if (shown === "mean") {
         const [x, y] = [X(scene.mean[0]), Y(scene.mean[1])];
         pen.strokeStyle = "#e76300";
@@ -204,18 +206,22 @@ const DpvizStage = (() => {
         pen.beginPath();
         pen.moveTo(x - 11, y); pen.lineTo(x + 11, y); pen.moveTo(x, y - 11); pen.lineTo(x, y + 11);
         pen.stroke();
-        name("printed mean", scene.mean, 6);
+        name(says("printed mean"), scene.mean, 6);
         pen.beginPath();
         pen.lineWidth = 4;
         pen.arc(X(scene.recovered[0]), Y(scene.recovered[1]), 22 * large, 0, 2 * Math.PI);
         pen.stroke();
-        name(`computed: ${scene.recoveredText}`, scene.recovered, 44);
-        words.push("the mean", `computed: ${scene.recoveredText}`);
+        const computed = says("computed: {row}", { row: scene.recoveredText });
+        name(computed, scene.recovered, 44);
+        words.push(says("the mean"), computed);
       }
       if (shown === "bound") {
         const bounds = declared
-          ? [[scene.declared, `declared ${scene.declaredText}`, []]]
-          : [[scene.within, `with her ${scene.withinText}`, []], [scene.without, `without ${scene.withoutText}`, [9, 7]]];
+          ? [[scene.declared, says("declared {bound}", { bound: scene.declaredText }), []]]
+          : [
+            [scene.within, says("with her {bound}", { bound: scene.withinText }), []],
+            [scene.without, says("without {bound}", { bound: scene.withoutText }), [9, 7]],
+          ];
         for (const [bound, text, dash] of bounds) {
           pen.strokeStyle = "#e76300";
           pen.lineWidth = 3;
@@ -240,8 +246,8 @@ const DpvizStage = (() => {
   const VIEWS = {
     board: boardView,
     person: personView,
-    people: (place, scene) => canvasView(place, crowds(scene)),
-    leak: (place, scene) => canvasView(place, leak(scene)),
+    people: (place, scene, says) => canvasView(place, crowds(scene, says)),
+    leak: (place, scene, says) => canvasView(place, leak(scene, says)),
   };
 
   class Stage {
@@ -249,6 +255,7 @@ const DpvizStage = (() => {
       this.root = root;
       this.tell = tell;
       this.data = data;
+      this.says = data.saying;
       this.bet = data.bet;
       this.made = data.made;
       this.stop = data.made;
@@ -281,7 +288,7 @@ const DpvizStage = (() => {
     drawCode(parent, code) {
       const canvas = make("canvas", "dps-code", parent);
       canvas.setAttribute("role", "img");
-      canvas.setAttribute("aria-label", `QR code of ${this.data.room.address}`);
+      canvas.setAttribute("aria-label", this.says("QR code of {address}", this.data.room));
       canvas.width = canvas.height = 8 * code.length;
       const pen = canvas.getContext("2d");
       pen.fillStyle = "#fff";
@@ -327,29 +334,30 @@ const DpvizStage = (() => {
     }
 
     build() {
-      const { data } = this;
+      const { data, says } = this;
       this.root.replaceChildren();
       const stage = this.stage = make("div", "dps", this.root);
+      stage.lang = data.language;
       stage.toggleAttribute("data-present", data.present);
       const axis = this.axis = data.axis;
       stage.toggleAttribute("data-still", !axis);
       this.pic = make("section", "dps-pic", stage);
-      this.pic.setAttribute("aria-label", "Picture");
+      this.pic.setAttribute("aria-label", says("Picture"));
       this.place = make("div", "dps-view", this.pic);
-      this.view = VIEWS[data.scene.kind](this.place, data.scene);
+      this.view = VIEWS[data.scene.kind](this.place, data.scene, says);
       this.eps = make("p", "dps-eps", this.pic);
       const words = this.words = make("section", "dps-words", stage);
-      words.setAttribute("aria-label", "Lesson");
+      words.setAttribute("aria-label", says("Lesson"));
       const where = make("p", "dps-where", words);
       const select = make("select", "", where);
-      select.setAttribute("aria-label", "Lesson");
+      select.setAttribute("aria-label", says("Lesson"));
       data.course.forEach((title, place) => {
         const option = make("option", "", select, `${place + 1} ${title}`);
         option.value = String(place + 1);
         option.selected = place + 1 === data.lesson;
       });
       select.addEventListener("change", () => this.tell("go", [Number(select.value), 1]));
-      make("span", "", where, `${data.step} of ${data.steps}`);
+      make("span", "", where, `${data.step} ${data.words.of} ${data.steps}`);
       this.say = make("h1", "", words);
       this.aside = make("p", "dps-aside", words);
       this.hundred = make("div", "dps-hundred", words);
@@ -379,7 +387,7 @@ const DpvizStage = (() => {
         words.insertBefore(this.bets, this.options);
       }
       this.film = make("ol", "dps-film", words);
-      this.film.setAttribute("aria-label", "Seen so far");
+      this.film.setAttribute("aria-label", says("Seen so far"));
       const foot = make("div", "dps-foot", words);
       const small = (text, name, value, off) => {
         const button = make("button", "", foot, text);
@@ -387,11 +395,19 @@ const DpvizStage = (() => {
         button.disabled = Boolean(off);
         button.addEventListener("click", () => this.tell(name, value));
       };
-      small("Back", "go", data.before, !data.before);
+      small(says("Back"), "go", data.before, !data.before);
       small(data.leaves, "leave", this.data.id);
-      small("Present", "present", true);
+      small(says("Present"), "present", true);
+      const tongue = make("select", "", foot);
+      tongue.setAttribute("aria-label", "Language");
+      for (const [key, name] of Object.entries(data.languages)) {
+        const option = make("option", "", tongue, name);
+        option.value = option.lang = key;
+        option.selected = key === data.language;
+      }
+      tongue.addEventListener("change", () => this.tell("language", tongue.value));
       this.rail = make("section", "dps-rail", stage);
-      this.rail.setAttribute("aria-label", "Epsilon");
+      this.rail.setAttribute("aria-label", says("Epsilon"));
       if (axis) this.buildAxis();
     }
 
@@ -430,12 +446,12 @@ const DpvizStage = (() => {
       const flag = this.flagNode = make("div", "dps-mark dps-flag", axis);
       flag.tabIndex = 0;
       flag.setAttribute("role", "slider");
-      flag.setAttribute("aria-label", "Your flag on the axis of epsilon");
+      flag.setAttribute("aria-label", this.says("Your flag on the axis of epsilon"));
       flag.setAttribute("aria-valuemin", String(low));
       flag.setAttribute("aria-valuemax", String(high));
       make("i", "", flag);
       this.flagText = make("b", "", flag);
-      make("em", "", flag, "drag onto the axis");
+      make("em", "", flag, this.says("drag onto the axis"));
       let held = false;
       const at = (event) => {
         const box = axis.getBoundingClientRect();
@@ -571,7 +587,7 @@ const DpvizStage = (() => {
         this.flagNode.toggleAttribute("data-docked", !placed);
         this.flagNode.setAttribute("aria-disabled", String(!open));
         this.flagNode.setAttribute("aria-valuenow", String(this.flag ?? Math.sqrt(this.axis.low * this.axis.high)));
-        this.flagNode.setAttribute("aria-valuetext", placed ? `epsilon ${said(this.flag)}` : "not placed");
+        this.flagNode.setAttribute("aria-valuetext", placed ? `epsilon ${said(this.flag)}` : this.says("not placed"));
         if (placed) this.flagNode.style.left = this.left(this.flag);
         this.flagText.textContent = placed ? said(this.flag) : "?";
       }
@@ -588,8 +604,8 @@ const DpvizStage = (() => {
     label(open, done) {
       const { data } = this;
       if (open && data.room) return this.wall.bets ? data.words.move : data.words.show;
-      if (open) return data.asksAxis && this.flag !== null ? `Bet on ${said(this.flag)}` : "";
-      if (!done) return this.made === 0 ? data.moved : `On to ${data.stops[this.made + 1].text}`;
+      if (open) return data.asksAxis && this.flag !== null ? this.says("Bet on {epsilon}", { epsilon: said(this.flag) }) : "";
+      if (!done) return this.made === 0 ? data.moved : this.says("On to {stop}", { stop: data.stops[this.made + 1].text });
       return data.next;
     }
 
@@ -666,6 +682,7 @@ const DpvizStage = (() => {
       : bet === data.right);
     return {
       ...data,
+      saying: dpvizSays(data.says),
       verdict: (bet) => {
         const word = won(bet) ? data.words.right : data.words.wrong;
         return data.asksAxis ? `${word}: ${data.rightText}. ${data.words.said} ${said(bet)}.` : `${word}.`;
@@ -687,7 +704,7 @@ const DpvizStage = (() => {
 
   function mount(root, data, tell) {
     const held = root.dpvizStage;
-    const key = JSON.stringify([data.id, data.present]);
+    const key = JSON.stringify([data.id, data.present, data.language]);
     if (held && held.key === key && held.stage.moving) return;
     if (held && held.key === key && held.stage.bet === data.bet && held.stage.made === data.made) return;
     held?.stage.destroy();
