@@ -8,6 +8,7 @@ to mend what fails it. The contract tests run them over whatever `all_mechanisms
 from __future__ import annotations
 
 import inspect
+import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.accounting.accounting import Spent
 from dpviz.auditing import Audit, AuditVerdict, audit
 from dpviz.auditing.account import account_view
 from dpviz.core.arrays import FloatArray
@@ -31,6 +33,7 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism, MechanismInfo
 from dpviz.mechanisms._weighing import NONE, Weighing, can_weigh
 from dpviz.metrics import FLAT, METRICS, Outcome, chance_share, measure
+from dpviz.preparation.account import Together, accounted
 from dpviz.testing.sensitivity import searched
 
 D, N = 5, 400
@@ -544,15 +547,33 @@ def status_is_told_in_a_sentence(mechanism: Mechanism) -> None:
 def the_account_is_of_what_is_spent(mechanism: Mechanism) -> None:
     """The account view agrees with what is spent.
 
-    One release in the account view costs what `spent` says, and two cost more.
+    One release in the account view costs what `spent` says, and two cost more. Its curves fall, and
+    no way to add up says less than the exact one. Settings of one account are looked at once.
     """
+    seen: list[tuple[Spent, Together]] = []
     for _, problem, budget in runnable(mechanism):
         spent = mechanism.spent(problem, budget)
         if spent is None or not math.isfinite(spent.epsilon):
             refusal(partial(account_view, mechanism, problem, budget, (1, 2)))
             continue
+        together = accounted(mechanism, problem, budget)
+        assert together is not None
+        if (spent, together) in seen:
+            continue
+        seen.append((spent, together))
         view = account_view(mechanism, problem, budget, (1, 2))
+        json.dumps(view.to_json(), allow_nan=False)
         one, two = view.repeated
+        for many in (one, two):
+            if many.exact is not None:
+                assert many.exact <= many.basic * (1 + 1e-6) + 1e-9
+            if many.exact is not None and many.zcdp is not None:
+                assert many.exact <= many.zcdp * (1 + 1e-9)
+        assert (np.diff(view.deltas) <= 1e-12).all()
+        first, last = view.deltas[[0, -1]]
+        assert last <= 2e-12 or last < first or first == 0
+        assert (np.diff(view.beta) <= 1e-12).all()
+        assert (view.beta <= 1 - view.alpha + 1e-12).all()
         assert (view.spent, view.exact) == (spent.epsilon, spent.exact)
         # "basic" is at delta 0 for pure mechanisms, as `spent` is; a delta then costs less
         assert math.isclose(one.basic, spent.epsilon, rel_tol=1e-6, abs_tol=1e-12)

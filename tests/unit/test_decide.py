@@ -192,8 +192,15 @@ def test_at_the_answer_the_goal_is_reached_and_far_below_it_is_not(card: Card) -
 
 
 @pytest.mark.slow
-def test_without_a_delta_only_pure_claims_are_offered() -> None:
-    found = decide.card(MEASURED, SETTINGS, Answers(survive="50", delta_allowed="no"))
+def test_without_a_delta_only_pure_claims_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Answers(survive="50", delta_allowed="no")
+    for mechanism in decide.candidates():
+        reason = decide.why_left_out(mechanism, MEASURED, SETTINGS, answers)
+        assert (reason == "it needs a delta") == (mechanism.info.guarantee != "pure")
+    # the card of some of either kind
+    few = [parse_variant(key) for key in ("gaussian", "spherical", "wishart_difference", "laplace")]
+    monkeypatch.setattr(decide, "candidates", lambda: iter(few))
+    found = decide.card(MEASURED, SETTINGS, answers)
     assert found.offers
     assert all(offer.pure for offer in found.offers)
     assert found.best is found.best_pure
@@ -467,7 +474,9 @@ def test_what_is_advised_where_rows_are_at_hand_is_looked_at(delta: float) -> No
         assert "dpviz least" in reason or "variances" in reason
 
 
-def test_the_function_answers_as_the_page_does() -> None:
+def test_the_function_answers_as_the_page_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [parse_variant(key) for key in ("gaussian", "wishart_difference", "wishart", "spherical")]
+    monkeypatch.setattr(decide, "candidates", lambda: iter(few))
     plan = "plan:n=1e5,spectrum=0.3,0.1,0.01"
     found = dpviz.decide(plan, k=1, survive="75", prior=50.0)
     settings = Settings(table=plan, k=1)

@@ -94,7 +94,9 @@ def test_a_sweep_and_a_search_follow_the_picture() -> None:
     table = swept.table()
     means = table[table["metric"] == "fidelity"].groupby("epsilon")["value"].mean()
     assert means[1.0] < means[30.0]
-    least = dpviz.least("iris", fidelity=0.8, picture=0.65, mechanisms="spherical")
+    least = dpviz.least(
+        "iris", fidelity=0.8, picture=0.65, mechanisms="spherical", most_draws=32
+    )  # few: within a factor of 60 any will do
     assert 0.5 < least.targets[0].estimate < 30
     without = dpviz.least("iris", fidelity=0.8, mechanisms="spherical")
     assert without.targets[0].reason == "no picture is paid for"
