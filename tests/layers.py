@@ -48,7 +48,8 @@ class Layer:
     workers : int
         Processes of pytest-xdist; 0 runs in one process.
     dist : str
-        How pytest-xdist hands out tests: by file, where files share costly fixtures, or singly.
+        How pytest-xdist hands out tests: by file, where files share costly fixtures, singly, or
+        by the groups that tests name.
     files : tuple of str
         Test files, where not all of the folder are run.
     quick : bool
@@ -99,7 +100,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("e2e", 660, folder="e2e", dist="worksteal"),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 220, folder="browser", workers=0),
-    Layer("papers", 300, folder="papers", dist="worksteal"),
+    Layer("papers", 300, folder="papers", dist="loadgroup"),
 )
 
 

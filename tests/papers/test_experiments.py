@@ -36,7 +36,10 @@ WITHOUT_CLAIMS = {
 }  # fmt: skip
 """What these measure is judged at other experiments."""
 
-pytestmark = pytest.mark.parametrize("key", KEYS)
+# all tests of an experiment go to one process: its quick run is done once
+pytestmark = pytest.mark.parametrize(
+    "key", [pytest.param(key, marks=pytest.mark.xdist_group(key)) for key in KEYS]
+)
 
 
 def test_parts_are_named_and_their_data_is_known(key: str) -> None:
