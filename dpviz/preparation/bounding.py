@@ -33,7 +33,7 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, categories_in, names_in
 from dpviz.datasets.table import Table
 from dpviz.preparation.batches import FileBatches
-from dpviz.preparation.frames import FrameBatches
+from dpviz.preparation.frames import FrameBatches, SparseRows
 from dpviz.preparation.passes import Batched, ColumnFacts, InMemory, Passes
 from dpviz.preparation.prepared import Measured, PublicLabels
 from dpviz.preparation.subsample import Subsample
@@ -242,7 +242,7 @@ def _of_table(built: BoundedRows, table: Table) -> Prepared:
 
 
 def prepare_batches(
-    source: str | Path | FileBatches | FrameBatches | Any,
+    source: str | Path | FileBatches | FrameBatches | SparseRows | Any,
     settings: Settings,
 ) -> BoundedRows:
     """Centre, scale and bound rows that do not fit in memory.
@@ -252,7 +252,7 @@ def prepare_batches(
 
     Parameters
     ----------
-    source : path, FileBatches, FrameBatches or Dask DataFrame
+    source : path, FileBatches, FrameBatches, SparseRows or Dask DataFrame
         A path of a CSV or Parquet file.
     settings : Settings
         As in `prepare`; also ``label``, for a path.
@@ -288,7 +288,7 @@ def prepare_batches(
             encoding=settings.encoding,
             sheet=settings.sheet,
         )
-    elif not isinstance(source, (FileBatches, FrameBatches)):
+    elif not isinstance(source, (FileBatches, FrameBatches, SparseRows)):
         source = FrameBatches(source)
     with one_blas_thread():
         return _build(

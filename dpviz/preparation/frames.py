@@ -1,4 +1,4 @@
-"""Numeric rows of a Dask DataFrame, summed where its partitions are.
+"""Rows that no array holds: of a Dask DataFrame, summed where its partitions are, or sparse ones.
 
 Dask is imported once a frame is at hand, and not before: it is an extra.
 Partitions are computed by whatever scheduler the caller has set up, a cluster
@@ -7,21 +7,23 @@ or the threads of one machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidTable
 from dpviz.datasets.columns import listed
 from dpviz.preparation.batches import complete
-from dpviz.preparation.sums import Sum
+from dpviz.preparation.sums import RowSummary, Sum
 
 S = TypeVar("S", bound=Sum)
 
 _BLOCK_CELLS = 1 << 19
+_DIGITS_KEPT = 1e-3  # of a column's sum of squares, what must be left of it about its mean
 
 
 class FrameBatches:
@@ -88,6 +90,76 @@ class FrameBatches:
         for part in sums:
             total.merge(part)
         return total
+
+
+class SparseRows:
+    """The rows of a sparse matrix; those with gaps are left out.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array of SciPy, shape (n, d)
+    name : str
+
+    Attributes
+    ----------
+    columns : tuple of str
+    notes : tuple of str
+        None: nothing is left out.
+
+    Raises
+    ------
+    InvalidTable
+        If it has another shape, or holds no real numbers.
+    """
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, matrix: Any, name: str = "array") -> None:
+        if matrix.ndim != 2:
+            raise InvalidTable(f"array must have the shape (n, d); it has {matrix.ndim} dimension.")
+        if matrix.dtype.kind not in "biuf":
+            raise InvalidTable(f"array must hold real numbers; its dtype is {matrix.dtype}.")
+        self.name = self.called = name
+        self.columns = tuple(f"column {j + 1}" for j in range(matrix.shape[1]))
+        self._matrix = sparse.csr_array(matrix, dtype=np.float64)
+
+    def summary(self) -> RowSummary | None:
+        """Return what one pass over the rows finds, from X'X; None where that would lose digits.
+
+        Centring takes n m m' off X'X: of a column far from zero, little but rounding is left.
+        """
+        X, (n, d) = self._matrix, self._matrix.shape
+        if n < 2 or not np.isfinite(X.data).all():
+            return None
+        found = RowSummary(np.zeros(d), np.zeros(d))
+        found.rows, found.offset = n, np.asarray(X.mean(axis=0)).ravel()
+        found.low, found.high = (side(axis=0).toarray().ravel() for side in (X.min, X.max))
+        total = (X.T @ X).toarray()
+        found.scatter = total - n * np.outer(found.offset, found.offset)
+        sound = np.diag(found.scatter) > _DIGITS_KEPT * np.diag(total)
+        return found if (sound | (found.low == found.high)).all() else None
+
+    def first(self) -> FloatArray:
+        """Return the first rows without gaps; empty if there are none."""
+        return next((rows for rows, _, _ in self._blocks() if len(rows)), np.zeros((0, 0)))
+
+    def fold(self, new: Callable[[], S]) -> S:
+        """Return the sum over all rows, of which few are dense at a time."""
+        total, start = new(), 0
+        for rows, dropped, start in self._blocks():
+            total.dropped += dropped
+            if len(rows):
+                total.add(rows, start)
+        return total
+
+    def _blocks(self) -> Iterator[tuple[FloatArray, int, int]]:
+        """Yield complete rows, how many were not, and the number of the first of them."""
+        size, start = max(256, _BLOCK_CELLS // max(len(self.columns), 1)), 0
+        for at in range(0, self._matrix.shape[0], size):
+            block = self._matrix[at : at + size].toarray()
+            rows, dropped = complete(block, None, self.name, self.columns, at)
+            yield rows, dropped, start
+            start += len(rows)
 
 
 def _delayed(function: Callable[..., Any]) -> Callable[..., Any]:

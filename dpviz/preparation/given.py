@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from dpviz.core.errors import InvalidSetting, InvalidTable, WrongArgument
 from dpviz.core.settings import Settings, codes_in, levels_in, names_in
@@ -14,13 +15,14 @@ from dpviz.datasets import relabelled, without
 from dpviz.datasets.frames import is_frame, read_frame, table_of_array
 from dpviz.datasets.table import Table
 from dpviz.preparation.bounding import BoundedRows, prepare, prepare_batches
+from dpviz.preparation.frames import SparseRows
 from dpviz.preparation.load import load_measured, with_bounds_read
 from dpviz.preparation.plan import Planned
 
 TABLE_ALLOWED = (
     "a built-in key, a path, a plan such as plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5, "
-    "a data frame (pandas, polars, Arrow, Dask), an array of shape (n, d) (NumPy, Dask, or a list "
-    "of rows) or a Bunch"
+    "a data frame (pandas, polars, Arrow, Dask), an array of shape (n, d) (NumPy, Dask, SciPy's "
+    "sparse ones, or a list of rows) or a Bunch"
 )
 
 
@@ -36,7 +38,7 @@ def name_of(given: object) -> str:
         return str(given)
     if isinstance(given, (Table, BoundedRows, Planned)):
         return given.name
-    if _is_array(given) or _is_dask_array(given):
+    if _is_array(given) or _is_dask_array(given) or _is_sparse(given):
         return "array"
     if is_frame(given) or _is_dask(given) or _is_lazy(given) or _is_bunch(given):
         return "frame"
@@ -69,7 +71,13 @@ def prepare_given(given: Any, settings: Settings) -> BoundedRows | Planned:
     settings = with_bounds_read(settings)
     if _is_dask_array(given):
         given = _frame_of(given)
-    if _is_dask(given):
+    if _is_sparse(given):
+        for name, value in (("label", settings.label), ("leave out", settings.leave_out)):
+            if value:
+                allowed = "left out for a sparse matrix, whose columns have no names"
+                raise InvalidSetting(name, allowed, value)
+        given = SparseRows(given)
+    if _is_dask(given) or isinstance(given, SparseRows):
         if settings.label is not None:
             raise InvalidSetting("label", "None for a Dask frame: drop the column", settings.label)
         return prepare_batches(given, settings)
@@ -92,6 +100,8 @@ def table_given(given: Any, settings: Settings) -> Table:
         If it is none of these, or cannot be read.
     """
     name_of(given)
+    if _is_sparse(given):
+        given = given.toarray()
     return _table_of(given.compute() if _is_dask(given) else given, settings)
 
 
@@ -121,6 +131,10 @@ def _table_of(given: Any, settings: Settings) -> Table:
 def _is_dask(given: object) -> bool:
     kind = type(given)  # a delayed value would promise any attribute
     return kind.__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(kind, "to_delayed")
+
+
+def _is_sparse(given: object) -> bool:
+    return bool(sparse.issparse(given))
 
 
 def _is_dask_array(given: object) -> bool:

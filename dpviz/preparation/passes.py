@@ -25,6 +25,7 @@ from dpviz.core.moments import SecondMoment, is_thin
 from dpviz.core.number_text import numeral
 from dpviz.datasets.raw import unit_words
 from dpviz.datasets.table import Table
+from dpviz.preparation.frames import SparseRows
 from dpviz.preparation.subsample import Subsample
 from dpviz.preparation.sums import ByLengthOf, Longest, Moments, RowSummary, Sum, norms
 from dpviz.preparation.transform import Transform
@@ -270,6 +271,11 @@ class Batched:
             if d < 2:
                 raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
             refuse_too_wide(self.name, d)
+            # of a sparse matrix, products of what it holds; far rows are then looked for
+            summed = self.source.summary() if isinstance(self.source, SparseRows) else None
+            if summed is not None:
+                self._extent = summed
+                return summed
             start = self.source.first()
             if not len(start):
                 raise InvalidTable(f"{self.name} must have at least 2 rows; it has none.")

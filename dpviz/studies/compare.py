@@ -296,9 +296,9 @@ def compare(
     table : str, path, DataFrame, array of shape (n, d) or plan
         A built-in or remote key (see `list_datasets`); the path of a CSV or Parquet file; a frame
         of pandas, polars (a lazy one too) or any library that speaks Arrow, or of Dask; an array,
-        one row a person, of NumPy, Dask or anything with ``__array__``, or a list of rows; a Bunch
-        of scikit-learn, whose target is the label ``target``; or a plan without a table,
-        ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
+        one row a person, of NumPy, Dask, SciPy (sparse) or anything with ``__array__``, or a list
+        of rows; a Bunch of scikit-learn, whose target is the label ``target``; or a plan without a
+        table, ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
     progress : callable, optional
         Called with (done, total, what comes next) before each mechanism.
     foretell : callable, optional

@@ -18,6 +18,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 from sklearn.utils import Bunch
 
 import dpviz
@@ -29,6 +30,7 @@ from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_share
+from dpviz.preparation.given import prepare_given
 from dpviz.preparation.plan import plan_of
 from dpviz.studies import Answer, asked
 from dpviz.studies.audit import AuditKeywords
@@ -238,6 +240,42 @@ def test_a_bunch_is_read_with_its_names_and_its_target_as_the_label() -> None:
     assert numbers(dpviz.compare(framed, **named)) == expected
     with pytest.raises(InvalidTable, match="nobody"):
         dpviz.compare(bunch, label="nobody", **named)
+
+
+@pytest.mark.parametrize(("gap", "off"), [(False, 0.0), (True, 0.0), (False, 1e6)])
+@pytest.mark.parametrize("row_bound", ["max", "1.5"])
+def test_a_sparse_matrix_is_read_as_its_dense_rows_are(
+    gap: bool, off: float, row_bound: str
+) -> None:
+    """Also where a row has a gap, and where X'X less the mean's would lose the digits."""
+    held = sparse.random_array((500, 6), density=0.2, rng=np.random.default_rng(0), format="csc")
+    rows = held.toarray()
+    rows[:, 0] += off
+    if gap:
+        rows[3, 2] = np.nan
+    settings = Settings(row_bound=row_bound, scale="standardize")
+    whole = prepare_given(rows[~np.isnan(rows).any(axis=1)], settings)
+    for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+        found = prepare_given(kind(rows), settings)
+        assert found.columns == whole.columns
+        for of in ("moment", "reference"):
+            A, B = (getattr(one, of).A for one in (found, whole))
+            np.testing.assert_allclose(A, B, rtol=1e-9, atol=1e-9 * np.abs(B).max())
+        assert found.row_bound == pytest.approx(whole.row_bound, rel=1e-9)
+
+
+def test_a_sparse_matrix_is_compared_and_refused_in_words() -> None:
+    rows = sparse.random_array((200, 5), density=0.3, rng=np.random.default_rng(1))
+    named: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": "gaussian"}
+    expected, found = (
+        dpviz.compare(given, **named).table().select_dtypes("number")
+        for given in (rows.toarray(), rows)
+    )
+    pd.testing.assert_frame_equal(found, expected)
+    with pytest.raises(InvalidSetting, match="label must be left out for a sparse matrix"):
+        dpviz.compare(rows, label="a", **named)
+    with pytest.raises(InvalidTable, match="real numbers"):
+        dpviz.compare(rows * 1j, **named)
 
 
 class OnlyTheInterface:
