@@ -70,11 +70,14 @@ def write_link(lesson: Lesson, step: int, name: str) -> None:
 
 def leave(lesson: Lesson, step: int, name: str) -> None:
     """Take what a step shows to the page that has all of it: its settings, or a plan's answers."""
-    if lesson.answers is None:
-        state.take(lesson.state(step, moves().get(name, 0)).settings)
-    else:
+    page, scene = lesson.page(step), lesson.steps[step].scene
+    if lesson.answers is not None:
         state.take(lesson.answers, "decide")
-    st.session_state[LEAVING] = "Explore" if lesson.answers is None else "Decide"
+    elif scene != "leak":  # whose table is invented
+        state.take(lesson.state(step, moves().get(name, 0)).settings)
+    if page == "claims":
+        state.put("part", "exploring" if scene == "leak" else "person", "claims")
+    st.session_state[LEAVING] = page.capitalize()
 
 
 def draw() -> None:

@@ -32,6 +32,7 @@ WORDS = {
     "of": "of",
     "explore": "Open in Explore",
     "decide": "Open in Decide",
+    "claims": "Open in Claims",
     "opened": "before",
     "moved": "after",
     "read": "Read next: Claims says what each mechanism promises, Decide asks about your table.",

@@ -284,6 +284,12 @@ class Lesson:
             None, place, texts[place],
         )  # fmt: skip
 
+    def page(self, step: int) -> str:
+        """Return which page has all of what a step, from 0, is about: explore, decide or claims."""
+        if self.answers is not None:
+            return "decide"
+        return "claims" if self.steps[step].scene in ("person", "leak") else "explore"
+
     def moves(self, step: int) -> tuple[Mapping[str, Any], ...]:
         """Return the moves of a step, from 0, with the settings that numbers give."""
         at = self.steps[step]

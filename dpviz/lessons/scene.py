@@ -89,7 +89,7 @@ def stage(
         "before": before,
         "after": on,
         "next": "" if on is None else own["lesson" if last else "next"] + title,
-        "leaves": own["explore" if lesson.answers is None else "decide"],
+        "leaves": own[lesson.page(step)],
         "words": own,
     }
 

@@ -221,6 +221,15 @@ def test_the_same_on_explore(page: Page, server: Server) -> None:
             dialog.get_by_role("button", name="recovery")
         ).first.click()
     expect(dialog).to_contain_text("How much of the structure survives")
+    # What is about a person or about a printed mean is on Claims, in the same words.
+    open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&language=de")
+    assert "Was verrät der gedruckte Mittelwert?" in stage_text(page)
+    before = watch_of(page).runs
+    page.keyboard.press("e")
+    page.wait_for_url(re.compile(r"/claims\?"))
+    wait_idle(page, after=before + 1)
+    assert "part=exploring" in page.url
+    assert "table=iris" not in page.url
 
 
 def test_a_person_is_dragged_without_the_server(page: Page, server: Server) -> None:

@@ -358,6 +358,12 @@ const DpvizStage = (() => {
       });
       select.addEventListener("change", () => this.tell("go", [Number(select.value), 1]));
       make("span", "", where, `${data.step} ${data.words.of} ${data.steps}`);
+      const known = Object.keys(data.languages);
+      const next = known[(known.indexOf(data.language) + 1) % known.length];
+      const tongue = make("button", "", where, data.languages[next]);
+      tongue.type = "button";
+      tongue.lang = next;
+      tongue.addEventListener("click", () => this.tell("language", next));
       this.say = make("h1", "", words);
       this.aside = make("p", "dps-aside", words);
       this.hundred = make("div", "dps-hundred", words);
@@ -398,14 +404,6 @@ const DpvizStage = (() => {
       small(says("Back"), "go", data.before, !data.before);
       small(data.leaves, "leave", this.data.id);
       small(says("Present"), "present", true);
-      const tongue = make("select", "", foot);
-      tongue.setAttribute("aria-label", "Language");
-      for (const [key, name] of Object.entries(data.languages)) {
-        const option = make("option", "", tongue, name);
-        option.value = option.lang = key;
-        option.selected = key === data.language;
-      }
-      tongue.addEventListener("change", () => this.tell("language", tongue.value));
       this.rail = make("section", "dps-rail", stage);
       this.rail.setAttribute("aria-label", says("Epsilon"));
       if (axis) this.buildAxis();
