@@ -1,8 +1,9 @@
 """One person's line must not decide how another's is read: pairs of files that differ in one line.
 
 Random tables are written in several dialects (delimiters, decimal marks, quotes, encodings, with a
-line of names or without, gzipped or not, Parquet) and released twice, as they are and with one line
-changed to anything: hostile cells, cells of another dialect, other numbers of cells, random bytes.
+line of names or without, gzipped or not, Parquet, a sheet of a workbook) and released twice, as
+they are and with one line changed to anything: hostile cells, cells of another dialect, other
+numbers of cells, random bytes.
 Printed are the largest change of the integer moments over the stated sensitivity, in the weighted
 l2 norm (Gaussian noise) and in l1 (Laplace noise), which must be at most 1, and how many pairs
 differ in a key, a shape, an exit code or a message, which must be none. So says the exit status.
@@ -20,6 +21,7 @@ import io
 import json
 import sys
 import tempfile
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -28,6 +30,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pyarrow as pa
@@ -229,9 +232,96 @@ def _of_parquet(rng: Rng) -> Pair:
     return Pair(*files, schema, relation, delta, ending, rows)
 
 
+_VALUES = (
+    "<v>0.5</v>", "<v>-999</v>", "<v>1e300</v>", "<v>-0</v>", 't="b"><v>1</v>',
+    't="e"><v>#DIV/0!</v>', 't="str"><v>0.25</v>', "<f>AVERAGE(A:A)</f><v>0.5</v>",
+    't="e"><f>1/0</f><v>#N/A</v>', 's="1"><v>45322.5</v>', 's="1"><v>1e300</v>', 's="1"><v>-1</v>',
+    's="2"><v>1.5</v>', 's="3"><v>1234.5</v>', 's="3"><v>0.1</v>', "",
+)  # fmt: skip
+"""Cells of a workbook: numbers in formats, dates and none, truth values, errors, formulas."""
+
+
+def _sheet_cell(rng: Rng, column: Column, schema: Schema, hostile: float) -> str:
+    """Return what stands in a cell of a sheet: attributes, and after them what they enclose."""
+    kind = rng.random()
+    if kind < hostile / 2:
+        return _VALUES[int(rng.integers(len(_VALUES)))]
+    if kind < hostile:
+        return _in_sheet(HOSTILE[int(rng.integers(len(HOSTILE)))][:32_000].decode("latin-1"))
+    return f"<v>{_number(rng, column, schema).decode()}</v>"
+
+
+def _in_sheet(text: str) -> str:
+    text = "".join(c if c >= " " or c in "\n\t" else f"_x{ord(c):04X}_" for c in text)
+    return f't="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is>'
+
+
+def _of_sheet(rng: Rng) -> Pair:
+    """Return two workbooks with one row of a sheet changed; formulas stand where they stood."""
+    schema = replace(
+        _schema(rng), delimiter=",", decimal=".", thousands="", encoding="utf-8", packing="auto"
+    )
+    relation = Relation(str(rng.choice(["replace", "zero-out"])))
+    n = int(rng.integers(3, 40))
+    rows = [[_sheet_cell(rng, c, schema, 0.1) for c in schema.columns] for _ in range(n)]
+    rows[-1] = ["<v>1</v>"] * len(schema.columns)  # the last that holds anything says how many
+    at = int(rng.integers(n - 1))
+    other = [_sheet_cell(rng, c, schema, 0.6) for c in schema.columns]
+    other = [
+        new if ("<f>" in new) == ("<f>" in old) else old
+        for old, new in zip(rows[at], other, strict=True)
+    ]
+    if rng.random() < 0.3:  # more cells than have names
+        other += ["<v>7</v>"] * 3
+    blank = [cell if "<f>" in cell else "" for cell in rows[at]]
+    first, second = [*rows], [*rows]
+    first[at], second[at] = (rows[at], other) if relation is Relation.REPLACE else (other, blank)
+    above = [[_in_sheet("about this table")]] * schema.skip
+    if schema.header:
+        above += [[_in_sheet(column.name) for column in schema.columns]]
+    files = [_workbook([*above, *found]) for found in (first, second)]
+    delta, bounded = str(rng.choice(["0", "1e-6"])), str(rng.choice(["bound", "unit"]))
+    return Pair(*files, schema, relation, delta, ".xlsx", bounded)
+
+
+def _workbook(rows: Sequence[Sequence[str]]) -> bytes:
+    """Return an xlsx of one sheet, written by hand after ECMA-376."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006/relationships"
+    lines = []
+    for i, row in enumerate(rows, 1):
+        cells = [
+            f'<c r="{chr(65 + j)}{i}" {inside if inside[:1] not in ("", "<") else ">" + inside}</c>'
+            for j, inside in enumerate(row)
+        ]
+        lines.append(f'<row r="{i}">{"".join(cells)}</row>')
+    formats = "".join(f'<xf numFmtId="{which}"/>' for which in (0, 14, 46, 4))
+    files = {
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": f'<Relationships xmlns="{package}"><Relationship Id="r" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>'
+        '<sheet name="Labor" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}"><Relationship Id="rId1" '
+        f'Type="{office}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" '
+        f'Type="{office}/styles" Target="styles.xml"/></Relationships>',
+        "xl/styles.xml": f'<styleSheet xmlns="{main}"><cellXfs>{formats}</cellXfs></styleSheet>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{"".join(lines)}'
+        "</sheetData></worksheet>",
+    }
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return sink.getvalue()
+
+
 def pair(seed: int, number: int) -> Pair:
     """Return one pair by its number."""
     rng = generator(seed, "release neighbours", number)
+    if number % 10 == 9:
+        return _of_sheet(rng)
     return _of_parquet(rng) if rng.random() < 0.2 else _of_text(rng)
 
 

@@ -27,7 +27,7 @@ from dpviz.picture.account import SHARE
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, RealRelease, make, plan
 from dpviz.releasing.options import ReleaseOptions
-from pages.ui import accounts, schema_editor, spending, state
+from pages.ui import accounts, schema_editor, spending
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -118,8 +118,8 @@ def wanted(table: Table | BinaryIO, written: dict[str, str]) -> spending.Wanted:
         declared = f"{schema.digest}, from data: {schema.from_data}"
     except DpvizError as error:
         declared = str(error)
-    seen = getattr(table, "file_id", state.get("table"))
-    return spending.Wanted({**written, "table": seen, "schema": declared}, cost, carry_out)
+    seen = {"table": schema_editor.named(table), "schema": declared}
+    return spending.Wanted({**written, **seen}, cost, carry_out)
 
 
 def repeating(epsilon: str, delta: str) -> None:
@@ -137,10 +137,14 @@ def page() -> None:
     if in_browser():
         st.info(NO_LEDGER, icon=":material/web_asset_off:")
         return
-    table = schema_editor.given()
-    asked = None
+    asked = table = None
+    problem = current.problem or "Choose a table."
+    try:
+        table = schema_editor.given()
+    except DpvizError as error:
+        problem = str(error)
     if table is None:
-        say_error(current.problem or "Choose a table.")
+        say_error(problem)
     else:
         st.caption(
             "The table is read anew, under its schema and nothing else: state what was known "

@@ -70,8 +70,15 @@ class OneLineParser(argparse.ArgumentParser):
 
 def add_table(parser: argparse.ArgumentParser) -> None:
     """Add the table of a command that reads its bytes and no settings."""
-    words = "built-in table, or the path of a CSV or Parquet file"
+    words = "built-in table, or the path of a CSV, Parquet or xlsx file"
     parser.add_argument("table", metavar="TABLE", help=words)
+    add_sheet(parser)
+
+
+def add_sheet(parser: argparse.ArgumentParser) -> None:
+    """Add the sheet of a table that may be a workbook."""
+    words = "sheet of a workbook; its only one if not given"
+    parser.add_argument("--sheet", metavar="NAME", default="", help=words)
 
 
 def add_settings(

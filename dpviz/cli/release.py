@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dpviz.cli.options import Commands, add_settings, add_table, stated
+from dpviz.cli.options import Commands, add_settings, add_sheet, add_table, stated
 from dpviz.releasing.ledger import ledger_at
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
 from dpviz.releasing.verifying import verify as fits
@@ -98,6 +98,7 @@ def add(commands: Commands) -> None:
         help="the table that was released: this is the copy for the file then, with exact counts "
         "of its cells, which nobody outside may see",
     )
+    add_sheet(filing)
     filing.add_argument("--schema", metavar="FILE", default=None, help="that it was released under")
     filing.add_argument(
         "--out", metavar="FILE", required=True, help="a JSON file; beside it, to print, .html"
@@ -119,6 +120,7 @@ def _release(arguments: argparse.Namespace) -> int:
         out=arguments.out,
         schema=arguments.schema,
         schema_from_data=arguments.schema_from_data,
+        sheet=arguments.sheet,
         **stated(arguments, ReleaseOptions),
     )
     print(made.summary().replace(" released: ", f" released to {arguments.out}: ", 1))
@@ -140,7 +142,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _bind(arguments: argparse.Namespace) -> int:
-    found = ledger(arguments.file).bind(arguments.table, arguments.purpose)
+    found = ledger(arguments.file).bind(arguments.table, arguments.purpose, arguments.sheet)
     tables = len(found.contents.tables)
     print(f"{found.ledger.path.name} is about {tables} table(s) of the same people now")
     return 0
@@ -163,6 +165,7 @@ def _card(arguments: argparse.Namespace) -> int:
         sources=arguments.sources,
         table=arguments.table,
         schema=arguments.schema,
+        sheet=arguments.sheet,
         **stated(arguments, CardOptions),
     )
     write(found, Path(arguments.out))

@@ -1,7 +1,8 @@
 """What an office has, turned into what the readers of tables take: UTF-8 text or Parquet.
 
 Workbooks, one table in a zip, other encodings, SPSS, Stata and JSON. All of this looks at the whole
-file and is for exploring: a release reads its own bytes under a schema and never comes by here.
+file and is for exploring: a release reads its own bytes under a schema, and of a workbook the text
+of `sheet_text`, where no row decides how another is written.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import csv
 import datetime
 import io
 import json
+import posixpath
 import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+from xml.etree import ElementTree
 
 import pandas as pd
 import pyarrow as pa
@@ -39,6 +43,7 @@ _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]{0,3})(\d{0,7})["']""")
 _HEAD = 64
 _CHUNK = 1 << 20
 _LONGEST_PLACE = 64
+_LINE_BREAK = re.compile(r"[\r\n]+")
 # a parsed record takes many times the bytes of its text
 _JSON_SHARE = 8
 _ASIDE = ("__MACOSX/", ".")
@@ -220,11 +225,8 @@ def _check_sheets(
                     raise InvalidTable(f"{name} is a damaged zip archive or workbook.")
                 first = False
                 for letters, digits in _PLACE.findall(rest + chunk):
-                    rows = max(rows, int(digits or 0))
-                    place = 0
-                    for letter in letters:
-                        place = 26 * place + letter - 64
-                    columns = max(columns, place)
+                    row, column = _corner((letters + digits).decode())
+                    rows, columns = max(rows, row), max(columns, column)
                 rest = (rest + chunk)[-_LONGEST_PLACE:]
         if columns > limits.columns or rows * columns > limits.cells:
             raise InvalidTable(
@@ -236,30 +238,44 @@ def _check_sheets(
 
 def _of_workbook(source: Source, data: bytes, sheet: str, limits: Limits) -> Opened:
     """Return the sheet of a workbook as text, cell by cell, as its program would save it."""
-    if in_browser():
-        raise InvalidTable(NO_WORKBOOKS)
-    need("python_calamine")
-    import python_calamine as calamine  # here, as no other table needs it
-
     name = source.name
-    try:
-        book = calamine.load_workbook(io.BytesIO(data))
-        names = [
-            found.name
-            for found in book.sheets_metadata
-            if found.typ == calamine.SheetTypeEnum.WorkSheet
-            and found.visible == calamine.SheetVisibleEnum.Visible
-        ]
-        if sheet and sheet not in names:
-            raise InvalidTable(
-                f"sheet must be one of {name}: {listed(names) if names else 'none is visible'}; "
-                f"got {printable(sheet)!r}."
-            )
+    with _workbook(data, name) as (book, names):
+        _require_sheet(sheet, names, name)
         chosen, rows = "", []
         for chosen in [sheet] if sheet else names:
             rows = _filled(book.get_sheet_by_name(chosen).to_python())
             if len(rows) >= 2 and len(rows[0]) >= 2:
                 break
+    if not rows:
+        raise InvalidTable(f"{name} has no sheet with a table.")
+    if len(rows) * len(rows[0]) > limits.cells:
+        raise _too_large(name, limits)
+    others = [other for other in names if other != chosen]
+    note = f"Sheet '{printable(chosen)}' was read"
+    note += f"; there are also {listed(others)}." if others else "."
+    text = Source(_commas(rows), name, delimiter=",")
+    return Opened(text, (note,), tuple(names), chosen)
+
+
+@contextmanager
+def _workbook(data: bytes, name: str) -> Iterator[tuple[Any, list[str]]]:
+    """Open a workbook, with the names of its visible sheets; what fails is one sentence."""
+    if in_browser():
+        raise InvalidTable(NO_WORKBOOKS)
+    need("python_calamine")
+    import python_calamine as calamine  # here, as no other table needs it
+
+    try:
+        book = calamine.load_workbook(io.BytesIO(data))
+        yield (
+            book,
+            [
+                found.name
+                for found in book.sheets_metadata
+                if found.typ == calamine.SheetTypeEnum.WorkSheet
+                and found.visible == calamine.SheetVisibleEnum.Visible
+            ],
+        )
     except calamine.PasswordError:
         raise InvalidTable(f"{name} is protected by a password; save it without one.") from None
     except DpvizError:
@@ -272,17 +288,140 @@ def _of_workbook(source: Source, data: bytes, sheet: str, limits: Limits) -> Ope
             f"{name} cannot be read as a workbook: it is damaged or of an unknown kind; save it "
             "as xlsx or CSV."
         ) from None
-    if not rows:
-        raise InvalidTable(f"{name} has no sheet with a table.")
-    if len(rows) * len(rows[0]) > limits.cells:
-        raise _too_large(name, limits)
+
+
+def _require_sheet(sheet: str, names: list[str], name: str) -> None:
+    if sheet and sheet not in names:
+        raise InvalidTable(
+            f"sheet must be one of {name}: {listed(names) if names else 'none is visible'}; "
+            f"got {printable(sheet)!r}."
+        )
+
+
+def _commas(rows: Iterable[list[str]]) -> bytes:
     sink = io.StringIO(newline="")
     csv.writer(sink, lineterminator="\n").writerows(rows)
-    others = [other for other in names if other != chosen]
-    note = f"Sheet '{printable(chosen)}' was read"
-    note += f"; there are also {listed(others)}." if others else "."
-    text = Source(sink.getvalue().encode("utf-8", "replace"), name, delimiter=",")
-    return Opened(text, (note,), tuple(names), chosen)
+    return sink.getvalue().encode("utf-8", "replace")
+
+
+class SheetText(io.BytesIO):
+    """A sheet of a workbook as the text that is released.
+
+    Attributes
+    ----------
+    formulas : int
+        Cells that are missing in it, as they hold formulas.
+    """
+
+    formulas: int = 0
+
+
+def is_workbook(name: str, sheet: str = "") -> bool:
+    """Return whether a file is a workbook to a release, for which its bytes say nothing."""
+    return bool(sheet) or name.lower().endswith((".xlsx", ".xlsm"))
+
+
+def sheet_text(
+    given: str | Path | bytes | bytearray | memoryview | BinaryIO,
+    name: str,
+    sheet: str = "",
+    *,
+    limits: Limits = IN_MEMORY,
+) -> SheetText:
+    """Return a sheet as UTF-8 text with commas, where each cell follows from itself alone.
+
+    Row i of the sheet is line i, from its first one to the last that holds anything, and column j
+    is cell j: an empty row is an empty line. A number is written in full, however the sheet formats
+    it, a date as 2024-01-31, a line break as a blank, an error as nothing; of merged cells the
+    first holds what they hold. A formula may look at other rows, so its cell is empty. Where
+    formulas stand and how far the sheet reaches counts as public, as names do.
+
+    Parameters
+    ----------
+    given : str, Path, bytes-like or binary file
+    name : str
+        What messages call it.
+    sheet : str
+        By name; the only visible one if empty.
+    limits : Limits, optional
+        What it may take once it is unpacked.
+
+    Raises
+    ------
+    InvalidTable
+        If it is no xlsx, is damaged or too large, or the sheet is none or one of several.
+    """
+    source = Source(given, name)
+    if not source.open().read(_HEAD).startswith(ZIP_MAGIC):
+        raise InvalidTable(f"{name} is no xlsx workbook; save it as one, or as CSV.")
+    data = _bytes(source, limits)
+    with _workbook(data, name) as (book, names):
+        _require_sheet(sheet, names, name)
+        if not sheet and len(names) != 1:
+            raise InvalidTable(
+                f"sheet must be said, as {name} has {counted(len(names), 'visible sheet')}: "
+                f"{listed(names)} (--sheet)."
+            )
+        chosen = sheet or names[0]
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            held = [item for item in archive.infolist() if not item.is_dir()]
+            if sum(item.file_size for item in held) > limits.text_bytes:
+                raise _too_large(name, limits)
+            _check_sheets(archive, held, name, limits)
+            formulas = _formulas(archive, chosen)
+        cells = book.get_sheet_by_name(chosen).to_python(skip_empty_area=False)
+    rows = [[_LINE_BREAK.sub(" ", _cell(value)) for value in row] for row in cells]
+    missing = 0
+    for top, left, bottom, right in formulas:
+        for row in rows[top - 1 : bottom]:
+            here = slice(left - 1, min(right, len(row)))
+            missing += len(row[here])
+            row[here] = [""] * len(row[here])
+    for row in rows:
+        while row and not row[-1]:  # how wide others are is not told
+            row.pop()
+    text = SheetText(_commas(rows))
+    text.formulas = missing
+    return text
+
+
+def _formulas(archive: zipfile.ZipFile, sheet: str) -> list[tuple[int, int, int, int]]:
+    """Return where the formulas of a sheet stand: rows and columns from 1, both ends included."""
+    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+    own = next(e for e in book.iter() if _is(e, "sheet") and e.get("name") == sheet)
+    key = next(value for name, value in own.items() if name.endswith("}id"))
+    related = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    target = next(e.get("Target", "") for e in related if e.get("Id") == key)
+    found, at = [], 0
+    with archive.open(posixpath.normpath(posixpath.join("/xl", target))[1:]) as stream:
+        for _, row in ElementTree.iterparse(stream):
+            if not _is(row, "row"):
+                continue
+            at, column = int(row.get("r", at + 1)), 0
+            for cell in row:
+                column = _corner(cell.get("r", ""))[1] or column + 1
+                for formula in cell:
+                    if _is(formula, "f"):
+                        many = formula.get("t") in ("array", "dataTable")
+                        first, _, last = formula.get("ref", "").partition(":") if many else [""] * 3
+                        top, left = _corner(first)
+                        bottom, right = _corner(last or first)
+                        found.append((top or at, left or column, bottom or at, right or column))
+            row.clear()
+    return found
+
+
+def _is(element: ElementTree.Element, name: str) -> bool:
+    return element.tag.rpartition("}")[2] == name
+
+
+def _corner(place: str) -> tuple[int, int]:
+    """Return row and column of a place such as C7, from 1; zeros where it is none."""
+    letters, digits = place.rstrip("0123456789"), place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    column = 0
+    for letter in letters:
+        column = 26 * column + ord(letter) - 64
+    return int(digits or 0), column
 
 
 def _filled(rows: list[list[Any]]) -> list[list[str]]:

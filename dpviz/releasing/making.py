@@ -19,12 +19,13 @@ from dpviz.core import VERSION
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.entries import PRIVATE, PUBLIC, UNIT, Entries, Entry, FeatureBounds
-from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable, printable
 from dpviz.core.problem import (
     Budget,
     Relation,
 )
 from dpviz.datasets import Table, builtin_tables, is_remote, load
+from dpviz.datasets.formats import SheetText, is_workbook, sheet_text
 from dpviz.datasets.source import Source
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.picture.account import SEARCHED
@@ -220,6 +221,10 @@ ONE_ROW = "that nobody has a second row: this protects ONE ROW, and who has more
 ROWS_A_PERSON = "that nobody has more than {} rows"
 PERSON_COLUMN = "that column {!r} names the person of each row rightly"
 COLUMNS_PUBLIC = "the names and types of the table's columns"
+FORMULAS_PUBLIC = (
+    "where formulas stand in the sheet and which rows hold anything; a cell with a formula counts "
+    "as missing"
+)
 BOUND_PUBLIC = "the row bound, which nobody took from the data"
 CATEGORIES_PUBLIC = (
     "the list of categories of column {!r}, agreed before the table was read; the picture names "
@@ -262,11 +267,17 @@ def chosen(options: ReleaseOptions) -> tuple[Mechanism, Law]:
     return mechanism, safe[mechanism.key]
 
 
-def given_by(table: str) -> Given:
-    """Return what a word of the command line names: a built-in table, a remote set or a file."""
+def given_by(table: str, sheet: str = "") -> Given:
+    """Return what a word of the command line names: a built-in table, a remote set or a file.
+
+    Of a workbook it is the text of a sheet, by name or the only one.
+    """
+    name = Path(table).name
     if table in builtin_tables() or is_remote(table) or not Path(table).is_file():
+        if sheet:
+            raise InvalidTable(f"{printable(name)} is no workbook, so it has no sheets.")
         return load(table)
-    return Path(table)
+    return sheet_text(table, printable(name), sheet) if is_workbook(name, sheet) else Path(table)
 
 
 def declare(options: ReleaseOptions, schema: Schema) -> Entries:
@@ -687,6 +698,7 @@ def _assumed_public(given: Given, schema: Schema, options: ReleaseOptions) -> tu
     names = (CATEGORIES_PUBLIC.format(schema.label),) if told else ()
     return (
         *(ROWS_PUBLIC, unit, said, COLUMNS_PUBLIC),
+        *((FORMULAS_PUBLIC,) if isinstance(given, SheetText) else ()),
         *(*bound, *names, ASKED_PUBLIC, TIME_PUBLIC, *own),
     )
 

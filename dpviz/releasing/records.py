@@ -10,6 +10,8 @@ are, and what the line of names says, is public; nothing else can stop a reader.
 Where the schema names the column of the person, the first so many rows of each count, and the rest
 are rows of missing cells: what is left of a person depends on that person's lines alone.
 
+A sheet of a workbook comes here as text, of which the same is true (`formats.sheet_text`).
+
 Memory is bounded by the block of rows and `LONGEST_LINE`, whatever stands in the file, and by the
 people that a schema tells apart.
 """

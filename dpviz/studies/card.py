@@ -109,6 +109,7 @@ def card(
     sources: str | PathLike[str] | Mapping[int, Sequence[str]] | None = None,
     table: str | PathLike[str] | Table | None = None,
     schema: str | PathLike[str] | Schema | None = None,
+    sheet: str = "",
     **options: Any,
 ) -> Filed:
     """Return the card of a release: what is proved, of whom, under which assumptions.
@@ -125,6 +126,8 @@ def card(
     table, schema : path or object, optional
         The table that was released, and its schema: then this is the copy for the file, with exact
         counts of its cells, which no public copy may hold.
+    sheet : str
+        Of a workbook, by name; its only one if empty.
     **options
         What only people know.
 
@@ -180,7 +183,7 @@ def card(
     if (table is None) is not (schema is None):
         raise DpvizError("the copy for the file needs both the table and its schema.")
     if table is not None and schema is not None:
-        made |= {"copy": "file", "data": _counts(table, schema, found, book)}
+        made |= {"copy": "file", "data": _counts(table, schema, sheet, found, book)}
         made["withheld"] = []
     return Filed(made)
 
@@ -386,11 +389,12 @@ def _sources(
 def _counts(
     table: str | PathLike[str] | Table,
     schema: str | PathLike[str] | Schema,
+    sheet: str,
     found: Mapping[str, Any],
     book: Ledger | None,
 ) -> dict[str, int]:
     """Return exact counts of the table's cells: they are for the file, and nobody else."""
-    given = table if isinstance(table, Table) else given_by(fspath(table))
+    given = table if isinstance(table, Table) else given_by(fspath(table), sheet)
     declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
     if declared.digest != found["declared"]["schema"]:
         raise DpvizError("the release was made under another schema than this one.")

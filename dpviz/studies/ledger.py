@@ -94,7 +94,7 @@ class Books(Answer):
         """
         return verify(self.ledger, [Path(name) for name in releases])
 
-    def bind(self, table: str | PathLike[str], purpose: str = "") -> Books:
+    def bind(self, table: str | PathLike[str], purpose: str = "", sheet: str = "") -> Books:
         """Say that a table, such as a corrected export, holds the same people.
 
         Parameters
@@ -103,13 +103,15 @@ class Books(Answer):
             Built-in table, or a file.
         purpose : str
             Why.
+        sheet : str
+            Of a workbook, by name; its only one if empty.
 
         Returns
         -------
         Books
             The ledger with that table.
         """
-        mark = self.ledger.fingerprint(content_of(given_by(fspath(table))))
+        mark = self.ledger.fingerprint(content_of(given_by(fspath(table), sheet)))
         return Books(self.ledger, self.ledger.bind(mark, purpose))
 
 

@@ -64,6 +64,7 @@ def release(
     out: str | PathLike[str] | None = None,
     schema: str | PathLike[str] | Schema | None = None,
     schema_from_data: bool = False,
+    sheet: str = "",
     **options: Any,
 ) -> Released:
     """Make one real release: the spend is written first, then the rows are looked at.
@@ -81,6 +82,8 @@ def release(
         How the table is read; by default the public schema of a built-in table.
     schema_from_data : bool
         Whether a schema that is still marked as taken from the data may be used.
+    sheet : str
+        Of a workbook, by name; its only one if empty.
     **options
         What is released. The row bound and delta have no default: somebody must state them.
 
@@ -123,7 +126,7 @@ def release(
     stated = schema if schema is None or isinstance(schema, Schema) else Schema.read(Path(schema))
     made = make(
         chosen,
-        table if isinstance(table, Table) else given_by(fspath(table)),
+        table if isinstance(table, Table) else given_by(fspath(table), sheet),
         stated,
         from_data=schema_from_data,
         ledger=book,

@@ -12,7 +12,8 @@ import pandas as pd
 
 from dpviz.core.entries import FeatureBounds, bounds_of, pair_of
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.params import Declared, text
+from dpviz.core.params import Declared, again, text
+from dpviz.core.settings import Settings
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.making import given_by
 from dpviz.releasing.schema import FROM_DATA, PUBLIC, Schema
@@ -38,8 +39,11 @@ class SchemaOptions(Declared):
     table: str = text(
         "digits",
         label="Table",
-        help="Built-in table, or the path of a CSV or Parquet file.",
+        help="Built-in table, or the path of a CSV, Parquet or xlsx file.",
         flag="TABLE",
+    )
+    sheet: str = again(
+        Settings, "sheet", help="Sheet of a workbook, by name; its only one if not given."
     )
     bounds: str | FeatureBounds = text(  # noqa: RUF009
         "data",
@@ -132,4 +136,4 @@ def schema(table: str | PathLike[str] = "digits", **options: Any) -> Draft:
     chosen = SchemaOptions(table=fspath(table), **options)
     stated = chosen.bounds
     bounds = (pair_of(stated) or stated) if isinstance(stated, str) else stated
-    return Draft(draft(given_by(chosen.table), Path(chosen.table).name, bounds))
+    return Draft(draft(given_by(chosen.table, chosen.sheet), Path(chosen.table).name, bounds))

@@ -92,8 +92,7 @@ def prospect(settings: Settings, delta: float) -> ceiling.Prospect | None:
     options = ReleaseOptions(
         rows="unit", scale="limits", k=settings.k, delta=delta, relation=settings.relation
     )
-    own = getattr(table, "file_id", state.get("table"))
-    token = (own, schema.digest, schema.from_data, repr(options))
+    token = (schema_editor.named(table), schema.digest, schema.from_data, repr(options))
     held = st.session_state.get(PROSPECT)
     if held is None or held[0] != token:
         name = table.name if isinstance(table, Table) else "your table"

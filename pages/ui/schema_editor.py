@@ -13,6 +13,8 @@ from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.params import format_number
 from dpviz.core.settings import names_in, names_listed
 from dpviz.datasets import UPLOADED, Table, builtin_tables
+from dpviz.datasets.columns import counted
+from dpviz.datasets.formats import SheetText, is_workbook
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.schema import (
     DECIMALS,
@@ -25,8 +27,9 @@ from dpviz.releasing.schema import (
     SchemaError,
     public_schema,
 )
-from pages.ui import limits, state, table_cache, unit
+from pages.ui import limits, loading, state, table_cache, unit
 from pages.ui.guard import say_error
+from pages.ui.texts import plain
 
 KNOWN, TAKEN = "known", "taken"
 ORIGINS = {
@@ -38,17 +41,45 @@ _HEIGHT = 320  # of the list of columns: some eight of them
 
 
 def given() -> Table | BinaryIO | None:
-    """Return the table to release from: a built-in one, or the bytes that were uploaded."""
+    """Return the table to release from: a built-in one, or the bytes that were uploaded.
+
+    Of a workbook these are the text of the sheet that was picked.
+
+    Raises
+    ------
+    InvalidTable
+        If a workbook cannot be read.
+    """
     chosen = state.get("table")
     if chosen in builtin_tables():
         return table_cache.builtin(chosen)
-    file: BinaryIO | None = st.session_state.get("file")
-    return file
+    file = st.session_state.get("file")
+    if file is not None and is_workbook(file.name):
+        return table_cache.sheet(file.file_id, _sheet(), file)
+    found: BinaryIO | None = file
+    return found
+
+
+def _sheet() -> str:
+    """Return the sheet that Explore shows; where it shows none, the one that was said."""
+    with suppress(DpvizError):
+        raw = loading.uploaded_raw()
+        return "" if raw is None else raw.sheet
+    said: str = state.get("sheet")
+    return said
+
+
+def named(table: Table | BinaryIO) -> str:
+    """Return what tells a table from the others of a session."""
+    if isinstance(table, Table):
+        return table.name
+    sheet = f" {_sheet()}" if isinstance(table, SheetText) else ""
+    return f"{st.session_state['file'].file_id}{sheet}"
 
 
 def known(table: Table | BinaryIO) -> Schema:
     """Return what is declared of a table, or a first schema taken from it where nothing is."""
-    if _own(table) == st.session_state.get("schema.table") and st.session_state.get(
+    if named(table) == st.session_state.get("schema.table") and st.session_state.get(
         "schema.origin"
     ):
         with suppress(DpvizError):
@@ -56,11 +87,6 @@ def known(table: Table | BinaryIO) -> Schema:
             found.require()
             return found
     return unit.stated(draft(table, "the table", limits=UPLOADED))
-
-
-def _own(table: Table | BinaryIO) -> str:
-    name: str = table.name if isinstance(table, Table) else st.session_state["file"].file_id
-    return name
 
 
 def draw(table: Table | BinaryIO) -> None:
@@ -74,6 +100,8 @@ def draw(table: Table | BinaryIO) -> None:
             "How each cell is read and what may stand in it, agreed before anybody looks. What is "
             "no number becomes the typical value; all is cut to low and high."
         )
+        if isinstance(table, SheetText):
+            _workbook(table)
         if not isinstance(table, Table):
             _reading()
         _columns()
@@ -153,7 +181,7 @@ def _codes(name: str, written: object) -> tuple[float, ...]:
 
 def _follow(table: Table | BinaryIO) -> None:
     """Begin anew where the table is another one; go on where the page was left and came back."""
-    own = _own(table)
+    own = named(table)
     if st.session_state.get("schema.table") != own:
         st.session_state["schema.table"] = own
         _begin(table)
@@ -240,6 +268,17 @@ def _reading() -> None:
         persist_state="session",
         help="Without one the list below is that of all columns, in order.",
     )
+
+
+def _workbook(text: SheetText) -> None:
+    """Say which sheet is read, and what became of its formulas."""
+    said = f"Sheet **{plain(_sheet())}**, each cell by itself: dates, texts and errors are missing."
+    if text.formulas:
+        said += (
+            f" So are {counted(text.formulas, 'formula')}, which may look at other people's rows: "
+            "where they look at their own alone, put values in their place."
+        )
+    st.markdown(said)
 
 
 def _columns() -> None:

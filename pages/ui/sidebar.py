@@ -9,6 +9,7 @@ from dpviz.core.here import UPLOADS_STAY, in_browser
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.datasets import RawTable, builtin_tables
+from dpviz.datasets.formats import is_workbook
 from dpviz.preparation.steps import STEPS
 from pages.ui import (
     controls,
@@ -97,8 +98,10 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
 
     def arrived() -> None:
         # Kept apart from the widget, which is gone on pages that do not draw it.
-        st.session_state["file"] = st.session_state["upload"]
-        if st.session_state["upload"] is not None:
+        before, file = st.session_state.get("file"), st.session_state["upload"]
+        st.session_state["file"] = file
+        # drawn anew on another page, the widget tells of the same file once more
+        if file is not None and (before is None or before.file_id != file.file_id):
             state.put("table", UPLOAD)
             for name, plain_value in (
                 ("sheet", ""), ("codes", ""), ("levels", ""), ("rows_a_person", None),
@@ -122,7 +125,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         return
     if st.session_state.get("upload") is None:
         st.caption(plain(f"In use: {file.name}"))
-    if own_reading:
+    if own_reading and not is_workbook(file.name):
         return
     try:
         raw = loading.uploaded_raw()
@@ -136,6 +139,8 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     choices = raw.label_choices
     if len(raw.sheets) > 1:
         _sheet(raw)
+    if own_reading:
+        return
     st.text_input(
         "Name in pages and files",
         key="upload.name",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import BinaryIO
 
 import numpy as np
 import streamlit as st
@@ -13,6 +14,7 @@ from dpviz.core.errors import DpvizError, InvalidTable
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings, codes_in, levels_in
 from dpviz.datasets import RawTable, Table
+from dpviz.datasets.formats import SheetText, sheet_text
 from dpviz.preparation.bounding import Prepared, prepare
 
 _PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds", "categories")
@@ -39,6 +41,22 @@ def _parsed(
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
 def _recoded(reading: tuple[str, ...], codes: str, levels: str, _raw: RawTable) -> RawTable:
     return _raw.recoded(codes_in(codes)).ordered(levels_in(levels))
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the sheet")
+def _sheet(file_id: str, sheet: str, _file: BinaryIO) -> SheetText | str:
+    try:
+        return sheet_text(_file, "the workbook", sheet, limits=datasets.UPLOADED)
+    except DpvizError as error:
+        return str(error)
+
+
+def sheet(file_id: str, name: str, file: BinaryIO) -> SheetText:
+    """Return a sheet of an uploaded workbook as the text that is released, or raise."""
+    found = _sheet(file_id, name, file)
+    if isinstance(found, str):
+        raise InvalidTable(found)
+    return found
 
 
 def raw_table(

@@ -6,13 +6,16 @@ The tests of this module share one server; each has a browser session of its own
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+import dpviz
 from dpviz.core.paths import app_path
 from dpviz.core.seeding import generator
+from dpviz.releasing.schema import Column, Schema
 from tests.e2e.harness import (
     Server,
     new_page,
@@ -447,8 +450,23 @@ def hospital() -> bytes:
     return workbook({"Hinweise": [["Export der Station"]], "Labor": rows})
 
 
-def test_from_a_hospitals_workbook_to_explore_with_the_person_answered(
-    page: Page, server: Server
+LIMITS = (
+    Schema(
+        (
+            Column("Patient Nr", use=False), Column("Größe (cm)", 100, 240),
+            Column("Gewicht (kg)", 20, 240, missing=(-999.0,)), Column("CRP (mg/l)", 0, 240),
+            Column("Kalium", 0, 20), Column("Bemerkung", use=False),
+        ),
+        rows_a_person=1,
+        person="Patient Nr",
+    )
+    .to_text()
+    .encode()
+)  # fmt: skip
+
+
+def test_from_a_hospitals_workbook_to_a_verified_card(
+    page: Page, server: Server, tmp_path: Path
 ) -> None:
     open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian&k=1")
     send(page, "labor.xlsx", hospital())
@@ -467,3 +485,45 @@ def test_from_a_hospitals_workbook_to_explore_with_the_person_answered(
     expect(code).to_have_count(0)
     expect(page.locator(BOARD)).to_have_count(1)
     assert "Montag" not in page.locator("body").inner_text()
+    visit(page, "Decide")
+    live = page.locator(".dp-ceiling")
+    expect(live).to_contain_text("This protects a person, who has one row.")
+    with rerun(page):  # what a release is made of was not stated yet
+        page.get_by_role("button", name="State the limits").click()
+    expect(page.get_by_text("Sheet Labor, each cell by itself")).to_be_visible()
+    page.get_by_role("button", name="Load a file").click()
+    with rerun(page):
+        page.locator(".st-key-schema-file input").set_input_files(
+            {"name": "limits.json", "mimeType": "application/json", "buffer": LIMITS}
+        )
+    page.keyboard.press("Escape")
+    visit(page, "Decide")
+    with rerun(page):
+        page.get_by_role("button", name="Release this").click()
+    for label, text in (("Name of the ledger", "ward"), ("Limit", "3,1e-5")):
+        box = page.get_by_role("textbox", name=label, exact=True)
+        box.fill(text)
+        with rerun(page):
+            box.press("Tab")
+    for name in ("Make the ledger", "Show what it costs", "Release, and spend"):
+        with rerun(page):
+            page.get_by_role("button", name=name).click()
+    expect(page.get_by_text("This is spend number 1")).to_be_visible()
+    page.get_by_text("Privacy card, to be filed").click()
+    names = {"release": "Download the release", "card": "Card for dpviz verify"}
+    for name, button in names.items():
+        with page.expect_download() as found:
+            page.get_by_role("button", name=button).click()
+        found.value.save_as(tmp_path / name)
+    card = json.loads((tmp_path / "card").read_text())
+    assert card["unit"]["protected"] == "person"
+    ledger = server.folder / "ledgers" / "ward.jsonl"
+    assert dpviz.verify(tmp_path / "card", tmp_path / "release", ledger).status == 0
+    # the same sheet by the command line is the ledger's table, and the copy for the file
+    (tmp_path / "labor.xlsx").write_bytes(hospital())
+    (tmp_path / "limits.json").write_bytes(LIMITS)
+    filed = dpviz.card(
+        tmp_path / "release", ledger=ledger, table=tmp_path / "labor.xlsx", sheet="Labor",
+        schema=tmp_path / "limits.json",
+    )  # fmt: skip
+    assert filed.data()["data"]["rows"] == 300

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -13,9 +14,11 @@ import numpy as np
 import pandas as pd
 import pyreadstat
 import pytest
+import xlsxwriter
 
 from dpviz.core.errors import InvalidTable
 from dpviz.datasets import read_raw
+from dpviz.datasets.formats import sheet_text
 from dpviz.datasets.raw import RawTable
 from dpviz.preparation.batches import FileBatches
 from dpviz.releasing.records import open_records
@@ -207,6 +210,39 @@ def test_json_is_read_by_its_records() -> None:
     raw = read_raw(json.dumps(records).encode(), name="t.json")
     assert raw.data["a"].to_pylist() == [1, 2.5, None]
     assert raw.notes[0] == "Left out, lists or records inside records: 'c'."
+
+
+def test_each_cell_of_a_sheet_becomes_text_by_itself(tmp_path: Path) -> None:
+    """What stands in other rows, empty ones and formats change nothing of it."""
+    path = tmp_path / "t.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet("Labor")
+        of = {what: book.add_format({"num_format": what}) for what in ("dd.mm.yyyy", "0 %", "0.0")}
+        sheet.write_row("B2", ["a", "b", "c"])
+        sheet.write_row("B3", [1234.5, 0.1 + 0.2, -0.0], of["0.0"])
+        sheet.write_number("B4", 0.123, of["0 %"])
+        sheet.write_datetime("C4", datetime(2024, 1, 31), of["dd.mm.yyyy"])
+        sheet.write_boolean("D4", True)
+        sheet.merge_range("B5:B6", 7.0)
+        sheet.write_formula("C5", "=AVERAGE(B:B)", None, 0.5)
+        sheet.write_formula("D5", "=1/0", None, "#DIV/0!")
+        sheet.write_array_formula("C6:C7", "{=B3:B4*2}", None, 2.0)
+        sheet.write_string("D7", ' 1,5\r\n"x"')
+        sheet.write_row("B9", [1e22, 3])
+    found = sheet_text(path, "t.xlsx")
+    assert found.getvalue().decode().splitlines() == [
+        "", ",a,b,c", ",1234.5,0.3,0", ",0.123,2024-01-31,true", ",7", "", ',,,"1,5 ""x"""', "",
+        ",1e+22,3",
+    ]  # fmt: skip
+    assert found.formulas == 4
+    with pytest.raises(InvalidTable, match=r"'Legende', 'Labor' and 'alt' \(--sheet"):
+        sheet_text(BOOK, "t.xlsx")
+    with pytest.raises(InvalidTable, match="sheet must be one of"):
+        sheet_text(BOOK, "t.xlsx", "Blatt")
+    with pytest.raises(InvalidTable, match="no xlsx workbook"):
+        sheet_text(TEXT.encode(), "t.xlsx", "Labor")
+    with pytest.raises(InvalidTable, match="cannot be read as a workbook"):
+        sheet_text(zipped({"xl/workbook.xml": b"<"}), "t.xlsx", "Labor")
 
 
 @pytest.mark.parametrize("name", [name for name in MADE if "json" not in name])

@@ -10,6 +10,7 @@ import tempfile
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from benchmarks.release_neighbours import HOSTILE, Pair, outcome, shares
 from dpviz.core.errors import InvalidTable
 from dpviz.core.problem import Relation
 from dpviz.datasets import read_raw, source
+from dpviz.datasets.formats import opened
 from dpviz.releasing import making, records
 from dpviz.releasing.grid import quantised
 from dpviz.releasing.records import LONGEST_LINE, line_parser, number_parser, open_records, split
@@ -381,6 +383,29 @@ def test_a_reader_that_guesses_is_caught(
     said = capsys.readouterr().out
     assert "differences of exit codes: 0 " not in said
     assert "differences of messages: 0 " not in said
+
+
+def test_a_sheet_that_is_read_as_explore_reads_it_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It leaves empty rows out: whoever has one changes how many there are."""
+    sheets = [number for number in range(9, 200, 10)]
+
+    def differences() -> int:
+        found = [release_neighbours.compare(1, 1, first=number) for number in sheets]
+        assert sum(one.released for one in found) == len(sheets)
+        return sum(not one.sound for one in found)
+
+    assert differences() == 0
+    monkeypatch.setattr(
+        making, "sheet_text", lambda path, name, _: BytesIO(read_whole(opened(path, name).source))
+    )
+    assert differences() > 3
+
+
+def read_whole(found: source.Source) -> bytes:
+    whole: bytes = found.open().read()
+    return whole
 
 
 def test_a_row_that_is_not_cut_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
