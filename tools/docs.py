@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -65,6 +67,13 @@ def write_generated(sources: Path) -> None:
     (sources / "theory").mkdir()
     for name, text in _theory().items():
         (sources / "theory" / f"{name}.md").write_text(text, encoding="utf-8")
+    for notebook in sources.glob("*.ipynb"):
+        notebook.with_suffix(".md").write_text(notebook_page(notebook), encoding="utf-8")
+        for page in sources.glob("*.md"):  # in the repository a link leads to the notebook itself
+            words = page.read_text(encoding="utf-8")
+            page.write_text(
+                words.replace(f"]({notebook.name})", f"]({notebook.stem}.md)"), encoding="utf-8"
+            )
 
 
 def _glossary() -> str:
@@ -134,6 +143,73 @@ def _body(page: Figure) -> str:
         if name.isupper() and name != "SECTIONS" and name in text
     ]
     return "\n".join([*constants, "", text] if constants else [text])
+
+
+# As a notebook's kernel does: cells in __main__, without a file; the last expression is shown.
+RUN = """
+import ast, contextlib, io, json, sys
+with open(sys.argv[1], encoding="utf-8") as file:
+    notebook = json.load(file)
+space = sys.modules["__main__"].__dict__
+for cell in notebook["cells"]:
+    if cell["cell_type"] != "code":
+        continue
+    tree, shown, said = ast.parse("".join(cell["source"])), None, io.StringIO()
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    with contextlib.redirect_stdout(said):
+        exec(compile(tree, "<cell>", "exec"), space)
+        if last is not None:
+            shown = eval(compile(ast.Expression(last.value), "<cell>", "eval"), space)
+    data = {} if shown is None else {"text/plain": repr(shown)}
+    if hasattr(shown, "_repr_mimebundle_"):
+        data |= shown._repr_mimebundle_()
+    elif hasattr(shown, "_repr_html_"):
+        data["text/html"] = shown._repr_html_()
+    cell["outputs"] = [{"text": said.getvalue(), "data": data}]
+with open(sys.argv[2], "w", encoding="utf-8") as file:
+    json.dump(notebook, file)
+"""
+
+
+def notebook_page(notebook: Path) -> str:
+    """Return a notebook as a page, with what its cells print and show when it is run now.
+
+    Raises
+    ------
+    RuntimeError
+        If a cell fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "run.ipynb"
+        answer = subprocess.run(
+            [sys.executable, "-c", RUN, str(notebook.resolve()), str(kept)],
+            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        if answer.returncode:
+            raise RuntimeError(f"{notebook.name} fails: {answer.stderr}")
+        cells = json.loads(kept.read_text(encoding="utf-8"))["cells"]
+    lines = []
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            lines += [source, ""]
+            continue
+        lines += ["```python", source, "```", ""]
+        for output in cell["outputs"]:
+            data = output["data"]
+            drawn = data.get("text/html") or data.get("image/svg+xml")
+            said = output["text"] + ("" if drawn else data.get("text/plain", ""))
+            lines += ["```text", said.rstrip(), "```", ""] if said.strip() else []
+            if drawn:
+                lines += [
+                    "````{raw} html",
+                    f'<div class="output" style="overflow-x:auto">{drawn}</div>',
+                    "````",
+                    "",
+                ]
+    words = f"Run when this site was built. {{download}}`The notebook itself <{notebook.name}>`."
+    return "\n".join([*lines, words, ""])
 
 
 def _write_reference(folder: Path) -> None:

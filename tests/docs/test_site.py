@@ -198,6 +198,21 @@ def test_every_figure_has_its_page_with_a_picture_and_its_code(site: Path) -> No
     assert (site / "_static" / "plotly.min.js").stat().st_size > 1_000_000
 
 
+def test_a_notebook_is_a_page_with_what_its_cells_show(site: Path) -> None:
+    page = text_of(site, "own_mechanism")
+    cells = json.loads((ROOT / "docs" / "own_mechanism.ipynb").read_text(encoding="utf-8"))["cells"]
+    assert page.count('class="highlight-python') == sum(c["cell_type"] == "code" for c in cells)
+    shown = page.split('<div class="output" style="overflow-x:auto">')[1:]
+    starts = ["<div style", "<svg", "<div style", "<div style", "<iframe"]
+    assert len(shown) == len(starts)
+    assert all(one.startswith(start) for one, start in zip(shown, starts, strict=True))
+    assert "Mine" in shown[0]
+    assert "<strong>Consistent: " in shown[2]
+    assert "Refuted: the claim is false." in shown[3]
+    assert 'href="own_mechanism.html"' in text_of(site, "python")
+    assert 'href="own_mechanism.html"' in text_of(site, "index")
+
+
 def figure_functions() -> Iterator[str]:
     """Yield the public functions of `dpviz.report.figures` that make a Plotly figure."""
     for path in sorted((ROOT / "dpviz" / "report" / "figures").rglob("*.py")):
@@ -243,6 +258,13 @@ def test_a_fault_is_found(body: str, fault: str, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text(f'<a href="other.html#here">x</a>{body}')
     (found,) = docs.faults(tmp_path)
     assert fault in found
+
+
+def test_a_cell_that_fails_fails_the_build(tmp_path: Path) -> None:
+    cell = {"cell_type": "code", "source": ["1 / 0"]}
+    (tmp_path / "bad.ipynb").write_text(json.dumps({"cells": [cell]}))
+    with pytest.raises(RuntimeError, match=r"bad\.ipynb fails: [\s\S]*ZeroDivisionError"):
+        docs.notebook_page(tmp_path / "bad.ipynb")
 
 
 def test_a_warning_fails_the_build(tmp_path: Path) -> None:

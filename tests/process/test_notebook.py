@@ -16,25 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from tools.docs import RUN
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "docs" / "own_mechanism.ipynb"
 
-# As a notebook's kernel does: cells in __main__, without a file, the last expression shown.
-_RUN = """
-import ast, json, sys
-space = sys.modules["__main__"].__dict__
-for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
-    if cell["cell_type"] != "code":
-        continue
-    tree = ast.parse("".join(cell["source"]))
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<cell>", "exec"), space)
-    if last is not None:
-        shown = eval(compile(ast.Expression(last.value), "<cell>", "eval"), space)
-        if hasattr(shown, "_repr_html_"):
-            assert shown._repr_html_().strip()
-"""
 _TELL = """
+import json
 print(json.dumps({
     "home": dpviz.__file__,
     "compared": found.table()["mechanism"].tolist(),
@@ -77,12 +65,20 @@ def test_the_notebook_has_at_most_20_lines() -> None:
 
 def test_the_notebook_runs_in_a_fresh_environment(fresh: Path, tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "DPVIZ"))}
+    notebook, kept = json.loads(NOTEBOOK.read_text(encoding="utf-8")), tmp_path / "run.ipynb"
+    notebook["cells"].append({"cell_type": "code", "source": [_TELL]})
+    (tmp_path / "told.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     answer = subprocess.run(
-        [str(fresh), "-c", _RUN + _TELL, str(NOTEBOOK)],
+        [str(fresh), "-c", RUN, "told.ipynb", str(kept)],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
-    told = json.loads(answer.stdout.splitlines()[-1])
+    *shown, last = [
+        output
+        for cell in json.loads(kept.read_text(encoding="utf-8"))["cells"]
+        for output in cell.get("outputs", [])
+    ]
+    told = json.loads(last["text"])
     assert Path(told["home"]).is_relative_to(fresh.parents[1])  # the wheel, and not this checkout
     assert told["compared"] == ["mine", "gaussian"]
     assert told["status"] == ["unproven", "holds"]
@@ -91,4 +87,9 @@ def test_the_notebook_runs_in_a_fresh_environment(fresh: Path, tmp_path: Path) -
     assert told["refuted"] == "refuted"
     assert told["listed"] == "rounded"
     assert told["outside"] == ["unproven"]
-    assert "Mine" in (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert len(shown) == 7
+    kinds = [{"text/html", "image/svg+xml"} & set(output["data"]) for output in shown]
+    assert kinds == [set(), set(), {"text/html"}, {"image/svg+xml"}, *[{"text/html"}] * 3]
+    board = shown[-1]["data"]["text/html"]
+    assert board.startswith("<iframe")
+    assert "Mine" in board
