@@ -35,6 +35,10 @@ _WALKS = re.compile(
     r"\b(ROOT|PACKAGE|app_path\(\)|parents\[\d\])[^\n]*\n?[^\n]*\.r?glob\(|ls-files"
 )
 _MODULE = re.compile(r"^(dpviz|pages|browser|tools|benchmarks|tests)(\.\w+)*$")
+# A text without either has none of the names that `_said` looks for, and need not be parsed.
+_QUOTED = re.compile(
+    r"""["'](dpviz|pages|browser|tools|benchmarks|tests)(\.\w+)*["']|app\.py["']"""
+)
 
 
 def reached(files: Collection[str], root: Path = ROOT) -> set[str]:
@@ -55,7 +59,7 @@ def reached(files: Collection[str], root: Path = ROOT) -> set[str]:
         for path in above[waiting.pop()] - seen:
             seen.add(path)
             waiting.append(path)
-    always = {path for path in tests if _WALKS.search(_text(root / path))}
+    always = {path for path in tests if _walks(root / path)}
     return (seen & tests) | always
 
 
@@ -69,6 +73,11 @@ def _readers(root: Path, path: str, graph: Mapping[str, set[str]]) -> Iterator[s
 @cache
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+@cache
+def _walks(path: Path) -> bool:
+    return _WALKS.search(_text(path)) is not None
 
 
 @cache
@@ -127,6 +136,8 @@ def _names(one: Import) -> Iterator[str]:
 
 def _said(path: Path) -> Iterator[str]:
     """Yield modules that texts of a file name, such as what is patched or started."""
+    if _QUOTED.search(_text(path)) is None:
+        return
     starts = "dpviz" not in path.relative_to(ROOT).parts[:1]  # there it is part of a command's text
     for node in ast.walk(ast.parse(_text(path))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
