@@ -96,7 +96,7 @@ def form() -> dict[str, str]:
     return written
 
 
-def wanted(table: Table | BinaryIO, written: dict[str, str]) -> spending.Wanted:
+def wanted(table: Table | BinaryIO, written: dict[str, str]) -> spending.Order:
     """Return what the form asks for; the rows are read after the spend is on the disk."""
 
     def options(relation: str, accept: tuple[str, ...]) -> ReleaseOptions:
@@ -119,7 +119,7 @@ def wanted(table: Table | BinaryIO, written: dict[str, str]) -> spending.Wanted:
     except DpvizError as error:
         declared = str(error)
     seen = {"table": schema_editor.named(table), "schema": declared}
-    return spending.Wanted({**written, **seen}, cost, carry_out)
+    return spending.Order({**written, **seen}, cost, carry_out)
 
 
 def repeating(epsilon: str, delta: str) -> None:

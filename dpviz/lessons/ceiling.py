@@ -22,7 +22,7 @@ from dpviz.core.problem import Unit, protects
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.words import REFUSED
 from dpviz.releasing.options import ReleaseOptions
-from dpviz.releasing.predicting import LOUD, Outlook, Rows
+from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
 from dpviz.report.figures.worlds import hundred, picture
 from dpviz.report.privacy_card import CARD_FORMAT, PLAN
 
@@ -65,13 +65,13 @@ class Prospect:
     Attributes
     ----------
     name : str
-    rows : Rows
+    rows : SchemaRows
     options : ReleaseOptions
         k, delta and relation; the rest is chosen.
     """
 
     name: str
-    rows: Rows
+    rows: SchemaRows
     options: ReleaseOptions
 
     @cached_property

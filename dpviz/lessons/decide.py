@@ -202,11 +202,11 @@ def _goal(
 
 LOOK, SEARCH = "look", "search"
 Found = dict[tuple[str, str], Predicted | Offer | LeftOut]
-"""What is known of a question so far, by `Step.key`."""
+"""What is known of a question so far, by `NextStep.key`."""
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """The next piece of work on a card.
 
     Attributes
@@ -242,11 +242,11 @@ class Step:
         return act(measured, settings, answers, self.mechanism)
 
 
-def next_step(found: Found) -> Step | None:
+def next_step(found: Found) -> NextStep | None:
     """Return what is to be done next for a card, or None where all is known."""
     for stage, mechanisms in ((LOOK, list(candidates())), (SEARCH, _worth_searching(found))):
         for place, mechanism in enumerate(mechanisms):
-            step = Step(stage, mechanism, place, len(mechanisms))
+            step = NextStep(stage, mechanism, place, len(mechanisms))
             if step.key not in found:
                 return step
     return None
@@ -291,7 +291,7 @@ def card(
     measured: Measured,
     settings: Settings,
     answers: Answers,
-    tell: Callable[[Step], None] = lambda step: None,
+    tell: Callable[[NextStep], None] = lambda step: None,
 ) -> Card:
     """Return the card for a prepared table or a plan.
 

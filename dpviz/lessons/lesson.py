@@ -37,7 +37,7 @@ MOVES = 2
 
 
 @dataclass(frozen=True)
-class Number:
+class NamedNumber:
     """A number of a lesson: what computes it, and which other numbers that needs."""
 
     compute: Callable[[], Fact]
@@ -212,7 +212,7 @@ class Lesson:
     opens : Settings
         Where it begins.
     steps : tuple of Step
-    numbers : mapping of str to Number
+    numbers : mapping of str to NamedNumber
         What computes each ``{name}`` of the texts.
     answers : Answers or None
         Where the lesson is about a plan: what a stakeholder who has it answers.
@@ -231,7 +231,7 @@ class Lesson:
     question: str
     opens: Settings
     steps: tuple[Step, ...]
-    numbers: Mapping[str, Number]
+    numbers: Mapping[str, NamedNumber]
     answers: Answers | None = None
     experts: bool = False
     key: str = ""

@@ -17,7 +17,7 @@ from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.lessons import cast
-from dpviz.lessons.lesson import AT, SCENES, Lesson, Number, Option, Question, Step, names_in
+from dpviz.lessons.lesson import AT, SCENES, Lesson, NamedNumber, Option, Question, Step, names_in
 from dpviz.lessons.quantities import QUANTITIES, Fact, where
 from dpviz.lessons.questions import Answers, plan_text
 from dpviz.mechanisms import Mechanism
@@ -179,7 +179,7 @@ def _lesson(said: dict[str, Any]) -> Lesson:
         raise _Wrong("numbers must be a table")
     if not isinstance(said.get("steps"), list) or not said["steps"]:
         raise _Wrong("the lesson needs [[steps]]")
-    numbers: dict[str, Number] = {}
+    numbers: dict[str, NamedNumber] = {}
     for name, one in said.get("numbers", {}).items():
         numbers[name] = _number(name, one, opens, numbers)
     steps = tuple(_step(one, place, numbers) for place, one in enumerate(said["steps"], 1))
@@ -198,7 +198,7 @@ def _lesson(said: dict[str, Any]) -> Lesson:
     )
 
 
-def _named(text: str, numbers: Mapping[str, Number], place: str) -> None:
+def _named(text: str, numbers: Mapping[str, NamedNumber], place: str) -> None:
     try:
         names = names_in(text)
     except ValueError:
@@ -231,7 +231,9 @@ def _part(item: Any) -> Any:
     return _PARTS[name]().key
 
 
-def _number(name: str, said: Any, opens: Settings, before: Mapping[str, Number]) -> Number:
+def _number(
+    name: str, said: Any, opens: Settings, before: Mapping[str, NamedNumber]
+) -> NamedNumber:
     """Return what computes a number; it may use those that stand before it."""
     place = f"the number {name!r}"
     said = {"of": said} if isinstance(said, str) else said
@@ -262,10 +264,10 @@ def _number(name: str, said: Any, opens: Settings, before: Mapping[str, Number])
         return QUANTITIES["epsilon"].at(replace(there, epsilon=epsilon))
 
     needs = (*taken.values(), *([] if target is None else [target]))
-    return Number(compute, needs)
+    return NamedNumber(compute, needs)
 
 
-def _step(said: Any, place: int, numbers: Mapping[str, Number]) -> Step:
+def _step(said: Any, place: int, numbers: Mapping[str, NamedNumber]) -> Step:
     name = f"step {place}"
     _table(said, name, _STEP)
     scene, control = said.get("scene", "board"), said.get("control", "")
@@ -290,13 +292,13 @@ def _step(said: Any, place: int, numbers: Mapping[str, Number]) -> Step:
     )
 
 
-def _hundred(said: Any, place: str, numbers: Mapping[str, Number]) -> tuple[str, ...]:
+def _hundred(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> tuple[str, ...]:
     if not isinstance(said, list) or not set(map(str, said)) <= set(numbers):
         raise _Wrong(f"hundred of {place} must be a list of names in [numbers]")
     return tuple(map(str, said))
 
 
-def _changes(said: Any, place: str, numbers: Mapping[str, Number]) -> dict[str, Any]:
+def _changes(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> dict[str, Any]:
     """Return changes of settings or of the view; a setting may be a number of the lesson's."""
     params = params_of(Settings)
     found: dict[str, Any] = {}
@@ -310,7 +312,7 @@ def _changes(said: Any, place: str, numbers: Mapping[str, Number]) -> dict[str, 
     return found
 
 
-def _question(said: Any, place: str, numbers: Mapping[str, Number]) -> Question:
+def _question(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> Question:
     place = f"the question of {place}"
     _table(said, place, ("ask", "right", "options", "axis", "then"))
     right, then = _text(said, "right", place), _text(said, "then", place, "")

@@ -21,7 +21,7 @@ from dpviz.core.release import Aim, Calibration, Release, Verdict
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._sphere import on_the_sphere
-from dpviz.sampling.convergence import convergence
+from dpviz.sampling.bingham import convergence
 from dpviz.sampling.frames import matrix_bingham
 from dpviz.sampling.stiefel import DEFAULT_SWEEPS, stiefel_bingham
 

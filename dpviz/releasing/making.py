@@ -56,7 +56,7 @@ from dpviz.releasing.outputs import Outputs, telling
 from dpviz.releasing.picture import (
     COUNTS,
     Counting,
-    ReleasedPicture,
+    PictureRelease,
     along,
     cell_counts,
     counted,
@@ -106,7 +106,7 @@ class RealRelease:
         Date and time, UTC.
     receipt : Receipt or None
         What the ledger says of it; None without one.
-    picture : ReleasedPicture or None
+    picture : PictureRelease or None
     """
 
     name: str
@@ -126,7 +126,7 @@ class RealRelease:
     settings: Mapping[str, str]
     made: str
     receipt: Receipt | None
-    picture: ReleasedPicture | None = None
+    picture: PictureRelease | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the release as its file holds it."""
@@ -424,7 +424,7 @@ class Plan:
 
     def pictured(
         self, declared: Entries, matrix: FloatArray, components: FloatArray
-    ) -> ReleasedPicture | None:
+    ) -> PictureRelease | None:
         """Return the picture along released components, None where none is asked for.
 
         Here the rows are looked at once more; the noise is drawn here, once.
@@ -459,7 +459,7 @@ class Plan:
             codes = np.zeros_like(codes)
         exact = cell_counts(places, codes, np.array(frame, dtype=np.int64), made.plan)
         counts = np.array(counted(exact.ravel(), made, noise, COUNTS), dtype=np.int64)
-        return ReleasedPicture(
+        return PictureRelease(
             made,
             self.schema.label,
             tuple(reach / made.unit for reach in frame),
@@ -483,7 +483,7 @@ class Plan:
         made: str,
         receipt: Receipt | None,
         declared: Entries | None = None,
-        picture: ReleasedPicture | None = None,
+        picture: PictureRelease | None = None,
     ) -> RealRelease:
         """Return the release of a noisy matrix with these eigenpairs, ascending.
 

@@ -314,7 +314,7 @@ def counted(exact: Iterable[int], made: Counting, noise: Noise, name: str) -> li
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedPicture:
+class PictureRelease:
     """The picture of a release; all of it may be shown to anybody.
 
     Attributes

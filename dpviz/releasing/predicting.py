@@ -82,7 +82,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SchemaRows:
     """Rows of a table under its schema, to predict releases from.
 
     Attributes
@@ -102,7 +102,7 @@ class Rows:
     counted: float = 1.0
 
     @classmethod
-    def of(cls, given: Given, schema: Schema) -> Rows:
+    def of(cls, given: Given, schema: Schema) -> SchemaRows:
         """Return the rows of a table; `DpvizError` where it cannot be read so."""
         schema.require()
         records = open_records(given, schema)

@@ -157,7 +157,7 @@ class Board(Answer):
             return ""
         from dpviz.lessons.card import card_html
 
-        def tell(step: decide.Step) -> None:
+        def tell(step: decide.NextStep) -> None:
             if self._progress is not None:
                 self._progress(step.place, step.total, step.words)
 

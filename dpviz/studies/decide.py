@@ -13,7 +13,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, again, params_of
 from dpviz.core.settings import Settings
 from dpviz.lessons import words
-from dpviz.lessons.decide import Card, Offer, Step, card
+from dpviz.lessons.decide import Card, NextStep, Offer, card
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import Risk, risk
 from dpviz.preparation.load import handed_on
@@ -183,7 +183,7 @@ def decide(
     prepared, settings = ready(table, options)
     source = "table" if prepared.has_rows else "plan"
 
-    def tell(step: Step) -> None:
+    def tell(step: NextStep) -> None:
         if progress is not None:
             progress(step.place, step.total, step.words)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _POINTS = 300
 
 
-class Published(Answer):
+class PublishedPictures(Answer):
     """Pictures of the rows, one of each mechanism, with nothing that compares with the rows.
 
     Attributes
@@ -224,7 +224,7 @@ def published(
     *,
     progress: Callable[[int, int, str], None] | None = None,
     **options: Unpack[Options],
-) -> Published:
+) -> PublishedPictures:
     """Publish a picture of the rows: directions and noisy counts along them, at one cost.
 
     Parameters
@@ -239,7 +239,7 @@ def published(
 
     Returns
     -------
-    Published
+    PublishedPictures
         ``figure("published")``, ``table()``, and in ``to_json()`` all numbers that are released.
 
     Raises
@@ -283,4 +283,4 @@ def published(
         if not isinstance(cell, Cell):
             raise CannotRun(mechanism.text, cell)
         found.append(run_cell(cell, prepared, ()))
-    return Published(found, prepared, settings)
+    return PublishedPictures(found, prepared, settings)

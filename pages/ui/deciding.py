@@ -15,13 +15,13 @@ import streamlit as st
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.lessons import ceiling, words
-from dpviz.lessons.decide import LOOK, Card, Found, LeftOut, Offer, Step, card_of, next_step
+from dpviz.lessons.decide import LOOK, Card, Found, LeftOut, NextStep, Offer, card_of, next_step
 from dpviz.lessons.questions import Answers, plan_text
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_measured
 from dpviz.preparation.prepared import Measured
 from dpviz.releasing.options import ReleaseOptions
-from dpviz.releasing.predicting import Rows
+from dpviz.releasing.predicting import SchemaRows
 from dpviz.report.sentences.phrases import duration
 from pages.ui import limits, schema_editor, state
 
@@ -96,7 +96,7 @@ def prospect(settings: Settings, delta: float) -> ceiling.Prospect | None:
     held = st.session_state.get(PROSPECT)
     if held is None or held[0] != token:
         name = table.name if isinstance(table, Table) else "your table"
-        found = ceiling.Prospect(name, Rows.of(table, schema), options)
+        found = ceiling.Prospect(name, SchemaRows.of(table, schema), options)
         st.session_state[PROSPECT] = held = (token, found)
     kept: ceiling.Prospect = held[1]
     return kept
@@ -159,7 +159,7 @@ def _search(
     bar, began = left.progress(0.0), time.monotonic()
     while (step := next_step(found)) is not None:
 
-        def tell(step: Step = step) -> None:
+        def tell(step: NextStep = step) -> None:
             seconds = duration(time.monotonic() - began)
             bar.progress(_done(step), f"{step.words}, {seconds}")
 
@@ -171,13 +171,13 @@ def _search(
             found[step.key] = LeftOut(step.mechanism, limits.too_slow(math.inf))
 
 
-def _done(step: Step) -> float:
+def _done(step: NextStep) -> float:
     """Return how much of a search lies behind a step: first looks take about a third of it."""
     share = step.place / step.total
     return share / 3 if step.stage == LOOK else (1 + 2 * share) / 3
 
 
-def _go_on(step: Step, found: Found) -> None:
+def _go_on(step: NextStep, found: Found) -> None:
     """Say what a stopped search has found, and offer to go on."""
 
     def proceed() -> None:

@@ -32,7 +32,7 @@ SHOWN = "release.shown"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Order:
     """What the form asks for.
 
     Attributes
@@ -50,12 +50,12 @@ class Wanted:
     make: Callable[[str, tuple[str, ...], Ledger, str], object]
 
 
-def draw(wanted: Wanted | None) -> None:
+def draw(wanted: Order | None) -> None:
     """Draw the ledger, the two steps to a release, and the ledger's releases.
 
     Parameters
     ----------
-    wanted : Wanted or None
+    wanted : Order or None
         None while there is nothing to release from.
     """
     _carry_out(wanted)
@@ -215,7 +215,7 @@ def _box(word: str) -> str:
     return f"release.accept.{word}"
 
 
-def _look(wanted: Wanted, name: str, ledger: Ledger, contents: Contents) -> None:
+def _look(wanted: Order, name: str, ledger: Ledger, contents: Contents) -> None:
     """Draw what it costs, and once that was asked the confirmation."""
     pending: dict[str, Any] | None = st.session_state.get(PENDING)
     if pending is not None and (pending["asked"], pending["ledger"]) != (wanted.asked, name):
@@ -232,7 +232,7 @@ def _look(wanted: Wanted, name: str, ledger: Ledger, contents: Contents) -> None
         _confirm(pending)
 
 
-def _cost(wanted: Wanted, name: str, ledger: Ledger, contents: Contents) -> dict[str, Any]:
+def _cost(wanted: Order, name: str, ledger: Ledger, contents: Contents) -> dict[str, Any]:
     """Return what a release would cost, as plain data with a token of its own."""
     relation = str(contents.relation)
     planned = wanted.plan(relation, tuple(ACCEPT))
@@ -253,12 +253,12 @@ def _cost(wanted: Wanted, name: str, ledger: Ledger, contents: Contents) -> dict
     }
 
 
-def _note(wanted: Wanted | None, name: str, error: DpvizError) -> None:
+def _note(wanted: Order | None, name: str, error: DpvizError) -> None:
     """Keep what went wrong until something else is asked for: pages run again by themselves."""
     st.session_state[WRONG] = {"said": str(error), "of": _of(wanted, name)}
 
 
-def _of(wanted: Wanted | None, name: str) -> tuple[str, dict[str, str] | None]:
+def _of(wanted: Order | None, name: str) -> tuple[str, dict[str, str] | None]:
     return name, None if wanted is None else dict(wanted.asked)
 
 
@@ -288,7 +288,7 @@ def _confirm(pending: Mapping[str, Any]) -> None:
             st.button("Not now", key="release.leave", on_click=_leave)
 
 
-def _carry_out(wanted: Wanted | None) -> None:
+def _carry_out(wanted: Order | None) -> None:
     """Make what was confirmed, once: the token of a form is spent once, whoever sends it again.
 
     A click while this runs, or a closed page, ends the run at its next word to the browser; by

@@ -19,7 +19,7 @@ from dpviz.metrics import chance_share, recovery_of
 from dpviz.releasing.making import plan
 from dpviz.releasing.noise import released, released_mean
 from dpviz.releasing.options import ReleaseOptions
-from dpviz.releasing.predicting import LOUD, Outlook, Rows
+from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
 from dpviz.releasing.schema import Column, Schema
 from tests.unit.test_decide import heavy_tailed
 
@@ -73,19 +73,21 @@ def _made(table: Table, options: ReleaseOptions) -> tuple[FloatArray, FloatArray
 def test_two_hundred_releases_keep_what_was_predicted(
     table: Table, options: ReleaseOptions
 ) -> None:
-    seen = Rows.of(table, _schema(table)).outlook(options)
+    seen = SchemaRows.of(table, _schema(table)).outlook(options)
     found, cosines = _made(table, options)
     assert abs(found.mean() - seen.recovery) < 0.03
     assert abs(cosines.mean() - seen.cosines[0]) < 0.05
     # .95 within 4 standard errors of 128 draws and 200 releases, whose entropy is the system's
     assert (found >= seen.low).mean() > 0.95 - 4 * math.sqrt(0.0475 * (1 / 128 + 1 / RELEASES))
-    wrong = Rows.of(table, _schema(table)).outlook(replace(options, epsilon=options.epsilon / 8))
+    wrong = SchemaRows.of(table, _schema(table)).outlook(
+        replace(options, epsilon=options.epsilon / 8)
+    )
     assert abs(found.mean() - wrong.recovery) > 0.03  # the control
 
 
 def test_component_1_is_found_where_prediction_says_so_and_the_mean_where_it_warns() -> None:
     table = _far()
-    rows = Rows.of(table, _schema(table, 40.0))
+    rows = SchemaRows.of(table, _schema(table, 40.0))
     # entropy is the system's: at epsilon 3 the least |cosine| of 200 is .997, and ln(1 - |cosine|)
     # lies 8 standard deviations below that of .9
     asked = replace(OPTIONS, k=1, epsilon=3.0)
@@ -109,7 +111,7 @@ def test_component_1_is_found_where_prediction_says_so_and_the_mean_where_it_war
 
 def _prospect() -> ceiling.Prospect:
     table = heavy_tailed()
-    return ceiling.Prospect("hospital", Rows.of(table, _schema(table)), OPTIONS)
+    return ceiling.Prospect("hospital", SchemaRows.of(table, _schema(table)), OPTIONS)
 
 
 def test_a_hospitals_table_keeps_nine_tenths_at_an_epsilon_below_one() -> None:
@@ -122,13 +124,13 @@ def test_a_hospitals_table_keeps_nine_tenths_at_an_epsilon_below_one() -> None:
 
 def test_a_card_that_is_drawn_again_predicts_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     prospect, asked = _prospect(), list[ReleaseOptions]()
-    outlook = Rows.outlook
+    outlook = SchemaRows.outlook
 
-    def counted(rows: Rows, options: ReleaseOptions, **more: int) -> Outlook:
+    def counted(rows: SchemaRows, options: ReleaseOptions, **more: int) -> Outlook:
         asked.append(options)
         return outlook(rows, options, **more)
 
-    monkeypatch.setattr(Rows, "outlook", counted)
+    monkeypatch.setattr(SchemaRows, "outlook", counted)
     answers = Answers(ceiling=1.2)  # too low, so that the card says what would help
     first = ceiling.html(ceiling.card(prospect, answers))
     assert "What would help" in first
@@ -155,7 +157,7 @@ def test_the_card_says_yes_no_and_never() -> None:
     assert "parts survive at your ceiling" in yes.headline
     assert "drives component 1”? Yes." in ceiling.html(yes)
     few = replace(prospect.options, delta=0.0)
-    alone = Rows(prospect.rows.schema, 40, prospect.rows.cells)
+    alone = SchemaRows(prospect.rows.schema, 40, prospect.rows.cells)
     no = ceiling.card(ceiling.Prospect("few", alone, few), Answers(ceiling=2.0))
     said = ceiling.html(no)
     assert no.verdict == "no"
@@ -164,7 +166,7 @@ def test_the_card_says_yes_no_and_never() -> None:
     never = ceiling.html(ceiling.card(prospect, Answers(hand_out="picture")))
     assert "No. A picture of the people cannot be published, at any ceiling." in never
     assert "base64" not in never
-    taken = Rows(replace(prospect.rows.schema, from_data=True), 591, prospect.rows.cells)
+    taken = SchemaRows(replace(prospect.rows.schema, from_data=True), 591, prospect.rows.cells)
     look = ceiling.card(ceiling.Prospect("t", taken, prospect.options), Answers())
     assert look.verdict == "look"
     assert "taken from this table" in ceiling.html(look)
@@ -183,9 +185,9 @@ def test_a_long_tail_that_a_limit_cuts_off_is_kept_by_its_logarithm() -> None:
     healthy[:, 1] *= np.sqrt(healthy[:, 0])
     table = Table("laboratory", healthy, ("crp", "b", "c", "d"))
 
-    def rows(high: float, *, log: bool) -> Rows:
+    def rows(high: float, *, log: bool) -> SchemaRows:
         columns = tuple(Column(name, 0.01, high, 1, log=log) for name in table.columns)
-        return Rows.of(table, Schema(columns, rows_a_person=1))
+        return SchemaRows.of(table, Schema(columns, rows_a_person=1))
 
     options = replace(OPTIONS, k=1, epsilon=1.1)
     narrow, kept = rows(3, log=False), rows(300, log=True)
@@ -206,14 +208,16 @@ def test_a_long_tail_that_a_limit_cuts_off_is_kept_by_its_logarithm() -> None:
 def test_nothing_of_the_table_is_markup() -> None:
     table = heavy_tailed()
     evil = Table("<b>", table.rows, tuple(f"<i>{name}</i>" for name in table.columns))
-    found = ceiling.card(ceiling.Prospect("<b>", Rows.of(evil, _schema(evil)), OPTIONS), Answers())
+    found = ceiling.card(
+        ceiling.Prospect("<b>", SchemaRows.of(evil, _schema(evil)), OPTIONS), Answers()
+    )
     assert "<i>" not in ceiling.page(found)
     assert "<h1>Plan of a release: <b>" not in ceiling.page(found)
 
 
 def test_what_cannot_be_predicted_is_said() -> None:
     flat = Table("flat", np.eye(4).repeat(5, 0), tuple("abcd"))
-    rows = Rows.of(flat, _schema(flat))
+    rows = SchemaRows.of(flat, _schema(flat))
     assert isinstance(rows.outlook(OPTIONS), Outlook)
     with pytest.raises(ValueError, match="from 1 to 3"):
         rows.outlook(replace(OPTIONS, k=4))

@@ -14,8 +14,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import Draws, generator
 from dpviz.sampling import bingham as vector
 from dpviz.sampling import columns as column_draws
-from dpviz.sampling.bingham import bingham, sample_bingham
-from dpviz.sampling.convergence import Convergence, convergence
+from dpviz.sampling.bingham import Convergence, bingham, convergence, sample_bingham
 from dpviz.sampling.stiefel import stiefel_bingham
 
 
