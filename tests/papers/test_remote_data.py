@@ -14,12 +14,13 @@ from dpviz.core.errors import NotAvailable
 from dpviz.datasets import remote
 from dpviz.datasets.remote.verify import matches, text_digest
 from dpviz.datasets.table import Table
+from tests.papers.conftest import NEVER_THERE
 from tests.serving import Answer, Site, serve
 
 NO_FOLDER = "DPVIZ_DATA names no folder with the raw files"
 SETS = {
     key: entry for key, entry in remote.sets().items()
-    if key not in {"census", "localization", "secom", "covertype"}  # in no folder of raw files
+    if key not in NEVER_THERE
 }  # fmt: skip
 
 
@@ -64,7 +65,11 @@ def test_a_set_is_downloaded_verified_and_kept(key: str, site: Site, cache: Path
     for file in entry.files:
         assert file.sha256 is not None
         assert matches(folder / file.name, file)
-    assert sum(path.is_file() for path in folder.rglob("*")) == len(entry.files)
+    beside = {
+        file.name for one in SETS.values() if one.folder == entry.folder for file in one.files
+    }
+    kept = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert {file.name for file in entry.files} <= kept <= beside
     asked = len(site.asked)
     assert remote.at_hand(key)
     assert remote.fetch(key) == folder
@@ -179,6 +184,18 @@ def test_waveform(table: Table) -> None:
     assert table.notes[-1].startswith("Line 43 of waveform.data has a tab within a number")
     assert table.rows[42, -1] == 0.68
     assert np.bincount(table.labels).tolist() == [1_657, 1_647, 1_696]
+
+
+@about("waveform2")
+def test_the_second_waveform_is_the_first_kind_with_noise_beside_it(table: Table) -> None:
+    assert table.rows.shape == (5_000, 40)
+    # 19 columns of unit noise: a variance of n - 1 draws varies by sqrt(2/n), here four times
+    assert np.abs(table.rows[:, 21:].var(axis=0) - 1).max() < 4 * np.sqrt(2 / 5_000)
+    first = remote.load("waveform").rows
+    # the same law in its first 21 columns, of a kurtosis below 3: a variance of n draws varies by
+    # at most sqrt(2/n) of itself, a ratio of two by 2/sqrt(n), here four times
+    ratio = table.rows[:, :21].var(axis=0) / first.var(axis=0)
+    assert np.abs(ratio - 1).max() < 4 * 2 / np.sqrt(5_000)
 
 
 @about("musk")

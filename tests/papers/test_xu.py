@@ -14,11 +14,11 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import parse_variant
 from dpviz.papers.experiment import Effort, Experiment
-from dpviz.papers.measurements import Absent, Found, Measurements
+from dpviz.papers.measurements import Absent, Found, Measurements, shipped_points
 from dpviz.papers.said import ClaimAnswer, View, answer
 from dpviz.papers.xu import _error as _xu_error
 from dpviz.papers.xu import _noise as _xu_noise
-from dpviz.papers.xu import _said, figure5, statements, theorems
+from dpviz.papers.xu import _said, figure5, statements, theorems, versions
 from dpviz.papers.xu import _shared as _xu
 from dpviz.papers.xu.figure1 import XuFigure1
 from dpviz.papers.xu.figure2 import XuFigure2
@@ -27,6 +27,7 @@ from dpviz.papers.xu.figure4 import XuFigure4
 from dpviz.papers.xu.figure5 import XuFigure5
 from dpviz.papers.xu.statements import XuStatements
 from dpviz.papers.xu.theorems import XuTheorems
+from dpviz.papers.xu.versions import XuVersions
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.cells import run_cell
 from dpviz.simulation.simulate import Cell
@@ -357,3 +358,45 @@ def test_a_bound_on_eta_speaks_for_a_sentence_and_never_against_it() -> None:
     assert kept.value < 1
     with pytest.raises(Absent):
         _said._scaled_eta("by_k", (1.0,))(View(Found({}), "Musk"))
+
+
+# Which versions were run --------------------------------------------------------
+
+
+def test_neither_version_of_musk_brings_theta_to_one_size() -> None:
+    """By hand: factor d/(n sqrt n), Secom's the least of the five in every reading."""
+    secom = 590 / 1_567**1.5
+    handwritten = 100 * 256 / 1_593**1.5
+    first, second = 100 * 166 / 476**1.5, 100 * 166 / 6_598**1.5
+    for reading in versions.READINGS:
+        largest = first if reading.startswith("Musk version 1") else max(second, handwritten)
+        assert versions.spread(reading) == pytest.approx(largest / secom, rel=1e-12)
+    assert second < handwritten
+
+
+def test_a_run_on_one_version_gives_what_the_figures_find(measured: Measured) -> None:
+    part = _xu.Runs("musk2", "laplace", 0, 4)
+    found = XuVersions().run(part, measured, 0)
+    k = _xu.least_k(measured.moment.eigenvalues)
+    theta = _xu_noise.theta_draws(
+        _xu.Runs("musk", "laplace", 0, 4), measured, 0, [(measured.n, k, k)]
+    ).get("Musk", _xu_noise.SIMULATED, _xu_noise.THETA, float(k))
+    scaled = found.get("Musk", versions.TWO, versions.SCALED_THETA, float(k))
+    assert theta is not None
+    assert scaled is not None
+    # the same draws of E1; those of E2 are named by the table, and vary by sqrt(5/(4 n k)) each
+    spread = math.sqrt(5 / (4 * measured.n * k))
+    np.testing.assert_allclose(scaled, 100 * theta, rtol=Z * math.sqrt(2) * spread)
+
+
+def test_what_is_said_of_the_versions_is_what_ships() -> None:
+    known = Found.of(shipped_points("xu_versions"))
+    largest = {
+        (folder, name): max(
+            mean.value for mean in View(known, folder).curve(name, versions.SCALED_ETA).values()
+        )
+        for folder, kept in versions.FOLDERS.items()
+        for name in kept
+    }
+    below = {place for place, value in largest.items() if value < 1}
+    assert below == {("Waveform", versions.TWO)}

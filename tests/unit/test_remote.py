@@ -115,15 +115,16 @@ def refused(key: str = "pairs") -> str:
 # The table of sets --------------------------------------------------------------------------
 
 KEYS = {
-    "liver", "movementaal", "cardiotocography", "semeion", "waveform", "musk", "insurance",
-    "kddcup99", "census", "localization", "secom", "covertype", "adult",
+    "liver", "movementaal", "cardiotocography", "semeion", "waveform", "waveform2", "musk",
+    "musk2", "insurance", "kddcup99", "census", "localization", "secom", "covertype", "adult",
 }  # fmt: skip
 
 
 def test_every_set_is_declared_in_full() -> None:
     declared = remote.sets()
     assert set(declared) == KEYS
-    assert len({entry.folder for entry in declared.values()}) == len(KEYS)
+    places = [(entry.folder, file.name) for entry in declared.values() for file in entry.files]
+    assert len(set(places)) == len(places)
     for key, entry in declared.items():
         assert entry.key == key
         assert re.fullmatch(rf"{UCI}/dataset/\d+/[a-z0-9+]+", entry.page)
@@ -136,7 +137,13 @@ def test_every_set_is_declared_in_full() -> None:
         for file in entry.files:
             assert file.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", file.sha256)
             assert file.text is None or re.fullmatch(r"[0-9a-f]{64}", file.text)
-            assert file.addresses[0].startswith(f"{UCI}/static/public/{number}/")
+            # of one no copy of the repository's could be examined: a package's is read
+            source = (
+                "https://raw.githubusercontent.com/rosasalberto/mil/"
+                if key == "musk2"
+                else (f"{UCI}/static/public/{number}/")
+            )
+            assert file.addresses[0].startswith(source)
             assert all(address.startswith("http") for address in file.addresses)
         assert (entry.read_as_paper is None) or entry.paper_d != entry.d
     without = {key for key, entry in declared.items() if entry.files[0].sha256 is None}
@@ -888,6 +895,14 @@ def test_musk(tmp_path: Path) -> None:
     numbers = ",".join(str(j) for j in range(166))
     write(tmp_path, "clean1.data", [f"MUSK-1,1_1+1,{numbers},1.", f"NON-MUSK-2,2_1+1,{numbers},0."])
     table = read("musk", tmp_path)
+    assert table.rows.tolist() == [list(range(166))] * 2
+    assert table.labels.tolist() == ["musk", "non-musk"]
+
+
+def test_the_second_version_of_musk(tmp_path: Path) -> None:
+    numbers = ",".join(str(j) for j in range(166))
+    write(tmp_path, "musk2.csv", [f"1,7,{numbers}", f"0,8,{numbers}"])
+    table = read("musk2", tmp_path)
     assert table.rows.tolist() == [list(range(166))] * 2
     assert table.labels.tolist() == ["musk", "non-musk"]
 

@@ -1,4 +1,7 @@
-"""The five sets of Xu, Yang and Bai 2019 (Laplace input and output perturbation)."""
+"""The sets of Xu, Yang and Bai 2019 (Laplace input and output perturbation).
+
+Two of the five folders that the paper names hold two versions: both are here.
+"""
 
 from __future__ import annotations
 
@@ -77,6 +80,20 @@ def _musk(folder: Path) -> Table:
     rows, columns = features(parts_of(table, columns))
     is_musk = table["class"].to_numpy() == 1
     return Table("musk", rows, columns, np.where(is_musk, "musk", "non-musk"), "class")
+
+
+def _musk2(folder: Path) -> Table:
+    columns = tuple(f"f{j}" for j in range(1, 167))
+    table = read_columns(folder / "musk2.csv", ("class", "molecule", *columns))
+    is_musk = table["class"].to_numpy() == 1
+    rows, columns = features(parts_of(table, columns))
+    return Table("musk2", rows, columns, np.where(is_musk, "musk", "non-musk"), "class")
+
+
+def _waveform2(folder: Path) -> Table:
+    cells = read_numbers(folder / "waveform-+noise.data", 41, ",")
+    columns = tuple(f"x{j}" for j in range(1, 41))
+    return Table("waveform2", cells[:, :-1].copy(), columns, cells[:, -1].astype(np.int64), "class")
 
 
 def _secom(folder: Path) -> Table:
@@ -191,6 +208,58 @@ SETS = (
             "paper does not say which of the two versions it uses.",
         ),
         read=_musk,
+    ),
+    Remote(
+        key="musk2",
+        label="Musk, version 2",
+        folder="musk2",
+        files=(
+            File(
+                "musk2.csv",
+                "14040c8891369392f87f4ce8969a20657e615e40e042f02d1a2fe2cabab01717",
+                (
+                    "https://raw.githubusercontent.com/rosasalberto/mil/a2c6414122da38dbfeea94d5a660e7"
+                    "306e2408aa/mil/data/datasets/csv/musk2.csv",
+                ),
+            ),
+        ),
+        n=6_598,
+        d=166,
+        labels="musk or non-musk",
+        licence=UCI_LICENCE,
+        citation="Chapman and Jain 1994, Musk (Version 2), UCI, doi:10.24432/C51608",
+        page=uci_page(75, "musk+version+2"),
+        papers=(XU,),
+        preparation=(
+            "Read from the copy in the package mil 1.0.5, whose version 1 has the cells of the "
+            "repository's file; no copy of the repository's version 2 could be examined.",
+        ),
+        read=_musk2,
+    ),
+    Remote(
+        key="waveform2",
+        label="Waveform with noise, the published sample",
+        folder="waveform",
+        files=(
+            File(
+                "waveform-+noise.data",
+                "b95842ef008156c06fbdebd9b6b1c45b058dfd6592d41f21c73b8c164b9579c6",
+                (
+                    uci_zip(108, "waveform+database+generator+version+2"),
+                    uci_legacy("waveform/waveform-+noise.data.Z"),
+                ),
+            ),
+        ),
+        n=5_000,
+        d=40,
+        labels="class, 3 classes",
+        licence=UCI_LICENCE,
+        citation="Breiman and Stone 1988, Waveform Database Generator (Version 2), UCI, "
+        "doi:10.24432/C56014",
+        page=uci_page(108, "waveform+database+generator+version+2"),
+        papers=(XU,),
+        preparation=("The features are those of the file, in its units; the last 19 are noise.",),
+        read=_waveform2,
     ),
     Remote(
         key="secom",

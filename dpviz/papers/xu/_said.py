@@ -22,7 +22,16 @@ from dpviz.papers.said import (
     at,
     declared,
 )
-from dpviz.papers.xu import _error, _noise, figure3, figure4, figure5, statements, theorems
+from dpviz.papers.xu import (
+    _error,
+    _noise,
+    figure3,
+    figure4,
+    figure5,
+    statements,
+    theorems,
+    versions,
+)
 from dpviz.papers.xu._shared import BY_LABEL, EXACT, HELD, LIP, LOP, RANDOM, SETS, facts
 
 DIFFERENCE = parse_variant("wishart_difference")
@@ -194,6 +203,14 @@ SAID = declared(
         "theorem-4": Look(Below(ETA_CURVE, 1.0), theorems.TABLES),
         "figure-1-below": Look(Below(_theta, 1.0), LABELS),
         "figure-1-scaled": Look(Below(_scaled_theta, 1.0), LABELS),
+        "figure-1-one-size": Look(
+            Below(at("", versions.SPREAD), 10.0),
+            list(versions.READINGS),
+            facts={
+                "first": lambda v: versions.spread(next(iter(versions.READINGS))),
+                "second": lambda v: versions.spread(list(versions.READINGS)[-1]),
+            },
+        ),
         "figure-1-falls": Look(Monotone(_theta, -1), LABELS),
         "figure-2-below": Look(Below(_theta, 1.0), LABELS),
         "figure-2-falls": Look(Monotone(_theta, -1), LABELS),

@@ -1,0 +1,98 @@
+"""Xu, Yang and Bai 2019, section 5: which versions of Musk and Waveform were run."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Budget
+from dpviz.datasets import remote
+from dpviz.papers.experiment import Chart, Effort, Part, Series
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.xu import _error as _xu_error
+from dpviz.papers.xu import _noise as _xu_noise
+from dpviz.papers.xu import _shared as _xu
+from dpviz.papers.xu import figure4
+from dpviz.preparation.prepared import Measured
+
+ONE, TWO = "version 1", "version 2"
+FOLDERS = {"Musk": {ONE: "musk", TWO: "musk2"}, "Waveform": {ONE: "waveform", TWO: "waveform2"}}
+"""What a folder that the paper names holds."""
+OF_KEY = {key: (label, name) for label, kept in FOLDERS.items() for name, key in kept.items()}
+READINGS = {
+    f"Musk {musk}, Waveform {waveform}": {
+        "Musk": FOLDERS["Musk"][musk], "Waveform": FOLDERS["Waveform"][waveform]
+    }
+    for musk, waveform in product((ONE, TWO), repeat=2)
+}  # fmt: skip
+SPREAD = "largest over smallest of the scaled theta"
+SCALED_THETA, SCALED_ETA = "theta times the paper's factor", "eta times the paper's factor"
+WAY = "way from the least error to a random subspace's"
+
+
+def spread(reading: str) -> float:
+    """Return the largest over the smallest scaled theta of the five sets.
+
+    At one k for all, as no other is known without the tables; it cancels.
+    """
+    sets = remote.sets()
+    chosen = READINGS[reading]
+    sizes = [
+        item.noise * _xu_noise.closed_form(known.n, known.d, 1)
+        for item in _xu.SETS
+        for known in [sets[chosen.get(item.label, item.key)]]
+    ]
+    return max(sizes) / min(sizes)
+
+
+class XuVersions(_xu.MomentsExperiment):
+    """The statements about Musk and Waveform on both versions of each."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return what sizes tell, then the runs on each version."""
+        runs = 5 if effort is Effort.QUICK else 100
+        return [Part(), *(_xu.Runs(key, _xu.LIP.text, 0, runs) for key in OF_KEY)]
+
+    def run(self, part: Part, shared: Measured | None, seed: int) -> Measurements:
+        """Return the spreads, or the scaled ratios on one version."""
+        if shared is None:
+            spreads = {Point(each, "", SPREAD): np.array([spread(each)]) for each in READINGS}
+            return Measurements(spreads)
+        assert isinstance(part, _xu.Runs)
+        panel, series = OF_KEY[part.data]
+        factors, k = _xu.BY_LABEL[panel], _xu.least_k(shared.moment.eigenvalues)
+        budget = Budget(_xu_noise.EPSILON)
+        units = _xu_noise.input_norms(shared.d, seed, part.runs)
+        found: dict[Point, FloatArray] = {}
+        for each in _xu.k_values(shared.d, k):
+            problem = _xu.problem_of(shared, each)
+            inside = _xu.LIP.calibrate(problem, budget).scale * units
+            norms = _xu.output_norms(part.data, shared.n, each, seed, part.runs)
+            outside = _xu.LOP.calibrate(problem, budget).scale * norms
+            found[Point(panel, series, SCALED_THETA, float(each))] = (
+                factors.noise * inside / outside
+            )
+        for epsilon in figure4.EPSILONS:
+            lip, random, least = (
+                _xu_error.projected_errors(shared, mechanism, (k,), epsilon, seed, part.runs)[0]
+                for mechanism in (_xu.LIP, _xu.RANDOM, _xu.EXACT)
+            )
+            lop = _xu_error.lop_errors(shared, part.data, k, epsilon, seed, part.runs)
+            way = (lip - least) / (random - least)
+            found[Point(panel, series, SCALED_ETA, epsilon)] = factors.by_epsilon * lip / lop
+            found[Point(panel, series, WAY, epsilon)] = way
+        return Measurements(found)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Return both versions in one frame, a panel for each folder."""
+        both = (Series(ONE), Series(TWO))
+        return (
+            Chart("theta", "Scaled noise of LIP over that of LOP, against k", SCALED_THETA, "k",
+                  SCALED_THETA, both, log_x=True, log_y=True),
+            Chart("eta", "Scaled error of LIP over that of LOP, against epsilon", SCALED_ETA,
+                  "epsilon", SCALED_ETA, both, log_x=True, log_y=True),
+            Chart("way", "How far LIP's error lies towards a random subspace's", WAY, "epsilon",
+                  "0 the least error, 1 a random subspace's", both, log_x=True),
+        )  # fmt: skip
