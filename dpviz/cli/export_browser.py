@@ -94,7 +94,7 @@ def _export(arguments: argparse.Namespace) -> int:
     )
     tables = _embedded([Path(name) for name in arguments.embed])
     first = None if arguments.lesson is None else lesson_address(arguments.lesson)
-    shown = None if arguments.no_board or first else board_file()
+    shown = None if arguments.no_board or first else board_file
     extra = dict([WORKFLOW]) if arguments.workflow else {}
     written = export(
         Path(arguments.out), read_lock(), folder, tables, wheels, shown, extra, first

@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
@@ -155,7 +155,7 @@ def export(
     pyodide: Path | None = None,
     tables: Iterable[bundle.Member] = (),
     wheels: Path | None = None,
-    board: bytes | None = None,
+    board: Callable[[], bytes] | None = None,
     extra: Mapping[str, str] | None = None,
     first: str | None = None,
 ) -> Written:
@@ -172,8 +172,9 @@ def export(
         Files to put beside the app.
     wheels : Path, optional
         Folder with the libraries' wheels; without one they come from this environment.
-    board : bytes, optional
-        A board's file, which the first page shows before Python is asked for.
+    board : callable, optional
+        Draws a board's file, which the first page shows before Python is asked for; called once
+        all other files are found to be right.
     extra : mapping of str to str, optional
         Texts of more files by their path in the folder.
     first : str, optional
@@ -189,6 +190,7 @@ def export(
     index, icon = (static[PurePosixPath(name)] for name in ("index.html", "favicon.png"))
     core = {} if pyodide is None else _verified(pyodide, lock.files)
     owed = third_party(lock, libraries, core)
+    shown = None if board is None else board()
     _emptied(out)
     edition = out / "edition"
     edition.mkdir(parents=True)
@@ -224,14 +226,14 @@ def export(
     loaded = sum(file.size for file in lock.files) + sum(each["bytes"] for each in bundles)
     page = _page(index.decode(), loaded, None if pyodide else lock.cdn)
     names = page_names()
-    if board is not None:
-        (out / BOARD).write_bytes(board)
+    if shown is not None:
+        (out / BOARD).write_bytes(shown)
     for place, text in (extra or {}).items():
         (out / place).parent.mkdir(parents=True, exist_ok=True)
         (out / place).write_text(text, encoding="utf-8")
     top, page = page, _BOARD.sub("", page)
     # what Streamlit's page would load ahead waits until Python is asked for
-    top = page if board is None else _AHEAD.sub("", top)
+    top = page if shown is None else _AHEAD.sub("", top)
     if first is not None:
         led = f'<meta http-equiv="refresh" content="0; url=./{escape(first)}">'
         top = f'<!doctype html><html lang="en"><head>{_CHARSET}{led}<title>dpviz</title></head>'

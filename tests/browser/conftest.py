@@ -90,7 +90,7 @@ def edition(tmp_path_factory: pytest.TempPathFactory) -> Path:
     index = b'[{"key": "tiny", "file": "tiny.csv", "n": 6, "d": 3}]'
     tables = [("data/embedded/tiny.csv", CSV), ("data/embedded/tables.json", index)]
     (root / SUB_PATH).parent.mkdir(parents=True)
-    export(root / SUB_PATH, lock, folder_of(lock), tables, folder_of(lock), board_file())
+    export(root / SUB_PATH, lock, folder_of(lock), tables, folder_of(lock), board_file)
     return root / SUB_PATH
 
 

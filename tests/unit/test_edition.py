@@ -101,7 +101,7 @@ def test_the_first_page_shows_a_board_or_leads_to_a_lesson(
 ) -> None:
     out, (lock, files) = tmp_path / "out", small
     workflow = export_browser.WORKFLOW
-    export(out, lock, files, (), wheels, b"<p>a board</p>", dict([workflow]))
+    export(out, lock, files, (), wheels, lambda: b"<p>a board</p>", dict([workflow]))
     top, page = (
         (out / name).read_text(encoding="utf-8") for name in ("index.html", "guide/index.html")
     )
@@ -515,8 +515,13 @@ def test_what_is_no_table_is_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_the_command_says_what_is_wrong_in_one_line(
-    tmp_path: Path, wheels: Path | None, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    wheels: Path | None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # and before it draws what takes seconds
+    monkeypatch.setattr(export_browser, "board_file", lambda: pytest.fail("a board was drawn"))
     (tmp_path / "iris.csv").write_bytes(CSV)
     out = str(tmp_path / "out")
     assert main(["export-browser", out, "--embed", str(tmp_path / "iris.csv")]) == 2
