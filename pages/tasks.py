@@ -171,7 +171,12 @@ def run(plan: TaskPlan, top: st.delta_generator.DeltaGenerator) -> None:
     bands = band_table(plan, table)
     figure = draw(plan, bands, top, place, "tasks")
     fails = any(Verdict(verdict).fails for verdict in bands["verdict"] if verdict)
-    said = [tasks_words.gains(plan, bands), f"Bands: {tasks_words.BAND}.", FAILS_THERE * fails]
+    said = [
+        tasks_words.verdict(plan, bands) * (tasks_words.lead(plan, bands) is not None),
+        tasks_words.gains(plan, bands),
+        f"Bands: {tasks_words.BAND}.",
+        FAILS_THERE * fails,
+    ]
     st.caption(" ".join(filter(None, said)))
     results(plan, table, bands, figure)
 
@@ -237,8 +242,7 @@ def draw(
         now=plan.settings.epsilon,
     )
     said = tasks_words.verdict(plan, bands)
-    first, stop, more = said.partition(". ")
-    top.markdown(f"**{first}{stop.strip()}** {more}")
+    top.markdown(f"**{tasks_words.lead(plan, bands) or said}**")
     with place:
         st.plotly_chart(
             figure, key=key, alt=f"{plan.learner.score.label.capitalize()} along epsilon. {said}"

@@ -18,8 +18,8 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
   outline: 2px solid currentColor !important; outline-offset: 2px;
 }
 /* Names and ticks of charts in the page's ink: Streamlit's grey has a contrast below 4.5 : 1. */
-[data-testid="stPlotlyChart"] :is(.xtick, .ytick, .g-xtitle, .g-ytitle, .x2tick, .y2tick,
-  .g-x2title, .g-y2title, .gtitle) :is(text, tspan), [data-testid="stPlotlyChart"] .legendtext {
+[data-testid="stPlotlyChart"] :is([class$="tick"], [class^="g-"], .gtitle) :is(text, tspan),
+[data-testid="stPlotlyChart"] .legendtext {
   fill: currentColor !important;
 }
 /* A command within a sentence is no smaller than the sentence. */

@@ -44,6 +44,9 @@ canvas => {
   return sum;
 }
 """
+_PAINTED = """
+() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))
+"""
 # Every state that a button goes through, so that none is missed.
 _WATCH_PRESSED = """
 button => {
@@ -294,6 +297,20 @@ def test_fresh_noise_and_every_draw(page: Page, server: Server) -> None:
     page.wait_for_function("() => window.dpvizPressed.join() === 'true,false'")
     expect(button).to_have_attribute("aria-pressed", "false")  # it ended by itself
     assert marks(page, "gaussian") == after
+    # The legend lights one class under the pointer, and each is another picture.
+    picture = page.locator('.dpv-col[data-key="gaussian"] canvas.dpv-picture')
+    kinds = page.locator(".dpv-legend [data-kind]")
+    expect(kinds).to_have_count(3)
+    lit = set()
+    for kind in kinds.all():
+        kind.hover()
+        page.evaluate(_PAINTED)
+        lit.add(picture.evaluate(_INK))
+    assert len(lit) == 3
+    page.mouse.move(5, 5)
+    page.evaluate(_PAINTED)
+    assert picture.evaluate(_INK) == after["picture"]
+    assert after["picture"] not in lit
 
 
 def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -13,8 +12,8 @@ import pytest
 
 from dpviz import datasets
 from dpviz.core.settings import Settings
-from dpviz.mechanisms import parse_variants
-from dpviz.report.figures.tasks import NAMED, task_figure
+from dpviz.mechanisms import all_mechanisms, parse_variants
+from dpviz.report.figures.tasks import COMPARED, task_figure
 from dpviz.report.figures.theme import Panel
 from dpviz.report.sentences import tasks as words
 from dpviz.simulation.tasks import (
@@ -260,7 +259,6 @@ def test_a_curve_is_dashed_where_its_claim_fails_and_says_so() -> None:
         ("solid", [0.1, 1.0]),
         ("dash", [1.0, 10.0]),
     ]
-    assert [line.showlegend for line in lines] == [True, False]
     assert list(lines[1].marker.symbol) == ["circle", "circle-open"]
     assert [told[-1] for told in lines[1].customdata] == ["claim holds", "fails outside its scope"]
     # The control: a claim that holds everywhere is one solid line.
@@ -268,24 +266,30 @@ def test_a_curve_is_dashed_where_its_claim_fails_and_says_so() -> None:
     assert (other.line.dash, set(other.marker.symbol)) == ("solid", {"circle"})
 
 
-def test_names_stand_beside_their_lines_and_apart() -> None:
-    figure = draw(bands_of(*ROWS, floors=FLOORS))
-    notes = {note.text: note.y for note in figure.layout.annotations if note.text != "now"}
-    assert set(notes) == {
-        "Gaussian, exact", "Laplace with quite<br>a long name", CLEAN, CHANCE, GUESS,
-    }  # fmt: skip
-    low, high = figure.layout.yaxis.range
-    line = 15 / 290 * (high - low)
-    edges = sorted(
-        (at - line * (text.count("<br>") + 1) / 2, at + line * (text.count("<br>") + 1) / 2)
-        for text, at in notes.items()
-    )
-    for (_, top), (bottom, _) in itertools.pairwise(edges):
-        assert bottom >= top - 1e-9
-    assert edges[0][0] >= low - 1e-9
-    assert edges[-1][1] <= high + 1e-9
-    assert abs(notes[GUESS] - 0.33) < 1e-9  # nothing is in its way
-    assert len({round(at, 6) for at in notes.values()}) == len(notes)
+def test_each_mechanism_has_a_panel_with_its_name_on_one_scale() -> None:
+    bands = bands_of(*ROWS, floors=FLOORS)
+    figure = draw(bands)
+    titles = [note for note in figure.layout.annotations if note.text != "now"]
+    assert [note.text for note in titles] == [
+        "Gaussian, exact ✓",
+        "Laplace with quite a long<br>name ✓",
+    ]
+    assert [note.font.color for note in titles] == [panel.colour for panel in PANELS]
+    assert [note.name for note in titles] == ["name:gaussian", "name:laplace"]
+    assert titles[0].x < titles[1].x
+    assert {tuple(axis.range) for axis in figure.select_yaxes()} == {figure.layout.yaxis.range}
+    assert {tuple(axis.range) for axis in figure.select_xaxes()} == {figure.layout.xaxis.range}
+    means = {panel.key: bands[bands["mechanism"] == panel.key]["mean"].tolist() for panel in PANELS}
+    for panel, axis in zip(PANELS, ("y", "y2"), strict=True):
+        here = [trace for trace in figure.data if (trace.yaxis or "y") == axis]
+        (own,) = [trace for trace in here if trace.mode == "lines+markers"]
+        assert (own.legendgroup, list(own.y)) == (panel.key, means[panel.key])
+        # behind it the floors, and the other mechanism's mean
+        assert {CLEAN, CHANCE, GUESS} <= {trace.name for trace in here}
+        (other,) = [t for t in here if t.legendgroup not in (None, panel.key)]
+        assert list(other.y) == means[other.legendgroup]
+    # the legend names the floors once
+    assert [trace.name for trace in figure.data if trace.showlegend] == [CLEAN, CHANCE, GUESS]
 
 
 def test_an_empty_axis_and_one_epsilon_can_be_drawn() -> None:
@@ -300,15 +304,35 @@ def test_an_empty_axis_and_one_epsilon_can_be_drawn() -> None:
     assert all(note.text != "now" for note in draw(bands_of(), now=99.0).layout.annotations)
 
 
-def test_many_mechanisms_lose_their_names() -> None:
-    panels = [replace(PANELS[0], key=f"m{i}", label=f"name {i}") for i in range(NAMED + 2)]
-    rows: list[Band] = [
-        (panel.key, epsilon, 0.4, 0.5, 0.6) for panel in panels for epsilon in (0.1, 10.0)
-    ]
-    figure = draw(bands_of(*rows), panels)
-    lines = [trace for trace in figure.data if trace.mode == "lines+markers"]
-    colours = [line.line.color for line in lines]
-    assert colours == ["#0072B2"] * (NAMED + 2)
-    assert [line.showlegend for line in lines] == [True] * NAMED + [False] * 2
-    named = [note.text for note in figure.layout.annotations if note.text != "now"]
-    assert len(named) == NAMED
+def test_many_mechanisms_are_not_drawn_behind_each_other() -> None:
+    for many, behind in ((COMPARED, COMPARED - 1), (COMPARED + 1, 0)):
+        panels = [replace(PANELS[0], key=f"m{i}", label=f"name {i}") for i in range(many)]
+        rows: list[Band] = [
+            (panel.key, epsilon, 0.4, 0.5, 0.6) for panel in panels for epsilon in (0.1, 10.0)
+        ]
+        figure = draw(bands_of(*rows), panels)
+        drawn = [trace for trace in figure.data if trace.mode == "lines+markers"]
+        assert len({trace.yaxis for trace in drawn}) == many
+        thin = [trace for trace in figure.data if trace.mode == "lines" and trace.fill is None]
+        assert len(thin) == many * behind
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_the_lead_is_fifteen_words_at_most(score: str) -> None:
+    """Of the longest name that a mechanism has, for each score."""
+    plan = plan_of("gaussian", "laplace_output")
+    longest = max(
+        (cls.info.label for cls in all_mechanisms().values()), key=lambda s: len(s.split())
+    )
+    assert plan.mechanisms[1].label == longest
+    learner = replace(plan.learner, score=SCORES[score])
+    plan = replace(plan, learner=learner)
+    best = 0.95 if SCORES[score].better == "higher" else 0.05
+    bands = bands_of(GAUSSIAN, ("laplace_output", 1.0, best, best, best), floors=FLOORS)
+    said = words.lead(plan, bands)
+    assert said is not None
+    assert said.startswith(f"{longest}: {SCORES[score].label} ")
+    assert len(said.replace(" %", "").split()) <= 15
+    assert words.lead(plan, bands_of(floors=FLOORS)) is None
+    # a claim that is false leads nowhere
+    assert words.lead(plan, bands_of(GAUSSIAN, floors=FLOORS, verdict="refuted")) is None

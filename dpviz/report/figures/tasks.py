@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from dpviz.core.number_text import decimals, numeral
 from dpviz.report.figures.failing import stretches, symbols, verdict_words
-from dpviz.report.figures.names import apart
-from dpviz.report.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing, told
+from dpviz.report.figures.theme import (
+    BELOW,
+    GREY,
+    TRUE_COLOUR,
+    Panel,
+    faded,
+    scatter,
+    standing,
+    told,
+    wrapped,
+)
 from dpviz.simulation.tasks.learners import Score
 
-NAMED = 8  # more lines than this cannot be named beside their ends
+COMPARED = 8  # of more mechanisms the others are not drawn behind each
+_ACROSS = 2  # panels beside each other, on a phone too
 _FLOOR_DASHES = ("dash", "dot", "longdashdot")
-_HEIGHT = 580
-_LINE = 15 / 290  # a line of text, as a share of the height of the plot on a phone
-_ROOM = 124  # pixels right of the plot, for names
-_LETTERS = 18  # of a name that fit there in one line
-
-Named = tuple[float, str, str]  # height of a line, its name, its colour
+_PANEL, _AROUND, _LEAST = 172, 84, 420  # pixels: of a row of panels, around all, of the whole
 
 
 def task_figure(
@@ -34,65 +38,92 @@ def task_figure(
     epsilons: Sequence[float],
     now: float,
 ) -> go.Figure:
-    """Draw mean and band of a score for each variant, and the floors as lines.
+    """Draw mean and band of a score for each variant in a panel of its own, all on one scale.
+
+    Behind each stand the floors and, thin, the means of the others.
 
     Parameters
     ----------
     bands : DataFrame
         `dpviz.simulation.tasks.TASK_BAND_COLUMNS`; floors have no epsilon.
     panels : sequence of Panel
-        In the order of the legend.
+        In the order of the panels.
     score : Score
     epsilons : sequence of float
         The whole axis, also where nothing has been measured yet.
     now : float
         Where the current setting stands.
     """
-    figure = go.Figure()
+    parts = {
+        panel.key: bands[bands["mechanism"] == panel.key].sort_values("epsilon") for panel in panels
+    }
+    shown = [panel for panel in panels if not parts[panel.key].empty]
+    rows = max(1, math.ceil(len(shown) / _ACROSS))
+    figure = make_subplots(
+        rows=rows,
+        cols=min(_ACROSS, max(1, len(shown))),
+        shared_xaxes="all",
+        shared_yaxes="all",
+        subplot_titles=[_named(panel) for panel in shown],
+        horizontal_spacing=0.06,
+        vertical_spacing=0.11 / rows,
+    )
     low, high = _range(bands, score)
     x0, x1 = min(epsilons), max(epsilons)
     if x0 == x1:
         x0, x1 = x0 / 2, x1 * 2
-    ends = _add_floors(figure, bands[bands["epsilon"].isna()], (x0, x1), score)
-    for number, panel in enumerate(panels):
-        part = bands[bands["mechanism"] == panel.key].sort_values("epsilon")
-        if part.empty:
-            continue
-        colour = panel.colour
-        _add_band(figure, part, panel, colour, score, named=number < NAMED)
-        if number < NAMED:
-            ends.append((float(part["mean"].iloc[-1]), _wrapped(panel.label), colour))
-    notes: list[dict[str, Any]] = [
-        {
-            "x": 1.0, "xref": "paper", "xanchor": "left", "xshift": 4, "y": at, "yanchor": "middle",
-            "text": words, "showarrow": False, "align": "left",
-            "font": {"color": colour, "size": 12},
-        }
-        for at, (_, words, colour) in _apart(ends, low, high)
-    ]  # fmt: skip
-    here = standing(now, log=True) if x0 <= now <= x1 else {"shapes": [], "annotations": []}
+    floors = bands[bands["epsilon"].isna()]
+    if not shown:
+        _add_floors(figure, floors, (x0, x1), score, (1, 1), named=True)
+    for number, panel in enumerate(shown):
+        place = (number // _ACROSS + 1, number % _ACROSS + 1)
+        _add_floors(figure, floors, (x0, x1), score, place, named=number == 0)
+        if len(shown) <= COMPARED:
+            for other in shown:
+                if other.key != panel.key:
+                    _add_behind(figure, parts[other.key], other, place)
+        _add_band(figure, parts[panel.key], panel, score, place)
+        if x0 <= now <= x1:
+            figure.add_vline(
+                now, line={"color": TRUE_COLOUR, "width": 1}, row=place[0], col=place[1]
+            )
     ticks = sorted(epsilons)
     figure.update_xaxes(
-        title="Epsilon", type="log", tickvals=ticks,
+        type="log", tickvals=ticks, automargin=True,
         ticktext=[numeral(value, 3) for value in ticks],
         range=[math.log10(x0) - 0.03, math.log10(x1) + 0.03],
     )  # fmt: skip
     figure.update_yaxes(
-        title=_title(score), range=[low, high], automargin=True,
+        range=[low, high], automargin=True, nticks=5,
         tickformat=".0%" if score.key == "accuracy" else None,
     )  # fmt: skip
+    figure.update_xaxes(title="Epsilon", row=rows)
+    figure.update_yaxes(title=_title(score), row=1, col=1)
+    for number, (note, panel) in enumerate(zip(figure.layout.annotations, shown, strict=False)):
+        across = figure.get_subplot(1, number % _ACROSS + 1).xaxis.domain
+        note.update(
+            font={"size": 13, "color": panel.colour}, name=f"name:{panel.key}", x=across[0],
+            xanchor="left", align="left",
+        )  # fmt: skip
+    here = standing(now, log=True)["annotations"] if x0 <= now <= x1 else []
+    for word in here:  # within the first panel: its name stands above
+        word.update(yref="y domain", yanchor="top", xanchor="left")
     figure.update_layout(
         overwrite=True,
-        height=_HEIGHT,
-        margin={"l": 10, "r": _ROOM, "t": 30, "b": 10},
-        legend=BELOW,
-        shapes=here["shapes"],
-        annotations=notes + here["annotations"],
+        height=max(_LEAST, _PANEL * rows + _AROUND),
+        margin={"l": 10, "r": 10, "t": 40, "b": 10},
+        legend=BELOW | {"traceorder": "normal"},
+        annotations=[*figure.layout.annotations, *here],
         hovermode="closest",
         meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
     )
-    figure.update_xaxes(automargin=True)
     return figure
+
+
+def _named(panel: Panel) -> str:
+    """Return the name of a panel, with the mark of its claim; words where it has no mark."""
+    mark, _, _ = panel.status.partition(" ")
+    return wrapped(f"{panel.label} {panel.status if mark.isalpha() else mark}", 26)
 
 
 def _title(score: Score) -> str:
@@ -109,43 +140,57 @@ def _range(bands: pd.DataFrame, score: Score) -> tuple[float, float]:
     return max(low - room, score.low - 0.02), min(high + room, score.high + 0.02)
 
 
+_Place = tuple[int, int]
+"""Row and column of a panel, from 1."""
+
+
 def _add_floors(
-    figure: go.Figure, floors: pd.DataFrame, across: tuple[float, float], score: Score
-) -> list[Named]:
-    """Add grey lines; their bands are told when pointed at. Return their heights and names."""
-    named = []
+    figure: go.Figure, floors: pd.DataFrame, across: tuple[float, float], score: Score,
+    place: _Place, *, named: bool,
+) -> None:  # fmt: skip
+    """Add grey lines; their bands are told when pointed at."""
     for number, floor in enumerate(floors.to_dict("records")):
         mean = float(floor["mean"])
         told = f"{_told(mean, score)} ({_told(floor['low'], score)} to "
         figure.add_trace(
             scatter(
                 x=list(across), y=[mean, mean], mode="lines", name=floor["mechanism"],
-                showlegend=False,
+                showlegend=named,
                 line={"color": TRUE_COLOUR, "width": 1.5,
                       "dash": _FLOOR_DASHES[number % len(_FLOOR_DASHES)]},
                 hovertemplate=f"{told}{_told(floor['high'], score)}, {floor['rounds']} rounds)"
                 f"<extra>{floor['mechanism']}</extra>",
-            )
+            ), row=place[0], col=place[1],
         )  # fmt: skip
-        named.append((mean, _wrapped(str(floor["mechanism"])), TRUE_COLOUR))
-    return named
+
+
+def _add_behind(figure: go.Figure, part: pd.DataFrame, panel: Panel, place: _Place) -> None:
+    """Add the mean of another variant, thin."""
+    figure.add_trace(
+        scatter(
+            x=part["epsilon"], y=part["mean"], mode="lines", hoverinfo="skip", showlegend=False,
+            line={"color": faded(GREY, 0.45), "width": 1}, legendgroup=panel.key,
+        ), row=place[0], col=place[1],
+    )  # fmt: skip
 
 
 def _add_band(
-    figure: go.Figure, part: pd.DataFrame, panel: Panel, colour: str, score: Score, *, named: bool
+    figure: go.Figure, part: pd.DataFrame, panel: Panel, score: Score, place: _Place
 ) -> None:
-    """Add band and mean of one variant, with its status in the legend where it is named.
+    """Add band and mean of one variant.
 
     The mean is dashed, and its points open, where the claim fails: judged at each epsilon.
     """
+    row, col = place
+    colour = panel.colour
     figure.add_trace(
         scatter(
             x=[*part["epsilon"], *part["epsilon"][::-1]], y=[*part["high"], *part["low"][::-1]],
-            fill="toself", fillcolor=faded(colour, 0.1), line={"width": 0},
+            fill="toself", fillcolor=faded(colour, 0.16), line={"width": 0},
             hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
-        )
+        ), row=row, col=col,
     )  # fmt: skip
-    for number, (line, dash) in enumerate(stretches(part, "solid", x="epsilon")):
+    for line, dash in stretches(part, "solid", x="epsilon"):
         words = verdict_words(line["verdict"])
         scores = [
             [_told(row["mean"], score), _told(row["low"], score), _told(row["high"], score),
@@ -155,30 +200,17 @@ def _add_band(
         figure.add_trace(
             scatter(
                 x=line["epsilon"], y=line["mean"], name=f"{panel.label} · {panel.status}",
-                legendgroup=panel.key, mode="lines+markers", showlegend=named and number == 0,
-                line={"color": colour, "width": panel.width, "dash": dash},
-                marker={"symbol": symbols(line["verdict"], panel.marker), "size": 7},
+                legendgroup=panel.key, mode="lines+markers", showlegend=False,
+                line={"color": colour, "width": 2, "dash": dash},
+                marker={"symbol": symbols(line["verdict"], "circle"), "size": 7},
                 customdata=scores,
                 hovertext=told("epsilon {}", (line["epsilon"], 3)),
                 hovertemplate="%{hovertext}: %{customdata[0]} (%{customdata[1]} to "
                 "%{customdata[2]}, %{customdata[3]} rounds), %{customdata[4]}<extra>"
                 + panel.label + "</extra>",
-            )
+            ), row=row, col=col,
         )  # fmt: skip
 
 
 def _told(value: float, score: Score) -> str:
     return f"{decimals(100 * value, 1)} %" if score.key == "accuracy" else numeral(value, 3)
-
-
-def _wrapped(label: str) -> str:
-    """Return a name in lines that fit beside the plot."""
-    return "<br>".join(textwrap.wrap(label, _LETTERS))
-
-
-def _apart(named: Sequence[Named], low: float, high: float) -> list[tuple[float, Named]]:
-    """Return heights near those of the lines at which no name covers another."""
-    ordered = sorted(named)
-    sizes = [_LINE * (high - low) * (item[1].count("<br>") + 1) for item in ordered]
-    places = apart([item[0] for item in ordered], sizes, low, high)
-    return list(zip(places, ordered, strict=True))

@@ -73,6 +73,40 @@ def verdict(plan: TaskPlan, bands: pd.DataFrame) -> str:
     return start + _at_the_floor(plan, ranked, floors) + _not_counted(here, known)
 
 
+def lead(plan: TaskPlan, bands: pd.DataFrame) -> str | None:
+    """Return the best score at the setting's epsilon and the floors, in at most 15 words.
+
+    None where no claim that counts has been measured there; `verdict` says so.
+
+    Parameters
+    ----------
+    plan : TaskPlan
+    bands : DataFrame
+        `dpviz.simulation.tasks.TASK_BAND_COLUMNS`.
+    """
+    score = plan.learner.score
+    made = [
+        row
+        for row in _records(bands[bands["epsilon"] == plan.shown_epsilon])
+        if Verdict(row["verdict"]).counts
+    ]
+    if not made:
+        return None
+    best = (max if score.better == "higher" else min)(made, key=lambda row: row["mean"])
+    floors, blind = _floors(bands), _random_floor(plan, _floors(bands))
+    beside = [
+        f"{value_words(score, floors[name]['mean'])} {words}"
+        for name, words in (
+            (CLEAN, CLEAN),
+            (blind, "at random" if blind == CHANCE else "by guessing"),
+        )
+        if name in floors
+    ]
+    named = _labels(plan)[best["mechanism"]]
+    first = f"{named}: {score.label} {value_words(score, best['mean'])}"
+    return f"{', '.join([first, *beside])}."
+
+
 Row = dict[str, Any]
 
 
