@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from dpviz.cli.options import Commands
-from dpviz.core.errors import DpvizError
+from dpviz.core.errors import DpvizError, InvalidSetting
 
 
 def add(commands: Commands) -> None:
@@ -22,6 +22,26 @@ def add(commands: Commands) -> None:
         help="lessons, or folders of them; default: those that come along",
     )
     check.set_defaults(run=_check)
+    export = actions.add_parser("export", help="write slides, pictures and animations")
+    export.add_argument("number", metavar="N", type=int, help="lesson, from 1")
+    export.add_argument("--out", metavar="FOLDER", required=True, help="where files are written")
+    export.add_argument("--language", default="en", help="of the lesson: en or de (default en)")
+    export.set_defaults(run=_export)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from dpviz.lessons import lessons
+    from dpviz.lessons.exporting import export
+    from dpviz.lessons.languages import names
+
+    if arguments.language not in names():
+        raise InvalidSetting("language", ", ".join(names()), arguments.language, "--language")
+    found = {lesson.number: lesson for lesson in lessons(arguments.language)}
+    if arguments.number not in found:
+        raise InvalidSetting("lesson", f"from 1 to {max(found)}", arguments.number, "N")
+    for path in export(found[arguments.number], Path(arguments.out)):
+        print(path)
+    return 0
 
 
 def _check(arguments: argparse.Namespace) -> int:

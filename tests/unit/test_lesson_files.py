@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from dpviz import lessons as package
 from dpviz.cli import main
@@ -204,3 +205,36 @@ def test_a_language_has_every_text_with_the_same_numbers(
         monkeypatch.undo()
         for held in (languages.names, languages._file, package.lessons):
             held.cache_clear()
+
+
+def test_a_lesson_is_written_as_slides_pictures_and_films(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lesson", "export", "1", "--out", str(tmp_path / "out"), "--language", "de"]) == 0
+    lesson = package.lessons("de")[0]
+    stops = [len(lesson.moves(place)) + 1 for place in range(len(lesson.steps))]
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert set(capsys.readouterr().out.split()) == {str(tmp_path / "out" / one) for one in names}
+    pages = (tmp_path / "out" / "1.pdf").read_bytes()
+    assert pages.count(b"/Type /Page ") == sum(stops)
+    for place, count in enumerate(stops, 1):
+        with Image.open(tmp_path / "out" / f"1.{place}.gif") as film:
+            assert film.n_frames == count  # type: ignore[attr-defined]
+            assert film.info["loop"] == 0 or count == 1
+        svg = [
+            (tmp_path / "out" / f"1.{place}.{stop}.svg").read_text(encoding="utf-8")
+            for stop in range(1, count + 1)
+        ]
+        assert len(set(svg)) == count  # each stop looks otherwise
+        assert all(f"1 {lesson.title}" in one for one in svg)
+        why = lesson.filled(lesson.steps[place - 1].why).split()[:2]
+        if count > 1:  # what is revealed stands where the move ends, not before
+            assert " ".join(why) in svg[-1]
+            assert " ".join(why) not in svg[0]
+    assert "Besuche" in svg[0]
+    with Image.open(tmp_path / "out" / "1.2.2.png") as picture:
+        assert picture.size == (1920, 1080)
+        assert len(picture.getcolors(1 << 20) or ()) > 5
+    assert main(["lesson", "export", "99", "--out", str(tmp_path)]) == 2
+    assert main(["lesson", "export", "1", "--out", str(tmp_path), "--language", "qq"]) == 2
+    assert "en, de" in capsys.readouterr().err

@@ -172,7 +172,7 @@ class Drawing:
         default_factory=list
     )
     _marks: list[tuple[float, float, float, str, str]] = field(default_factory=list)
-    _texts: list[tuple[float, float, str, str]] = field(default_factory=list)
+    _texts: list[tuple[float, float, str, str, float]] = field(default_factory=list)
 
     def stroke(
         self, points: Sequence[tuple[float, float]], colour: str, width: float,
@@ -185,9 +185,11 @@ class Drawing:
         """Add a mark: a disc, a square, a ring or a frame of that half width."""
         self._marks.append((x, y, size, colour, kind))
 
-    def text(self, x: float, y: float, words: str, anchor: str = "start") -> None:
-        """Add a text; ``anchor`` is start, middle or end."""
-        self._texts.append((x, y, words, anchor))
+    def text(
+        self, x: float, y: float, words: str, anchor: str = "start", size: float | None = None
+    ) -> None:
+        """Add a text; ``anchor`` is start, middle or end; of the look's size where none is said."""
+        self._texts.append((x, y, words, anchor, size or self.look.size))
 
     def svg(self) -> str:
         """Return the picture as SVG."""
@@ -217,9 +219,9 @@ class Drawing:
                 )
         inside += [
             f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" '
-            f'font-size="{numeral(look.size, 6)}" fill="{look.grey}" '
+            f'font-size="{numeral(size, 6)}" fill="{look.grey}" '
             f'text-anchor="{anchor}">{escape(words)}</text>'
-            for x, y, words, anchor in self._texts
+            for x, y, words, anchor, size in self._texts
         ]
         wide, tall = numeral(look.width, 6), numeral(self.height, 6)
         return (
@@ -228,11 +230,15 @@ class Drawing:
         )
 
     def pdf(self) -> bytes:
-        """Return the picture as a PDF of one page of its size; text is Helvetica, and selectable.
+        """Return the picture as a PDF of one page; its text is Helvetica, and selectable."""
+        return slides([self])
+
+    def _content(self) -> bytes:
+        """Return what a page of a PDF draws.
 
         Source
         ------
-        ISO 32000-1: 7.5 (structure), 8.5 (paths), 9.4 (text).
+        ISO 32000-1: 8.5 (paths), 9.4 (text).
         """
         up, drawn = self.height, []
         for points, colour, width, dash, opacity in self._strokes:
@@ -250,31 +256,32 @@ class Drawing:
                 f"{numeral(2 * size, 6)} {numeral(2 * size, 6)} re"
             )  # fmt: skip
             drawn.append(f"{inside} rg {_rgb(colour)} RG .8 w [] 0 d {path} b")
-        for x, y, words, anchor in self._texts:
-            plain = words.replace("ε", "epsilon").replace("δ", "delta")
-            left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * self.look.size * _wide(
-                plain
-            )
+        for x, y, words, anchor, size in self._texts:
+            plain = _plain(words)
+            left = x - _SHARES[anchor] * size * _wide(plain)
             for mark in "\\()":
                 plain = plain.replace(mark, f"\\{mark}")
             drawn.append(
-                f"BT /F1 {numeral(self.look.size, 6)} Tf {_rgb(self.look.grey)} rg "
+                f"BT /F1 {numeral(size, 6)} Tf {_rgb(self.look.grey)} rg "
                 f"{left:.2f} {up - y:.2f} Td ({plain}) Tj ET"
             )
-        content = "\n".join(drawn).encode("cp1252", "replace")
-        return _pdf_of(content, self.look.width, self.height)
+        return "\n".join(drawn).encode("cp1252", "replace")
 
     def png(self, scale: float = 4.0) -> bytes:
         """Return the picture as PNG on white; each unit is so many pixels.
 
         Dashes and faint lines are drawn whole: no picture of a release has them.
         """
+        held = BytesIO()
+        self._raster(scale).save(held, "PNG")
+        return held.getvalue()
+
+    def _raster(self, scale: float) -> Any:
         from PIL import Image, ImageDraw, ImageFont
 
-        size = (math.ceil(self.look.width * scale), math.ceil(self.height * scale))
-        drawn = Image.new("RGB", size, "#ffffff")
+        whole = (math.ceil(self.look.width * scale), math.ceil(self.height * scale))
+        drawn = Image.new("RGB", whole, "#ffffff")
         pen = ImageDraw.Draw(drawn)
-        font = ImageFont.load_default(self.look.size * scale)
         for points, colour, width, _, _ in self._strokes:
             pen.line(
                 [(x * scale, y * scale) for x, y in points], colour, max(1, round(width * scale))
@@ -284,12 +291,22 @@ class Drawing:
             inside = colour if kind in ("disc", "square") else "#ffffff"
             shape = pen.ellipse if kind in ("disc", "ring") else pen.rectangle
             shape(box, fill=inside, outline=colour, width=max(1, round(0.8 * scale)))
-        for x, y, words, anchor in self._texts:
-            place = {"start": "ls", "middle": "ms", "end": "rs"}[anchor]
-            pen.text((x * scale, y * scale), words, self.look.grey, font, place)
-        held = BytesIO()
-        drawn.save(held, "PNG")
-        return held.getvalue()
+        for x, y, words, anchor, size in self._texts:
+            font = ImageFont.load_default(size * scale)
+            plain = _plain(words).translate(_LETTERS)
+            bare = plain.translate(_BARE)  # the font that comes along has no more letters
+            left = x * scale - _SHARES[anchor] * font.getlength(bare)
+            pen.text((left, y * scale), bare, self.look.grey, font, "ls")
+            for at, letter in enumerate(plain):
+                if ord(letter) not in _BARE:
+                    continue
+                middle = left + font.getlength(bare[:at]) + font.getlength(bare[at]) / 2
+                high = y * scale - (0.86 if letter.isupper() else 0.66) * size * scale
+                r = 0.055 * size * scale
+                for side in (-0.13, 0.13):
+                    dot = middle + side * size * scale
+                    pen.ellipse([dot - r, high - r, dot + r, high + r], fill=self.look.grey)
+        return drawn
 
     def image(self) -> str:
         """Return the picture as an image element."""
@@ -314,17 +331,60 @@ def _disc(x: float, y: float, r: float) -> str:
     )
 
 
-def _pdf_of(content: bytes, width: float, height: float) -> bytes:
-    """Return a PDF of one page."""
+_SHARES = {"start": 0.0, "middle": 0.5, "end": 1.0}
+"""Of a text's width, what lies left of its anchor."""
+
+_LETTERS = str.maketrans({"ß": "ss", "„": '"', "“": '"', "”": '"', "→": "->"})
+_BARE = str.maketrans("äöüÄÖÜ", "aouAOU")
+
+
+def _plain(words: str) -> str:
+    """Return a text in letters that Helvetica has."""
+    return words.replace("ε", "epsilon").replace("δ", "delta").replace("\u202f", "\u00a0")
+
+
+def gif(pictures: Sequence[Drawing], times: Sequence[int], scale: float = 1.0) -> bytes:
+    """Return pictures one after the other, without end.
+
+    Parameters
+    ----------
+    pictures : sequence of Drawing
+        Of one size.
+    times : sequence of int
+        Milliseconds that each is shown.
+    scale : float
+        Pixels of a unit.
+    """
+    first, *rest = (picture._raster(scale).quantize(64) for picture in pictures)
+    held = BytesIO()
+    first.save(
+        held, "GIF", save_all=True, append_images=rest, duration=list(times), loop=0, optimize=False
+    )
+    return held.getvalue()
+
+
+def slides(pictures: Sequence[Drawing]) -> bytes:
+    """Return a PDF with a page for each picture.
+
+    Source
+    ------
+    ISO 32000-1: 7.5 (structure).
+    """
+    kids = " ".join(f"{4 + 2 * place} 0 R" for place in range(len(pictures)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox "
-        f"[0 0 {numeral(width, 6)} {numeral(height, 6)}] /Contents 5 0 R "
-        "/Resources << /Font << /F1 4 0 R >> >> >>".encode(),
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pictures)} >>".encode(),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
-        f"<< /Length {len(content)} >>\nstream\n".encode() + content + b"\nendstream",
     ]
+    for picture in pictures:
+        content = picture._content()
+        objects += [
+            "<< /Type /Page /Parent 2 0 R /MediaBox "
+            f"[0 0 {numeral(picture.look.width, 6)} {numeral(picture.height, 6)}] "
+            f"/Contents {len(objects) + 2} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>".encode(),
+            f"<< /Length {len(content)} >>\nstream\n".encode() + content + b"\nendstream",
+        ]
     found, places = b"%PDF-1.4\n", []
     for number, one in enumerate(objects, 1):
         places.append(len(found))

@@ -1,0 +1,314 @@
+"""Lessons as files: each step as pictures and a looped animation, a lesson as slides."""
+
+from __future__ import annotations
+
+import base64
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.number_text import numeral
+from dpviz.core.whole import whole
+from dpviz.lessons.languages import words
+from dpviz.lessons.lesson import Lesson
+from dpviz.lessons.scene import scene
+from dpviz.report.figures.small import Drawing, DrawingSize, gif, slides
+
+_SLIDE = DrawingSize(960, 20, 0, 14, "#1c2530")
+_TALL, _SIDE, _EDGE = 540.0, 640.0, 24.0
+_INK, _FAINT, _OWN, _MARK = "#1c2530", "#c3ccd6", "#1f5f99", "#e76300"
+_SURE = "#b8001d"
+_WRAP = {24.0: 24, 14.0: 42}  # letters of a line beside the picture, by size
+_PASSED = 8
+_SHOWN = 260
+
+
+class _Box:
+    """A part of a slide with equal scale on both axes, the origin at its middle."""
+
+    def __init__(self, left: float, wide: float, reach: float, up: float = 0.0) -> None:
+        self.x, self.y = left + wide / 2, (_TALL - 40) / 2 + up
+        self.unit = min(wide, _TALL - 80) / 2 / reach
+
+    def at(self, point: Sequence[float]) -> tuple[float, float]:
+        return self.x + self.unit * float(point[0]), self.y - self.unit * float(point[1])
+
+
+def _points(packed: str) -> FloatArray:
+    found: FloatArray = np.frombuffer(base64.b64decode(packed), "<i2").astype(float) / 32767
+    return found.reshape(-1, 2)
+
+
+def _dots(on: Drawing, box: _Box, points: FloatArray, colours: Sequence[str], size: float) -> None:
+    for point, colour in zip(points, colours, strict=True):
+        on.mark(*box.at(point), size, colour)
+
+
+def _board(on: Drawing, held: Mapping[str, Any], epsilon: float, says: Mapping[str, str]) -> None:
+    payload = held["payload"]
+    frames = payload["frames"]
+    frame = min(frames, key=lambda one: abs(math.log(one["epsilon"] / epsilon)))
+    (key, cell), *_ = frame["cells"].items()
+    label = next(one["label"] for one in payload["columns"] if one["key"] == key)
+    half = (_SIDE - _EDGE) / 2
+    names = (says.get("Exact PCA", "Exact PCA"), label)
+    if "picture" not in held["options"]["rows"]:
+        _spectrum(on, payload, cell)
+        on.text(_EDGE, 20, f"{names[0]} / {label}")
+    else:
+        truth, paint = _points(payload["truth"]["picture"]), payload["palette"]["labels"]
+        codes = np.frombuffer(base64.b64decode(payload["labels"]["codes"]), "u1")
+        reach = max(payload["limits"]["picture"])
+        colours = [paint[code % len(paint)] for code in codes]
+        for place, name in enumerate(names):
+            box = _Box(_EDGE + place * half, half - 12, reach)
+            on.text(_EDGE + place * half, 20, name)
+            if held["publishable"]:
+                said = cell["published"]
+                if place == 0 or said is None:
+                    continue
+                points = _points(said["places"]) * np.array(said["reach"])
+                marks = np.frombuffer(base64.b64decode(said["codes"] or ""), "u1")
+                some = [paint[one % len(paint)] if one < 255 else _FAINT for one in marks]
+                box = _Box(_EDGE + half, half - 12, max(said["reach"]))
+                _dots(on, box, points, some or [_OWN] * len(points), 2.4)
+                continue
+            if place:
+                _dots(on, box, truth, [_FAINT] * len(truth), 1.6)
+            _dots(on, box, _points(cell["picture"]) if place else truth, colours, 2.4)
+    if not held["publishable"]:
+        kept = cell["texts"]
+        on.text(_EDGE + half, _TALL - 24, f"{kept['recovery']} ", size=24)
+        on.text(_EDGE + half + 90, _TALL - 24, says.get(kept["words"], kept["words"]))
+
+
+def _spectrum(on: Drawing, payload: Mapping[str, Any], cell: Mapping[str, Any]) -> None:
+    first = payload["limits"]["spectrum"]["first"]
+    count, lowest = first["count"], first["linear"]
+    raw = np.frombuffer(base64.b64decode(cell["spectrum"]["lines"]), "<f4")
+    released = raw[: cell["spectrum"]["count"]][:count]
+    high = math.asinh(first["high"] / lowest)
+
+    def line(values: Sequence[float], colour: str, wide: float, dash: tuple[float, ...]) -> None:
+        step = (_SIDE - 2 * _EDGE) / (count - 1)
+        on.stroke(
+            [
+                (_EDGE + i * step, _TALL - 60 - (_TALL - 110) * math.asinh(v / lowest) / high)
+                for i, v in enumerate(values)
+            ],
+            colour, wide, dash,
+        )  # fmt: skip
+
+    line(payload["truth"]["eigenvalues"][:count], "#7f8b97", 2, ())
+    line(released.tolist(), _OWN, 2.5, ())
+    if cell["threshold"] is not None:
+        line([cell["threshold"]] * count, _INK, 1, (7, 4))
+
+
+def _person(on: Drawing, held: Mapping[str, Any], place: int, says: Mapping[str, str]) -> None:
+    mechanism = held["mechanisms"][0]
+    if (
+        "grain" not in mechanism
+        or mechanism["at"][place] is None
+        or "scale" not in mechanism["at"][place]
+    ):
+        return
+    scale = mechanism["at"][place]["scale"]
+    x, y = held["row"]
+    turn = math.atan2(y, x)
+    c, s = math.cos(turn), math.sin(turn)
+    noise = np.array(mechanism["noise"], dtype=float) * scale / mechanism["grain"]
+    along = c * c * noise[:, 0] + 2 * c * s * noise[:, 1] + s * s * noise[:, 2]
+    across = s * s * noise[:, 0] - 2 * c * s * noise[:, 1] + c * c * noise[:, 2]
+    cone, squared = held["view"] == "cone", x * x + y * y
+    reach = 1.15 * max(1.4, mechanism["sizes"] * scale * (0.7 if cone else 1) + 1)
+    box = _Box(_EDGE, _SIDE - 2 * _EDGE, reach)
+    between = -c * s * noise[:, 0] + (c * c - s * s) * noise[:, 1] + c * s * noise[:, 2]
+    if cone:  # half the trace across, the radius up; with her nothing lies beyond the line
+        box.x, box.y, box.unit = _EDGE + 20, _TALL - 70, (_TALL - 110) / reach
+        on.stroke([box.at((0, reach)), box.at((0, 0)), box.at((reach, 0))], _FAINT, 1)
+        on.stroke([box.at((0, 0)), box.at((reach, reach))], _INK, 1.5)
+
+    def draw(row: int, shift: float, *, within: bool) -> None:
+        one, other, both = along[row] + shift, across[row], between[row]
+        spot = ((one + other) / 2, math.hypot((one - other) / 2, both)) if cone else (one, other)
+        left, top = box.at(spot)
+        if not (_EDGE <= left <= _SIDE - 10 and 30 <= top <= _TALL - 40):
+            return
+        if within:
+            on.mark(left, top, 2.2, _OWN)
+        elif mechanism["oneSided"] and (one < 0 or other < 0 or one * other < both * both):
+            on.stroke([(left - 4, top - 4), (left + 4, top + 4)], _SURE, 2)
+            on.stroke([(left - 4, top + 4), (left + 4, top - 4)], _SURE, 2)
+        else:
+            on.mark(left, top, 2.6, "#b07a00", "ring")
+
+    for row in range(_SHOWN):
+        draw(len(noise) - 1 - row, -squared if cone else 0.0, within=False)
+        draw(row, 0.0 if cone else squared, within=True)
+    on.mark(_EDGE + 6, _TALL - 24, 4, _OWN)
+    on.text(_EDGE + 16, _TALL - 19, says.get("with her", "with her"))
+    on.mark(_EDGE + 126, _TALL - 24, 4, "#b07a00", "ring")
+    on.text(_EDGE + 136, _TALL - 19, says.get("without her", "without her"))
+
+
+def _people(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
+    wide = (_SIDE - 2 * _EDGE) / 2 - 10
+    most = max(crowd["people"] for crowd in held["crowds"])
+    step = math.sqrt(wide * (_TALL - 100) / most)
+    across = int(wide / step)
+    for place, crowd in enumerate(held["crowds"]):
+        left = _EDGE + place * (wide + 20)
+        for i in range(int(crowd["people"])):
+            at = (left + (i % across + 0.5) * step, 30 + (i // across + 0.5) * step)
+            on.mark(*at, 0.3 * step, _OWN if place else _INK)
+        known = numeral(crowd["epsilon"]) if place == 0 or stop else "?"
+        text = says.get("{count} people, ε {epsilon}", "{count} people, ε {epsilon}")
+        on.text(left, _TALL - 20, text.format(count=held["texts"][place], epsilon=known))
+
+
+def _leak(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
+    at = held["stops"][stop]
+    reach = 1.08 * (held["declared"] if at["declared"] else held["within"])
+    unit = min((_SIDE - 2 * _EDGE) / reach, (_TALL - 100) / (0.62 * reach))
+    corner = (_EDGE + 20, _TALL - 50)
+
+    def place(row: Sequence[float]) -> tuple[float, float]:
+        return corner[0] + unit * row[0], corner[1] - unit * row[1]
+
+    ends = [(corner[0], 40.0), corner, (_SIDE - _EDGE, corner[1])]
+    on.stroke(ends, _INK, 1)
+    on.text(corner[0], _TALL - 30, says.get(held["features"][0], held["features"][0]))
+    on.text(_EDGE, 32, says.get(held["features"][1], held["features"][1]))
+    for number, row in enumerate(held["rows"], 1):
+        on.mark(*place(row), 6, _OWN if number == len(held["rows"]) else "#818d99")
+    if at["shown"] == "mean":
+        x, y = place(held["mean"])
+        on.stroke([(x - 9, y), (x + 9, y)], _MARK, 4)
+        on.stroke([(x, y - 9), (x, y + 9)], _MARK, 4)
+        text = says.get("computed: {row}", "computed: {row}")
+        x, y = place(held["recovered"])
+        on.text(x, y + 26, text.format(row=held["recoveredText"]), "middle")
+    elif at["shown"] == "bound":
+        bounds = (
+            [("declared {bound}", "declared")] if at["declared"]
+            else [("with her {bound}", "within"), ("without {bound}", "without")]
+        )  # fmt: skip
+        for text, name in bounds:
+            turns = np.linspace(0, math.asin(min(1, 0.6 * reach / held[name])), 60)
+            arc = [place((held[name] * math.cos(t), held[name] * math.sin(t))) for t in turns]
+            on.stroke(arc, _MARK, 2.5, () if name != "without" else (7, 5))
+            said = says.get(text, text).format(bound=held[f"{name}Text"])
+            on.text(arc[-1][0] - 6, arc[-1][1] + 14, said, "end")
+
+
+def _picture(
+    on: Drawing, held: Mapping[str, Any], stop: int, epsilon: float | None, says: Any
+) -> None:
+    kind = held["kind"]
+    at = held["stops"][stop] if "stops" in held else {}
+    if kind == "board":
+        _board(on, held["boards"][at["board"]], epsilon or at["epsilon"], says)
+    elif kind == "person":
+        _person(on, held["persons"][at["person"]], at["at"], says)
+    else:
+        {"people": _people, "leak": _leak}[kind](on, held, stop, says)
+
+
+def _slide(
+    lesson: Lesson, step: int, held: Mapping[str, Any], stop: int, epsilon: float | None = None
+) -> Drawing:
+    """Return one slide: the picture at a stop, or on the way at an epsilon, and what is said."""
+    at, asked, says = lesson.steps[step], lesson.asked(step), words(lesson.language)
+    say = lesson.filled(at.say)
+    on = Drawing(_SLIDE, say, _TALL)
+    _picture(on, held, stop, epsilon, says)
+    line = 40.0
+
+    def write(text: str, size: float) -> None:
+        nonlocal line
+        for part in textwrap.wrap(text, _WRAP[size]):
+            on.text(_SIDE + 16, line, part, size=size)
+            line += 1.3 * size
+        line += 14
+
+    on.text(_SIDE + 16, line - 20, f"{lesson.number} {lesson.title}")
+    line += 14
+    write(say if asked is None else asked.ask, 24.0)
+    if asked is not None:
+        write(say, 14.0)
+    now = lesson.state(step, stop).settings.epsilon if epsilon is None else epsilon
+    if at.scene != "leak":
+        on.text(_SIDE - 30, 20, f"ε {numeral(now)}", "end")
+    if (stop or len(lesson.moves(step)) == 0) and epsilon is None:
+        if asked is not None:
+            write(asked.then[0 if asked.axis is not None else int(asked.right)], 14.0)
+        write(lesson.filled(at.why), 14.0)
+    elif asked is not None:
+        for option in asked.options:
+            write(f"- {option}", 14.0)
+    return on
+
+
+def _held(lesson: Lesson, step: int) -> dict[str, Any]:
+    found = scene(lesson, step)
+    return {**found, "texts": list(map(lesson.written, found.get("texts", ())))}
+
+
+def step_slides(lesson: Lesson, step: int) -> list[Drawing]:
+    """Return a step, from 0, at each of its stops."""
+    held = _held(lesson, step)
+    return [_slide(lesson, step, held, stop) for stop in range(len(lesson.moves(step)) + 1)]
+
+
+def _film(lesson: Lesson, step: int) -> Iterator[tuple[Drawing, int]]:
+    """Yield pictures of a step's moves with the milliseconds that each is shown."""
+    held = _held(lesson, step)
+    states = [
+        lesson.state(step, made).settings.epsilon for made in range(len(lesson.moves(step)) + 1)
+    ]
+    for stop, epsilon in enumerate(states):
+        yield _slide(lesson, step, held, stop), 2_000
+        later = states[stop + 1] if stop + 1 < len(states) else epsilon
+        if held["kind"] == "board" and later != epsilon:
+            for between in np.geomspace(epsilon, later, _PASSED + 2)[1:-1]:
+                yield _slide(lesson, step, held, stop, float(between)), 150
+
+
+def export(lesson: Lesson, folder: Path) -> list[Path]:
+    """Write a lesson: every stop as PNG and SVG, every step as a GIF, all of it as PDF slides.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        In the language that is wanted.
+    folder : path
+        Made where it is not there.
+
+    Returns
+    -------
+    list of path
+        What was written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files: dict[str, bytes] = {}
+    pages: list[Drawing] = []
+    for step in range(len(lesson.steps)):
+        for stop, drawn in enumerate(step_slides(lesson, step), 1):
+            name = f"{lesson.number}.{step + 1}.{stop}"
+            files[f"{name}.svg"], files[f"{name}.png"] = drawn.svg().encode(), drawn.png(2.0)
+            pages.append(drawn)
+        moving = list(_film(lesson, step))
+        files[f"{lesson.number}.{step + 1}.gif"] = gif(
+            [drawn for drawn, _ in moving], [time for _, time in moving]
+        )
+    files[f"{lesson.number}.pdf"] = slides(pages)
+    for name, content in files.items():
+        with whole(folder / name) as path:
+            path.write_bytes(content)
+    return [folder / name for name in files]
