@@ -104,7 +104,7 @@ def test_turning_the_phone_redraws_the_charts_and_every_kind_of_view_fits(
     check_shape(page)
     with rerun(page):
         page.get_by_text("All charts, with captions and numbers").click()
-    # One component, the other domain, no mechanism, and a table without kinds.
+    # One component, the other domain, every mechanism, and a table without kinds.
     for many in ("table=iris&k=1", "table=iris&domain=box", "m=&table=iris", "table=diabetes"):
         link = f"{server.url}/?v=1&trials=5&{many}"
         travel(page, link)
