@@ -20,13 +20,14 @@ from dataclasses import replace
 from dpviz.core.entries import PRIVATE
 from dpviz.core.here import in_browser
 from dpviz.core.number_text import numeral, percent
-from dpviz.core.params import params_of
+from dpviz.core.params import format_number, params_of
 from dpviz.core.settings import Settings
 from dpviz.lessons import ceiling, words
 from dpviz.lessons.card import card_html, card_page
 from dpviz.lessons.decide import Card
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import risk
+from dpviz.picture.account import SHARE
 from dpviz.preparation.prepared import Measured
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.report.figures.handout import report_page
@@ -186,6 +187,14 @@ def ask(measured: Measured | None, settings: Settings) -> None:
         label_visibility="collapsed",
         on_change=state.on_change(handed),
     )
+    if state.get("source", VIEW) == "table":
+        st.toggle(
+            "With a picture of counts, which may be shown",
+            key=deciding.PICTURED,
+            persist_state="session",
+            help="People in cells along the components, under the same epsilon: less is left for "
+            "the components.",
+        )
     st.markdown(f"**Of what {settings.k} components can show, at least … must survive**")
     question("survive")
     left, right = st.columns(2)
@@ -222,6 +231,8 @@ def live(found: ceiling.CeilingCard) -> None:
             ("epsilon", found.epsilon), ("delta", options.stated_delta), ("k", options.k),
         ):  # fmt: skip
             st.session_state[f"release.{name}"] = params_of(ReleaseOptions)[name].format(value)
+        st.session_state["release.pictured"] = options.picture > 0
+        st.session_state["release.picture"] = format_number(options.picture or SHARE)
         st.session_state["decide.release"] = True
 
     with st.container(horizontal=True, key="decide.act"):
@@ -255,6 +266,7 @@ def live(found: ceiling.CeilingCard) -> None:
         else f"rows cut to {options.row_bound} half widths",
         "around a private mean" if options.center == PRIVATE else "around the typical values",
         "Gaussian noise" if options.stated_delta else "Laplace noise",
+        *(["with a picture of counts"] if options.picture else []),
     ]
     st.caption(f"Chosen by prediction: {', '.join(how)}; each feature over half its limits.")
 

@@ -17,11 +17,16 @@ import numpy as np
 
 from dpviz.auditing.attack import excess_probability, posterior_bound
 from dpviz.core.entries import PRIVATE
+from dpviz.core.errors import CannotRun
 from dpviz.core.number_text import decimals, numeral
-from dpviz.core.problem import Unit, protects
+from dpviz.core.problem import Budget, Relation, Unit, protects
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.words import REFUSED
+from dpviz.picture.account import SHARE
+from dpviz.releasing.grid import bits_for
+from dpviz.releasing.noise import Law
 from dpviz.releasing.options import ReleaseOptions
+from dpviz.releasing.picture import counting
 from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
 from dpviz.report.figures.worlds import hundred, picture
 from dpviz.report.privacy_card import CARD_FORMAT, PLAN
@@ -169,6 +174,21 @@ class CeilingCard:
         return max(0, math.floor(100 * self.outlook.recovery + 1e-9))
 
     @property
+    def counts(self) -> tuple[str, str]:
+        """Whether a picture of counts can be had at this epsilon, and what it takes of it."""
+        rows, options = self.prospect.rows, self.outlook.options
+        law = Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
+        try:
+            counting(
+                options.picture or SHARE, law, Budget(self.epsilon, options.stated_delta),
+                Relation(options.relation), rows.n, options.k, rows.schema.kinds,
+                bits_for(rows.n, options.grid), rows.schema.rows_a_person or 1,
+            )  # fmt: skip
+        except CannotRun:
+            return "✗", "would drown under this ceiling"
+        return "✓", "is counted in above" if options.picture else "takes a part of ε"
+
+    @property
     def verdict(self) -> str:
         """``yes``, ``no``, or ``look`` where the limits are not public."""
         if self.answers.shows_rows or self.outlook.recovery < self.answers.recovery:
@@ -311,7 +331,8 @@ def plan(found: CeilingCard) -> str:
             "neighbours": options.relation,
         },
         "release": {
-            name: getattr(options, name) for name in ("rows", "row_bound", "center", "scale")
+            name: getattr(options, name)
+            for name in ("rows", "row_bound", "center", "scale", "picture")
         },
         "limits_taken_from_the_table": rows.schema.from_data,
         "predicted": {
@@ -528,7 +549,7 @@ def _publish(found: CeilingCard) -> str:
         f"the {k} components (loadings)": ("✓", "what ε pays for"),
         "the spectrum, with its noise edge": ("✓", "costs nothing more"),
         "points drawn from these": ("✓", "cost nothing more"),
-        "a picture of counts": ("✓", "takes a part of ε"),
+        "a picture of counts": found.counts,
         "the picture of the people": ("✗", "at no ε"),
     }
     rows = "".join(

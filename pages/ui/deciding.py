@@ -17,6 +17,7 @@ from dpviz.datasets import Table
 from dpviz.lessons import ceiling, words
 from dpviz.lessons.decide import LOOK, Card, Found, LeftOut, NextStep, Offer, card_of, next_step
 from dpviz.lessons.questions import Answers, plan_text
+from dpviz.picture.account import SHARE
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_measured
 from dpviz.preparation.prepared import Measured
@@ -75,7 +76,7 @@ def _own(settings: Settings) -> Settings:
     return replace(settings, epsilon=1.0, mechanisms=(), trials=20)
 
 
-PROSPECT = "decide.prospect"
+PROSPECT, PICTURED = "decide.prospect", "decide.pictured"
 
 
 def prospect(settings: Settings, delta: float) -> ceiling.Prospect | None:
@@ -90,8 +91,9 @@ def prospect(settings: Settings, delta: float) -> ceiling.Prospect | None:
         return None
     schema = schema_editor.known(table)
     options = ReleaseOptions(
-        rows="unit", scale="limits", k=settings.k, delta=delta, relation=settings.relation
-    )
+        rows="unit", scale="limits", k=settings.k, delta=delta, relation=settings.relation,
+        picture=SHARE if st.session_state.get(PICTURED) else 0.0,
+    )  # fmt: skip
     token = (schema_editor.named(table), schema.digest, schema.from_data, repr(options))
     held = st.session_state.get(PROSPECT)
     if held is None or held[0] != token:

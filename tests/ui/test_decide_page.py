@@ -40,8 +40,14 @@ def test_the_four_questions_are_answered_on_one_screen_and_follow_the_ceiling() 
 def test_a_release_is_filled_in_from_the_card() -> None:
     at = start("decide", table="digits", ceiling="10")
     assert "✓ Yes" in html(at)  # its limits are public
+    before = html(at)
+    change(at, "decide.pictured", True)
+    assert "a picture of counts</td><td><small>is counted in above" in html(at)
+    assert html(at) != before
     press(at, "decide.fill")
     assert errors(at) == []
+    assert at.session_state["release.pictured"]
+    assert at.session_state["release.picture"] == "0.65"
     assert at.session_state["release.epsilon"] == "2.3"
     assert at.session_state["release.rows"] == "unit"
     assert at.session_state["release.scale"] == "limits"

@@ -16,6 +16,7 @@ from dpviz.datasets import Table
 from dpviz.lessons import ceiling
 from dpviz.lessons.questions import Answers
 from dpviz.metrics import chance_share, recovery_of
+from dpviz.picture.account import SHARE
 from dpviz.releasing.making import plan
 from dpviz.releasing.noise import released, released_mean
 from dpviz.releasing.options import ReleaseOptions
@@ -47,7 +48,7 @@ def _made(table: Table, options: ReleaseOptions) -> tuple[FloatArray, FloatArray
     A = centred.T @ centred / n
     values, vectors = np.linalg.eigh(A)
     chance = chance_share(SecondMoment(A, n), options.k)
-    total = planned.total() if noise.sides else None
+    total = planned.total() if options.center == "private" else None
     fixed = planned.moment() if total is None else None
     found, cosines = np.empty(RELEASES), np.empty(RELEASES)
     for at in range(RELEASES):
@@ -67,8 +68,9 @@ def _made(table: Table, options: ReleaseOptions) -> tuple[FloatArray, FloatArray
         (heavy_tailed(), replace(OPTIONS, rows="bound", row_bound="0.75", epsilon=0.6)),
         (heavy_tailed(), replace(OPTIONS, delta=0.0, epsilon=1.0)),
         (_far(), replace(OPTIONS, center="private", epsilon=1.5)),
+        (heavy_tailed(), replace(OPTIONS, epsilon=0.35, picture=SHARE)),
     ],
-    ids=["unit", "bound", "pure", "mean"],
+    ids=["unit", "bound", "pure", "mean", "picture"],
 )
 def test_two_hundred_releases_keep_what_was_predicted(
     table: Table, options: ReleaseOptions
@@ -163,6 +165,15 @@ def test_the_card_says_yes_no_and_never() -> None:
     assert no.verdict == "no"
     assert "hardly protection" in said
     assert "three times as many people" in said
+    fewer = ceiling.Prospect("few", SchemaRows(alone.schema, 20, alone.cells), few)
+    assert ceiling.card(fewer, Answers(ceiling=2.0)).counts == (
+        "✗",
+        "would drown under this ceiling",
+    )
+    pictured = ceiling.Prospect("t", prospect.rows, replace(prospect.options, picture=SHARE))
+    assert "a picture of counts</td><td><small>is counted in above" in ceiling.html(
+        ceiling.card(pictured, Answers())
+    )
     never = ceiling.html(ceiling.card(prospect, Answers(hand_out="picture")))
     assert "No. A picture of the people cannot be published, at any ceiling." in never
     assert "base64" not in never

@@ -54,8 +54,8 @@ ARROWS: dict[str, str] = {
         "simulation theory"
     ),
     "lessons": (
-        "accounting auditing core mechanisms metrics preparation releasing report sampling "
-        "simulation theory"
+        "accounting auditing core mechanisms metrics picture preparation releasing report "
+        "sampling simulation theory"
     ),
     "studies": (
         "auditing core datasets lessons mechanisms metrics papers picture preparation releasing "
