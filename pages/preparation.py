@@ -5,6 +5,7 @@ PAGE = {
     "icon": ":material/receipt_long:",
     "place": 210,
     "group": "Release",
+    "unread": ("mechanisms",),
 }
 
 import streamlit as st
