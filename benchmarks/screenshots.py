@@ -3,14 +3,23 @@
 Run ``python -m benchmarks.screenshots docs``. Writes ``explore-light.png`` and
 ``explore-dark.png``, 1400 pixels wide, and ``explore-phone.png``, 420 wide, each reduced to a
 palette of 128 colours; and ``scrub.gif``, the board's file dragged along epsilon, which ``--scrub``
-writes alone. None has more than `MOST_BYTES`.
+writes alone. ``--edition`` writes the pictures of docs/browser.md alone: what a shell says while a
+folder is made and pushed into a repository of this machine, and the folder's first page. None has
+more than `MOST_BYTES`.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import html
+import http.server
 import io
+import os
+import subprocess
+import sys
 import tempfile
+import threading
 from pathlib import Path
 
 from PIL import Image
@@ -20,6 +29,7 @@ import dpviz
 from dpviz.core.paths import app_path
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
+from tools.edition import fetch
 
 MOST_BYTES = 300_000
 SCRUB, SMALL = (1200, 600), (600, 300)  # pixels, looked at and kept
@@ -87,17 +97,96 @@ def scrubbed(browser: Browser) -> bytes:
     return sink.getvalue()
 
 
+_SHELL = """<body style="margin:0;background:#111827;color:#f3f4f6"><pre
+  style="margin:0;padding:14px 18px;font:14px/1.45 monospace;white-space:pre-wrap">{}</pre>"""
+_SETTING = """<body style="margin:0;font:15px sans-serif;color:#111827;background:#fff">
+  <div style="padding:16px 22px"><p>Settings &rsaquo; <b>Pages</b></p><p>Build and deployment</p>
+  <p>Source <span style="border:1px solid #6b7280;border-radius:6px;padding:5px 10px">
+  <b>GitHub Actions</b> &#9662;</span></p><p style="color:#4b5563">then .github/workflows/pages.yml
+  publishes each push to <b>main</b></p></div>"""
+_MAKE = "python -m dpviz export-browser mine --embed data/example.csv --workflow"
+_PUSH = (
+    "git init -q -b main",
+    "git add .",
+    "git commit -q -m 'Our page'",
+    "git remote add origin ../pages.git",
+    "git push -q -u origin main",
+    "git status -sb",
+)
+
+
+def _said(command: str, folder: Path, more: str = "") -> str:
+    """Return a command as it is typed, and what it prints."""
+    who = {
+        f"GIT_{role}_{what}": "dpviz"
+        for role in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
+    python = Path(sys.executable).parent
+    answer = subprocess.run(
+        ["bash", "-c", command + more], cwd=folder, check=True, capture_output=True, text=True,
+        env={**os.environ, **who, "PATH": f"{python}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    return f"$ {command}\n{answer.stdout}"
+
+
+def editions(browser: Browser) -> dict[str, bytes]:
+    """Return the pictures of the five steps, by name."""
+    with tempfile.TemporaryDirectory() as scratch:
+        top, root = Path(scratch), app_path().parent
+        (top / "data").mkdir()
+        (top / "data" / "example.csv").write_bytes((root / "data" / "example.csv").read_bytes())
+        subprocess.run(["git", "init", "-q", "--bare", "pages.git"], cwd=top, check=True)
+        os.environ["PYTHONPATH"] = str(root)
+        made = _said(_MAKE, top, f" --libraries {fetch()}") + _said("ls -A mine", top)
+        pushed = "".join(_said(line, top / "mine") for line in _PUSH)
+        texts = {"folder": _SHELL.format(html.escape(made)),
+                 "repository": _SHELL.format(html.escape(pushed)), "setting": _SETTING}  # fmt: skip
+        found = {}
+        page = browser.new_page(viewport={"width": 720, "height": 100})
+        for name, text in texts.items():
+            page.set_content(text)
+            found[name] = page.locator("body").screenshot()
+        page.close()
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=top / "mine")
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever).start()
+            for name, width, height in (("first", 1200, 640), ("phone", 420, 640)):
+                page = browser.new_page(viewport={"width": width, "height": height})
+                page.goto(f"http://127.0.0.1:{server.server_port}/")
+                board = page.frame_locator("iframe").first
+                board.get_by_label("Epsilon", exact=True).wait_for()
+                page.evaluate("() => document.fonts.ready")
+                shot = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
+                sink = io.BytesIO()
+                size = (shot.width * 6 // 10, shot.height * 6 // 10) if width > 720 else shot.size
+                shot.resize(size).save(sink, "PNG")
+                found[name] = sink.getvalue()
+                page.close()
+            server.shutdown()
+    return {f"browser-{name}": smaller(picture) for name, picture in found.items()}
+
+
 def main() -> None:
     """Take all screenshots and say how large they are."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the files go, such as docs")
     parser.add_argument("--scrub", action="store_true", help="only the moving picture")
+    parser.add_argument("--edition", action="store_true", help="only those of docs/browser.md")
     options = parser.parse_args()
     folder: Path = options.folder
     path = find_chromium()
     if path is None:
         parser.exit(2, NO_BROWSER + "\n")
     folder.mkdir(parents=True, exist_ok=True)
+    if options.edition:
+        with sync_playwright() as driver:
+            chromium = driver.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS])
+            for name, picture in editions(chromium).items():
+                (folder / f"{name}.png").write_bytes(picture)
+                print(f"{folder / name}.png: {len(picture) / 1000:.0f} kB")
+            chromium.close()
+        return
     with (
         tempfile.TemporaryDirectory() as scratch,
         Server(app_path(), Path(scratch) / "server.log") as server,

@@ -213,6 +213,13 @@ def test_a_notebook_is_a_page_with_what_its_cells_show(site: Path) -> None:
     assert 'href="own_mechanism.html"' in text_of(site, "index")
 
 
+def test_each_of_the_five_steps_to_publish_has_its_picture(site: Path) -> None:
+    steps = text_of(site, "browser").partition("Five steps")[2].partition("</ol>")[0]
+    items = steps.split("<li>")[1:]
+    assert len(items) == 5
+    assert all(item.count("<img alt=") == 1 for item in items)
+
+
 def figure_functions() -> Iterator[str]:
     """Yield the public functions of `dpviz.report.figures` that make a Plotly figure."""
     for path in sorted((ROOT / "dpviz" / "report" / "figures").rglob("*.py")):
