@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import http.client
 import http.server
@@ -167,9 +168,11 @@ def test_the_first_page_is_dragged_within_a_second_and_a_megabyte(site: Path) ->
     handler = functools.partial(_Host, directory=str(site))
     with (
         http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
+        contextlib.ExitStack() as ending,
         sync_playwright() as driver,
     ):
         threading.Thread(target=server.serve_forever).start()
+        ending.callback(server.shutdown)  # a failure ends the thread too
         with driver.chromium.launch(executable_path=chromium, args=list(CHROMIUM_FLAGS)) as browser:
             page = browser.new_page()
             came: list[int] = []
@@ -181,7 +184,6 @@ def test_the_first_page_is_dragged_within_a_second_and_a_megabyte(site: Path) ->
             expect(slider).to_have_attribute("aria-valuetext", "epsilon 0.05")
             seconds = time.monotonic() - began
             page.wait_for_load_state("networkidle")
-        server.shutdown()
     assert seconds < 3
     assert len(came) > 5
     assert sum(came) < 1e6
