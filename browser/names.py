@@ -148,9 +148,10 @@ SERVED = (
 
 MARKS = (
     "stApp", "stAppViewContainer", "stButtonGroup", "stCaptionContainer", "stColumn",
-    "stEChartsChart", "stElementContainer", "stElementToolbar", "stExpandSidebarButton", "stHeader",
-    "stHorizontalBlock", "stMain", "stMainBlockContainer", "stMetric", "stPlotlyChart",
-    "stProgress", "stSidebar", "stSkeleton", "stToolbar", "stVerticalBlock",
+    "stEChartsChart", "stElementContainer", "stElementToolbar", "stExpandSidebarButton",
+    "stExpanderDetails", "stHeader", "stHorizontalBlock", "stMain", "stMainBlockContainer",
+    "stMetric", "stPlotlyChart", "stProgress", "stSidebar", "stSkeleton", "stToolbar",
+    "stVerticalBlock",
 )  # fmt: skip
 """The marks of Streamlit's elements by which our styles and scripts find them."""
 
