@@ -18,6 +18,8 @@ from packaging.utils import canonicalize_name
 
 from dpviz.core.here import NO_OPENDP
 from dpviz.core.paths import app_path
+from dpviz.papers.report import PAPERS
+from dpviz.papers.said import text_of
 from tests.sources import Import, imports, imports_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -195,6 +197,8 @@ def test_what_a_reader_cites_is_this_version() -> None:
     assert f"\nversion: {version}\n" in cited
     assert "\nlicense: Apache-2.0\n" in cited
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    papers = {text_of(paper.folder)["url"] for paper in PAPERS.values()}
+    assert set(_pyproject()["project"]["urls"].values()) == papers
 
 
 # --------------------------------------------------------------------------- the wheel
