@@ -1,4 +1,4 @@
-"""Mechanisms: a card for each, with its law, its claim and what holds of it."""
+"""Mechanisms: a row for each, with its law, its claim and what holds of it."""
 
 PAGE = {
     "title": "Mechanisms",

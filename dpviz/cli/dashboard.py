@@ -64,11 +64,9 @@ def proxied() -> dict[str, Any]:
 
 def _class(arguments: argparse.Namespace) -> int:
     """Open a room on all addresses, without uploads and releases, and say how it is entered."""
-    from dpviz.lessons.languages import names
+    from dpviz.lessons.languages import require
 
-    known = names()
-    if arguments.language not in known:
-        raise InvalidSetting("language", ", ".join(known), arguments.language, "--language")
+    require(arguments.language)
     spoken = "" if arguments.language == "en" else f"&language={arguments.language}"
     named = arguments.address or _number()
     name, key = letters(), secrets.token_urlsafe(12)

@@ -32,10 +32,7 @@ def add(commands: Commands) -> None:
 def _export(arguments: argparse.Namespace) -> int:
     from dpviz.lessons import lessons
     from dpviz.lessons.exporting import export
-    from dpviz.lessons.languages import names
 
-    if arguments.language not in names():
-        raise InvalidSetting("language", ", ".join(names()), arguments.language, "--language")
     found = {lesson.number: lesson for lesson in lessons(arguments.language)}
     if arguments.number not in found:
         raise InvalidSetting("lesson", f"from 1 to {max(found)}", arguments.number, "N")

@@ -45,12 +45,15 @@ def lessons(language: str = "en") -> tuple[Lesson, ...]:
 
     Raises
     ------
+    InvalidSetting
+        If there is no such language.
     dpviz.lessons.script.InvalidLesson
         If the folder that `OWN` names has a file that is none.
     """
-    from dpviz.lessons.languages import translated
+    from dpviz.lessons.languages import require, translated
     from dpviz.lessons.script import read_folder
 
+    require(language)
     here = tuple(translated(one, language) for one in course())
     own = os.environ.get(OWN, "").strip()
     if not own:

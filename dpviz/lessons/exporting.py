@@ -260,20 +260,13 @@ def _held(lesson: Lesson, step: int) -> dict[str, Any]:
     return {**found, "texts": list(map(lesson.written, found.get("texts", ())))}
 
 
-def step_slides(lesson: Lesson, step: int) -> list[Drawing]:
-    """Return a step, from 0, at each of its stops."""
-    held = _held(lesson, step)
-    return [_slide(lesson, step, held, stop) for stop in range(len(lesson.moves(step)) + 1)]
-
-
-def _film(lesson: Lesson, step: int) -> Iterator[tuple[Drawing, int]]:
+def _film(
+    lesson: Lesson, step: int, held: Mapping[str, Any], stops: Sequence[Drawing]
+) -> Iterator[tuple[Drawing, int]]:
     """Yield pictures of a step's moves with the milliseconds that each is shown."""
-    held = _held(lesson, step)
-    states = [
-        lesson.state(step, made).settings.epsilon for made in range(len(lesson.moves(step)) + 1)
-    ]
+    states = [lesson.state(step, made).settings.epsilon for made in range(len(stops))]
     for stop, epsilon in enumerate(states):
-        yield _slide(lesson, step, held, stop), 2_000
+        yield stops[stop], 2_000
         later = states[stop + 1] if stop + 1 < len(states) else epsilon
         if held["kind"] == "board" and later != epsilon:
             for between in np.geomspace(epsilon, later, _PASSED + 2)[1:-1]:
@@ -299,11 +292,13 @@ def export(lesson: Lesson, folder: Path) -> list[Path]:
     files: dict[str, bytes] = {}
     pages: list[Drawing] = []
     for step in range(len(lesson.steps)):
-        for stop, drawn in enumerate(step_slides(lesson, step), 1):
+        held = _held(lesson, step)
+        stops = [_slide(lesson, step, held, stop) for stop in range(len(lesson.moves(step)) + 1)]
+        for stop, drawn in enumerate(stops, 1):
             name = f"{lesson.number}.{step + 1}.{stop}"
             files[f"{name}.svg"], files[f"{name}.png"] = drawn.svg().encode(), drawn.png(2.0)
-            pages.append(drawn)
-        moving = list(_film(lesson, step))
+        pages += stops
+        moving = list(_film(lesson, step, held, stops))
         files[f"{lesson.number}.{step + 1}.gif"] = gif(
             [drawn for drawn, _ in moving], [time for _, time in moving]
         )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.auditing.leaking import people
+from dpviz.core.errors import InvalidSetting
 from dpviz.core.release import VERDICT_WORDS
 from dpviz.lessons.lesson import ENGLISH, Lesson, names_in
 from dpviz.report.figures.stage import assets
@@ -71,6 +72,12 @@ def names() -> dict[str, str]:
 @cache
 def _file(language: str) -> dict[str, Any]:
     return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def require(language: str) -> None:
+    """Raise InvalidSetting for a code that is no language's."""
+    if language not in names():
+        raise InvalidSetting("language", ", ".join(names()), language, "--language")
 
 
 def words(language: str) -> Mapping[str, str]:

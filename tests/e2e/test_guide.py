@@ -196,13 +196,18 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
     context.close()
 
 
+def _leave_for(page: Page, address: str) -> None:
+    """Open what the lesson is about, and wait for it."""
+    before = watch_of(page).runs
+    page.keyboard.press("e")
+    page.wait_for_url(re.compile(address))
+    wait_idle(page, after=before + 1)
+
+
 def test_the_same_on_explore(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2&bet=0.5&moved=yes")
     assert "0.35" in stage_text(page)
-    before = watch_of(page).runs
-    page.keyboard.press("e")
-    page.wait_for_url(re.compile(r"/\?"))
-    wait_idle(page, after=before + 1)
+    _leave_for(page, r"/\?")
     assert "epsilon=0.35" in page.url
     assert "m=gaussian" in page.url
     # Each term has one mark, which opens the glossary at that term and runs nothing else.
@@ -224,10 +229,7 @@ def test_the_same_on_explore(page: Page, server: Server) -> None:
     # What is about a person or about a printed mean is on Claims, in the same words.
     open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&language=de")
     assert "Was verrät der gedruckte Mittelwert?" in stage_text(page)
-    before = watch_of(page).runs
-    page.keyboard.press("e")
-    page.wait_for_url(re.compile(r"/claims\?"))
-    wait_idle(page, after=before + 1)
+    _leave_for(page, r"/claims\?")
     assert "part=exploring" in page.url
     assert "table=iris" not in page.url
 
