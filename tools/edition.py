@@ -89,7 +89,9 @@ Source = Callable[[Lock, Collection[str], Path], Iterable[tuple[str, bytes]]]
 
 def from_npm(lock: Lock, wanted: Collection[str], aside: Path) -> Iterator[tuple[str, bytes]]:
     """Yield Pyodide's own files out of its package on npm, which has none of its libraries."""
-    words = ["npm", "pack", "--silent", f"pyodide@{lock.pyodide}"]
+    # Of itself npm tries again after 10 s and 60 s, where there is another place to ask.
+    soon = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=1000"]
+    words = ["npm", "pack", "--silent", *soon, f"pyodide@{lock.pyodide}"]
     try:
         subprocess.run(words, cwd=aside, check=True, capture_output=True, timeout=120)
     except subprocess.SubprocessError as error:
