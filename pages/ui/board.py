@@ -105,7 +105,7 @@ def draw(
     quick = tuple(text for text in chosen if text not in late)
     drawn = frames.path_settings(replace(settings, mechanisms=quick) if late else settings)
     token = frames.token_of(data_key, drawn)
-    plan = frames.plan_of(token, comparison, prepared, settings)
+    plan = frames.plan_of(data_key, token, comparison, prepared, settings)
 
     def make(epsilons: Sequence[float]) -> list[Frame]:
         if not quick:

@@ -4,7 +4,7 @@ Arguments of a kept call are texts, numbers and tuples of them only.
 
 A dataclass nested in an argument would lose its class in the cache key, and a
 generator has none: pass texts and seeds. Results of uploads stay within the
-session that uploaded.
+session that uploaded (`pages.ui.shelves`).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from dpviz.simulation.cells import ResolvedSetting, Result, Skipped
 from dpviz.simulation.compare import Comparison
 from dpviz.simulation.simulate import Cell
 from pages.ui import limits
+from pages.ui.shelves import apart
 
 # A run can only be stopped between Streamlit calls; chunks keep that short.
 CHUNK_SECONDS = 0.15
@@ -44,7 +45,7 @@ FIRST_AFTER = 2.0
 _own_time = getattr(time, "thread_time", time.process_time)
 
 
-@st.cache_data(scope="session", max_size="96MB", show_spinner=False)
+@apart(st.cache_data, max_size="96MB", show_spinner=False)
 def chunk(
     data_key: tuple[str, ...],
     variant: str,
@@ -77,7 +78,7 @@ def chunk_size(d: int) -> int:
 
 @dataclass
 class _Paces:
-    """What trials take in this session, by what is drawn.
+    """What trials take, by what is drawn.
 
     Attributes
     ----------
@@ -94,8 +95,8 @@ class _Paces:
     seconds: dict[tuple[str, ...], float]
 
 
-@st.cache_resource(scope="session", show_spinner=False)
-def _paces() -> _Paces:
+@apart(st.cache_resource, show_spinner=False)
+def _paces(_key: tuple[str, ...]) -> _Paces:
     return _Paces({}, {}, {})
 
 
@@ -103,9 +104,9 @@ class Late(Skipped):
     """A variant that is not drawn because it would take longer than a page may."""
 
 
-def seconds_of(comparison: Comparison) -> float:
-    """Return what the draws of a comparison took on one core, as far as this session made them."""
-    known = _paces().seconds
+def seconds_of(data_key: tuple[str, ...], comparison: Comparison) -> float:
+    """Return what the draws of a comparison took on one core, as far as they were made here."""
+    known = _paces(data_key).seconds
     return sum(known.get(_what(cell), 0.0) for cell in comparison.plan.cells)
 
 
@@ -153,7 +154,7 @@ def in_chunks(
         If it would take longer than a page may.
     """
     parts = []
-    problem, what, pace = _problem_text(cell), _what(cell), _paces()
+    problem, what, pace = _problem_text(cell), _what(cell), _paces(data_key)
     spent = 0.0
     if what in pace.refused:
         raise CannotRun(cell.mechanism.text, pace.refused[what])
@@ -168,7 +169,7 @@ def in_chunks(
         try:
             # By name: Streamlit reads the function's signature for each argument that has none.
             part = chunk(
-                data_key=data_key,
+                data_key,
                 variant=cell.mechanism.text,
                 budget=(cell.budget.epsilon, cell.budget.delta),
                 problem=problem,
@@ -184,7 +185,7 @@ def in_chunks(
             raise CannotRun(cell.mechanism.text, pace.refused[what]) from None
         parts.append(part)
         spent += sum(took)
-        if what not in pace.sizes:
+        if took and what not in pace.sizes:
             # neither other sessions nor the wait for a turn make it slow
             seconds = max(sum(took), 1e-6)
             expected = seconds * (cell.trials.stop - stop)
@@ -284,7 +285,7 @@ def comparison(
     return Comparison(drawn, found)
 
 
-@st.cache_data(scope="session", max_entries=2_000, show_spinner="Predicting", show_time=True)
+@apart(st.cache_data, max_entries=2_000, show_spinner="Predicting", show_time=True)
 def _spectrum(key: tuple[str, ...], _measured: Measured, _settings: Settings) -> list[float] | None:
     return curves.predicted_spectrum(_measured, _settings, parse_variant(key[-1]))
 

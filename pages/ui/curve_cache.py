@@ -7,11 +7,12 @@ within its session.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -37,11 +38,14 @@ from dpviz.report.tables.foretold import (
 from dpviz.simulation import axes
 from dpviz.simulation import cells as sweeps
 from pages.ui import cached
+from pages.ui.shelves import apart
 
-_KEPT_BYTES = 48 * 2**20  # of curves that a session keeps: some hundred with a hundred draws
+_KEPT_BYTES = 48 * 2**20  # of curves: some hundred with a hundred draws
+_MOST_FORETOLD = 500  # predictions: a few kilobytes each
 _ALONG: dict[str, dict[str, Any]] = {
     "epsilon": {"epsilon": 1.0}, "delta": {"delta": None}, "k": {"k": 1},
 }  # fmt: skip
+_Curve = TypeVar("_Curve")
 
 
 @dataclass(frozen=True)
@@ -56,34 +60,44 @@ class _Drawn:
         return sum(values.nbytes for point in self.points for values in point.metrics.values())
 
 
-class _Kept:
-    """Whole curves of one session by what they depend on; those unused for longest go first.
+class _Kept(Generic[_Curve]):
+    """Whole curves by what they depend on; those unused for longest go first.
 
     One cached call a view, in place of one for each variant at each value.
     """
 
-    def __init__(self) -> None:
-        self._drawn: OrderedDict[tuple[str, ...], _Drawn] = OrderedDict()
-        self._bytes = 0
-        self.foretold: OrderedDict[tuple[str, ...], tuple[Foretold | None, ...]] = OrderedDict()
+    def __init__(self, most: int, size: Callable[[_Curve], int]) -> None:
+        self._most, self._size, self._sum = most, size, 0
+        self._curves: OrderedDict[tuple[str, ...], _Curve] = OrderedDict()
+        self._lock = threading.Lock()
 
-    def drawn(self, what: tuple[str, ...]) -> _Drawn | None:
+    def get(self, what: tuple[str, ...]) -> _Curve | None:
         """Return a curve, if it is kept."""
-        if what in self._drawn:
-            self._drawn.move_to_end(what)
-        return self._drawn.get(what)
+        with self._lock:
+            if what in self._curves:
+                self._curves.move_to_end(what)
+            return self._curves.get(what)
 
-    def keep(self, what: tuple[str, ...], curve: _Drawn) -> None:
+    def keep(self, what: tuple[str, ...], curve: _Curve) -> None:
         """Keep a curve, and let go of what has not been asked for longest."""
-        self._drawn[what] = curve
-        self._bytes += curve.size
-        while self._bytes > _KEPT_BYTES:
-            self._bytes -= self._drawn.popitem(last=False)[1].size
+        with self._lock:
+            if what in self._curves:  # another session drew the same meanwhile
+                return
+            self._curves[what] = curve
+            self._sum += self._size(curve)
+            while self._sum > self._most:
+                self._sum -= self._size(self._curves.popitem(last=False)[1])
 
 
-@st.cache_resource(scope="session", show_spinner=False)
-def _kept() -> _Kept:
-    return _Kept()
+# The key is not hashed: all tables of a shelf share its room.
+@apart(st.cache_resource, show_spinner=False)
+def _drawn(_key: tuple[str, ...]) -> _Kept[_Drawn]:
+    return _Kept(_KEPT_BYTES, lambda curve: curve.size)
+
+
+@apart(st.cache_resource, show_spinner=False)
+def _foretold(_key: tuple[str, ...]) -> _Kept[tuple[Foretold | None, ...]]:
+    return _Kept(_MOST_FORETOLD, lambda curve: 1)
 
 
 def curve(
@@ -104,11 +118,11 @@ def curve(
     points: list[CurvePoint] = []
     skipped: dict[str, str] = {}
     values = axes.default_values(axis, rows, count)
-    progress, kept = cached.Progress(), _kept()
+    progress, kept = cached.Progress(), _drawn(data_key)
     own = replace(settings, mechanisms=(), **_ALONG.get(axis, {}))
     for number, mechanism in enumerate(mechanisms):
         what = (*data_key, repr(own), axis, str(count), mechanism.text)
-        drawn = kept.drawn(what)
+        drawn = kept.get(what)
         if drawn is None:
             line: list[CurvePoint] = []
             reason: str | None = None
@@ -168,15 +182,12 @@ def _measured(
     return measured_at(data_key, axis, str(value), settings.seed, rows), key
 
 
-@st.cache_resource(scope="session", max_entries=64, show_spinner="Preparing", show_time=True)
+@apart(st.cache_resource, max_entries=64, show_spinner="Preparing", show_time=True)
 def measured_at(
     data_key: tuple[str, ...], axis: str, value: str, seed: int, _rows: Measured
 ) -> Measured:
     """Return the table at one n or row bound; the rows are read once for each."""
     return axes.rows_at(_rows, axis, value, seed)
-
-
-_MOST_FORETOLD = 500  # variants' predictions that a session keeps: a few kilobytes each
 
 
 def predicted(
@@ -201,13 +212,13 @@ def predicted(
 
     if rows.raw is not None:  # behind a paid preparation nothing is predicted
         return table()
-    kept = _kept().foretold
+    kept = _foretold(data_key)
     spots: list[Spot] = []  # made once, when the first variant asks
     for mechanism in mechanisms:
         what = (*data_key, repr(own), axis, mechanism.text)
-        if what in kept:
-            kept.move_to_end(what)
-            found += prediction_rows(mechanism, kept[what], metric)
+        known = kept.get(what)
+        if known is not None:
+            found += prediction_rows(mechanism, known, metric)
             continue
         for value in axes.default_values(axis, rows, axes.FINE) if not spots else ():
             measured, _ = _measured(data_key, rows, own, axis, value)
@@ -220,13 +231,11 @@ def predicted(
             if new:
                 found += new
                 seen(table)
-        kept[what] = tuple(line)
-        if len(kept) > _MOST_FORETOLD:
-            kept.popitem(last=False)
+        kept.keep(what, tuple(line))
     return table()
 
 
-@st.cache_data(scope="session", max_entries=500, show_spinner=False)
+@apart(st.cache_data, max_entries=500, show_spinner=False)
 def _marks(key: tuple[str, ...], _rows: Measured, _settings: Settings) -> pd.DataFrame:
     return curves.marks(_rows, _settings, [parse_variant(key[-1])])
 

@@ -28,6 +28,7 @@ from dpviz.report.tables import board
 from dpviz.report.tables.payload import Frame
 from dpviz.simulation.compare import Comparison
 from pages.ui import cached, state
+from pages.ui.shelves import apart
 
 WORKERS = 2
 MOST_PART = 6  # frames computed and sent at once: they share noise
@@ -115,22 +116,18 @@ def some(
     return [frame for frame in kept.values() if frame is not None]
 
 
+@apart(st.cache_resource, max_entries=100, show_spinner=False)
 def _told_by_epsilon(
-    token: str, mechanisms: tuple[str, ...]
+    data_key: tuple[str, ...], token: str, mechanisms: tuple[str, ...]
 ) -> dict[float, dict[str, list[float | None]]]:
     return {}  # by epsilon: a move adds one and predicts nothing again
 
 
-def _least(token: str, _prepared: Prepared, _settings: Settings) -> str | None:
+@apart(st.cache_data, max_entries=200, show_spinner=False)
+def _least(
+    data_key: tuple[str, ...], token: str, _prepared: Prepared, _settings: Settings
+) -> str | None:
     return least_words(board.least_epsilons(_prepared, _settings))
-
-
-_told_public = st.cache_resource(max_entries=100, show_spinner=False)(_told_by_epsilon)
-_told_private = st.cache_resource(scope="session", max_entries=12, show_spinner=False)(
-    _told_by_epsilon
-)
-_least_public = st.cache_data(max_entries=200, show_spinner=False)(_least)
-_least_private = st.cache_data(scope="session", max_entries=60, show_spinner=False)(_least)
 
 
 def foretell(
@@ -146,8 +143,8 @@ def foretell(
     It is the same whatever the seed and the number of draws: a fresh draw finds it there.
     """
     undrawn = replace(settings, epsilon=1.0, seed=0, trials=1)
-    key, private = token_of(data_key, undrawn), state.get("table") == state.UPLOAD
-    known = (_told_private if private else _told_public)(key, settings.mechanisms)
+    key = token_of(data_key, undrawn)
+    known = _told_by_epsilon(data_key, key, settings.mechanisms)
     for epsilon in epsilons:
         if epsilon not in known:
             known[epsilon] = board.predicted(prepared, undrawn, [epsilon])
@@ -163,7 +160,7 @@ def foretell(
             for name in names
             if any(name in found for found in here)
         },
-        "least": (_least_private if private else _least_public)(key, prepared, undrawn),
+        "least": _least(data_key, key, prepared, undrawn),
     }
     with place:
         _FEED(data=json.dumps(message).encode(), key="board.frames.expected", height=1)
@@ -185,7 +182,13 @@ class Plan:
     part: int
 
 
-def plan_of(token: str, comparison: Comparison, prepared: Prepared, settings: Settings) -> Plan:
+def plan_of(
+    data_key: tuple[str, ...],
+    token: str,
+    comparison: Comparison,
+    prepared: Prepared,
+    settings: Settings,
+) -> Plan:
     """Return which frames the board gets.
 
     How many is decided once for a board: its clock is not the next epsilon's.
@@ -194,7 +197,7 @@ def plan_of(token: str, comparison: Comparison, prepared: Prepared, settings: Se
     if token not in fits:
         draws = len(comparison.results) * path_settings(settings).trials
         seconds = draws * cached.CHUNK_SECONDS / cached.chunk_size(prepared.d) / WORKERS
-        measured = cached.seconds_of(comparison)
+        measured = cached.seconds_of(data_key, comparison)
         fit = min(
             (
                 board.frames_affordable(seconds, MOST_SECONDS),

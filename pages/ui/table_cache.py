@@ -16,6 +16,7 @@ from dpviz.core.settings import Settings, codes_in, levels_in
 from dpviz.datasets import RawTable, Table
 from dpviz.datasets.formats import SheetText, sheet_text
 from dpviz.preparation.bounding import Prepared, prepare
+from pages.ui.shelves import apart
 
 _PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds", "categories")
 
@@ -117,7 +118,7 @@ def uploaded(
     return replace(table, name=name)
 
 
-@st.cache_resource(scope="session", max_entries=4, show_spinner="Preparing", show_time=True)
+@apart(st.cache_resource, max_entries=4, show_spinner="Preparing", show_time=True)
 def prepared(
     table_key: str,
     columns: tuple[str, ...],

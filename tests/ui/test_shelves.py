@@ -1,0 +1,32 @@
+"""A built-in table's results are kept for all sessions; an upload's stay in their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dpviz.datasets import builtin_tables
+from pages.ui.shelves import apart
+
+
+def _shelf(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return lambda function: lambda *args, **named: (options, function(*args, **named))
+
+
+@apart(_shelf, max_entries=2)
+def _found(key: str | tuple[str, ...], more: int) -> int:
+    return more + 1
+
+
+@pytest.mark.parametrize("table", builtin_tables())
+def test_a_built_in_table_is_for_all(table: str) -> None:
+    assert _found(table, 1) == ({"max_entries": 2}, 2)
+    assert _found((table, "none", "{}"), more=1) == ({"max_entries": 2}, 2)
+
+
+@pytest.mark.parametrize("key", ["f1/('digits',)", "digits/('age',)", "digits/", "", "upload"])
+def test_anything_else_stays_in_its_session(key: str) -> None:
+    assert _found(key, 1)[0] == {"max_entries": 2, "scope": "session"}
+    assert _found((key, "digits"), 1)[0] == {"max_entries": 2, "scope": "session"}
