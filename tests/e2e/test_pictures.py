@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 from plotly.offline import get_plotlyjs
 
 from dpviz.auditing import exhibits
@@ -60,14 +60,22 @@ _TWO_FRAMES = """
 """
 
 
-@pytest.fixture
-def plain_page(browser: Browser) -> Iterator[Page]:
-    """A page without a server, for what needs none."""
+@pytest.fixture(scope="module")
+def plain_session(browser: Browser) -> Iterator[BrowserContext]:
+    """One browser session for all pages without a server: its process starts once."""
     with browser.new_context(reduced_motion="reduce") as context:
-        page, said = context.new_page(), []
-        page.on("pageerror", lambda error: said.append(str(error)))
-        yield page
-        assert said == []
+        context.new_page()  # it stays open, and with it the process
+        yield context
+
+
+@pytest.fixture
+def plain_page(plain_session: BrowserContext) -> Iterator[Page]:
+    """A page without a server, for what needs none."""
+    page, said = plain_session.new_page(), []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    yield page
+    page.close()
+    assert said == []
 
 
 @cache
