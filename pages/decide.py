@@ -73,6 +73,11 @@ def refuse(card: Card) -> None:
     instead()
 
 
+def pictured(value: str) -> None:
+    """Ask for a picture of counts, or for none."""
+    state.put("pictured", value, VIEW)
+
+
 def instead() -> None:
     """Offer what there is in the place of a picture of the people."""
     st.button(
@@ -188,12 +193,14 @@ def ask(measured: Measured | None, settings: Settings) -> None:
         on_change=state.on_change(handed),
     )
     if state.get("source", VIEW) == "table":
+
+        def counted() -> None:
+            pictured("yes" if st.session_state["decide.pictured"] else "no")
+
+        controls.fill("decide.pictured", state.get("pictured", VIEW) == "yes")
+        param = params_of(Answers)["pictured"]
         st.toggle(
-            "With a picture of counts, which may be shown",
-            key=deciding.PICTURED,
-            persist_state="session",
-            help="People in cells along the components, under the same epsilon: less is left for "
-            "the components.",
+            param.label, key="decide.pictured", help=param.help, on_change=state.on_change(counted)
         )
     st.markdown(f"**Of what {settings.k} components can show, at least … must survive**")
     question("survive")
@@ -236,13 +243,21 @@ def live(found: ceiling.CeilingCard) -> None:
         st.session_state["decide.release"] = True
 
     with st.container(horizontal=True, key="decide.act"):
-        st.button(
-            "Release this …" if stated else "State the limits …",
-            key="decide.fill",
-            type="primary",
-            on_click=fill,
-            disabled=in_browser(),
-        )
+        if found.drowns:
+            st.button(
+                "Leave the picture out",
+                key="decide.unpictured",
+                type="primary",
+                on_click=state.on_change(lambda: pictured("no")),
+            )
+        else:
+            st.button(
+                "Release this …" if stated else "State the limits …",
+                key="decide.fill",
+                type="primary",
+                on_click=fill,
+                disabled=in_browser(),
+            )
         st.download_button(
             "Print the plan",
             lambda: ceiling.page(found),

@@ -189,9 +189,19 @@ class CeilingCard:
         return "✓", "is counted in above" if options.picture else "takes a part of ε"
 
     @property
+    def drowns(self) -> bool:
+        """Whether a picture is asked for that a release would refuse to pay for."""
+        return self.outlook.options.picture > 0 and self.counts[0] == "✗"
+
+    @property
+    def short(self) -> bool:
+        """Whether less survives than was asked for."""
+        return self.outlook.recovery < self.answers.recovery
+
+    @property
     def verdict(self) -> str:
         """``yes``, ``no``, or ``look`` where the limits are not public."""
-        if self.answers.shows_rows or self.outlook.recovery < self.answers.recovery:
+        if self.answers.shows_rows or self.drowns or self.short:
             return "no"
         return "look" if self.prospect.rows.schema.from_data else "yes"
 
@@ -200,6 +210,8 @@ class CeilingCard:
         """The answer in one sentence."""
         if self.answers.shows_rows:
             return "No. A picture of the people cannot be published, at any ceiling."
+        if self.drowns:
+            return "Not with a picture of counts: it would drown under your ceiling."
         if self.verdict != "no":
             return (
                 f"{'Yes' if self.verdict == 'yes' else 'It could be'}. About {self.kept} of 100 "
@@ -215,7 +227,9 @@ class CeilingCard:
         """What stands under the answer."""
         if self.answers.shows_rows:
             return REFUSED[0]
-        if self.verdict == "no":
+        if self.drowns:
+            return "Release would refuse it. Leave the picture out, or raise the ceiling."
+        if self.short:
             if self.needed is None:
                 return f"Without any noise they keep {_parts(self.outlook.without_noise)} of 100."
             after = becomes(self.needed)
@@ -292,7 +306,7 @@ def html(found: CeilingCard, *, plan: bool = False) -> str:
     if found.answers.shows_rows:
         body = f'<div class="dp-two"><div><p>{escape(REFUSED[1])}</p></div>{_publish(found)}</div>'
     else:
-        middle = _helps(found) if verdict == "no" else _loadings(found)
+        middle = _helps(found) if found.short else _loadings(found)
         body = f'<div class="dp-two">{_risk(found)}{middle}{_curve(found)}{_publish(found)}</div>'
     foot = (
         '<p style="padding:0 18px 6px"><small>Nothing has been spent. Predicted from the rows, '
@@ -355,7 +369,7 @@ def page(found: CeilingCard) -> str:
 
 
 def _risk(found: CeilingCard) -> str:
-    refused = found.verdict == "no" and found.needed is not None
+    refused = found.short and not found.drowns and found.needed is not None
     epsilon = found.needed if refused and found.needed is not None else found.epsilon
     after, delta = becomes(epsilon), found.outlook.options.stated_delta
     shown = of_hundred(after)
@@ -376,7 +390,7 @@ def _risk(found: CeilingCard) -> str:
     )
     title = "The risk it would take" if refused else "The risk"
     return (
-        f"<div><h3>{title}, for each {unit} of {found.prospect.rows.n:,}</h3>"
+        f"<div><h3>{title}, for each {unit} in {found.prospect.rows.n:,} rows</h3>"
         f'<div class="dp-dots"><figure>{hundred(1, "before: 1 of 100", 92)}<figcaption>'
         f"<small>before: 1 of 100<br>suspicions is right</small></figcaption></figure>"
         f"<figure>{hundred(math.ceil(after - 1e-9), f'after: at most {shown}', 92)}<figcaption>"
@@ -558,7 +572,8 @@ def _publish(found: CeilingCard) -> str:
     )
     schema = found.prospect.rows.schema
     unit = (
-        f"more than {schema.rows_a_person} rows of one person"
+        f"more than {'one row' if schema.rows_a_person == 1 else f'{schema.rows_a_person} rows'} "
+        "of a person"
         if schema.unit is Unit.PERSON
         else "who has more than one row: how many a person has was not said"
     )

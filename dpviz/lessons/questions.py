@@ -95,6 +95,15 @@ class Answers(Declared):
         url="hand_out",
         examples=("variances",),
     )
+    pictured: str = choice(
+        "no",
+        {"no": "no", "yes": "yes"},
+        label="With a picture of counts, which may be shown",
+        help="People in cells along the components, under the same epsilon: less is left for the "
+        "components.",
+        url="pictured",
+        examples=("yes",),
+    )
     prior: float = number(
         1.0,
         0.1,

@@ -76,7 +76,7 @@ def _own(settings: Settings) -> Settings:
     return replace(settings, epsilon=1.0, mechanisms=(), trials=20)
 
 
-PROSPECT, PICTURED = "decide.prospect", "decide.pictured"
+PROSPECT = "decide.prospect"
 
 
 def prospect(settings: Settings, delta: float) -> ceiling.Prospect | None:
@@ -92,7 +92,7 @@ def prospect(settings: Settings, delta: float) -> ceiling.Prospect | None:
     schema = schema_editor.known(table)
     options = ReleaseOptions(
         rows="unit", scale="limits", k=settings.k, delta=delta, relation=settings.relation,
-        picture=SHARE if st.session_state.get(PICTURED) else 0.0,
+        picture=SHARE if answered().pictured == "yes" else 0.0,
     )  # fmt: skip
     token = (schema_editor.named(table), schema.digest, schema.from_data, repr(options))
     held = st.session_state.get(PROSPECT)

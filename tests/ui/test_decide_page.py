@@ -34,6 +34,13 @@ def test_the_four_questions_are_answered_on_one_screen_and_follow_the_ceiling() 
     assert "decide.plan" not in keys(at)
     press(at, "decide.instead")
     assert held(at, "hand_out", "decide") == "drawn"
+    change(at, "decide.pictured", True)
+    change(at, "decide.ceiling", 1.1)
+    assert "Not with a picture of counts" in html(at)
+    assert "decide.fill" not in keys(at)  # a release would refuse it
+    press(at, "decide.unpictured")
+    assert held(at, "pictured", "decide") == "no"
+    assert "decide.fill" in keys(at)
     assert errors(at) == []
 
 
@@ -44,6 +51,7 @@ def test_a_release_is_filled_in_from_the_card() -> None:
     change(at, "decide.pictured", True)
     assert "a picture of counts</td><td><small>is counted in above" in html(at)
     assert html(at) != before
+    assert at.query_params["pictured"] in ("yes", ["yes"])
     press(at, "decide.fill")
     assert errors(at) == []
     assert at.session_state["release.pictured"]
@@ -106,9 +114,9 @@ def test_without_a_file_the_page_says_so_and_offers_a_plan() -> None:
     assert "decide.source" in keys(at)
 
 
-@pytest.mark.parametrize("words", ["hand_out", "survive"])
+@pytest.mark.parametrize("words", ["hand_out", "survive", "pictured"])
 def test_answers_are_in_the_link(words: str) -> None:
-    chosen = {"hand_out": "picture", "survive": "50"}[words]
+    chosen = {"hand_out": "picture", "survive": "50", "pictured": "yes"}[words]
     at = start("decide", table="iris", **{words: chosen})
     assert held(at, words, "decide") == chosen
     assert errors(at) == []

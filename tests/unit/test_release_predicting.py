@@ -174,6 +174,15 @@ def test_the_card_says_yes_no_and_never() -> None:
     assert "a picture of counts</td><td><small>is counted in above" in ceiling.html(
         ceiling.card(pictured, Answers())
     )
+    drowns = ceiling.Prospect("t", prospect.rows, replace(prospect.options, picture=SHARE, k=1))
+    drowned = ceiling.card(
+        ceiling.Prospect("few", SchemaRows(alone.schema, 20, alone.cells), drowns.options),
+        Answers(ceiling=2.0, survive="50"),
+    )
+    assert drowned.drowns  # though enough of the structure may survive
+    assert drowned.verdict == "no"
+    assert "Not with a picture of counts" in drowned.headline
+    assert not ceiling.card(pictured, Answers()).drowns
     never = ceiling.html(ceiling.card(prospect, Answers(hand_out="picture")))
     assert "No. A picture of the people cannot be published, at any ceiling." in never
     assert "base64" not in never
