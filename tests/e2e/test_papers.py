@@ -59,26 +59,6 @@ def test_a_reader_runs_an_experiment_and_finds_it_again(page: Page, server: Serv
     assert 200 <= box["width"] <= 420
 
 
-def test_measured_numbers_and_figures_are_there_without_a_run(page: Page, server: Server) -> None:
-    """A first visit on a fresh server; how long it takes is a benchmark's matter."""
-    page.goto(f"{server.url}/papers?v=1&table=iris&trials=5&experiment=mvg_table4")
-    expect(page.get_by_text("Measured in full").first).to_be_visible()
-    expect(page.get_by_text("not reproduced").first).to_be_visible()
-    expect(page.locator(EXHIBIT)).to_have_count(2)
-    expect(page.locator(".st-key-papers-stop")).to_have_count(0)
-
-
-def test_every_claim_is_a_square_that_opens_its_exhibit(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/papers?v=1&table=iris&trials=5&view=reading")
-    squares = page.locator("a.dp-mark")
-    expect(squares.first).to_be_visible()
-    assert squares.count() >= 195
-    chosen = page.locator('a.dp-mark[href*="experiment=xu_figure1"]').first
-    chosen.click()
-    expect(page.locator(EXHIBIT)).to_have_count(2)
-    assert "experiment=xu_figure1" in page.url
-
-
 def test_a_run_that_is_stopped_goes_on(page: Page, server: Server) -> None:
     full = f"{GENERATED}&effort=full"
     open_app(page, f"{server.url}/{full}")
@@ -100,13 +80,24 @@ def test_a_run_that_is_stopped_goes_on(page: Page, server: Server) -> None:
     expect(again).to_contain_text("Go on (")
 
 
-def test_printed_and_measured_stand_side_by_side_on_the_first_screen(
+def test_what_is_kept_stands_side_by_side_and_every_claim_opens_its_exhibit(
     page: Page, server: Server
 ) -> None:
+    """One visit: by a link to a full run, along three exhibits, and from a square of the reading.
+
+    How long the first of it takes is a benchmark's matter.
+    """
     page.set_viewport_size({"width": 1400, "height": 900})
+    page.goto(f"{server.url}/papers?v=1&table=iris&trials=5&experiment=mvg_table4")
+    expect(page.get_by_text("Measured in full").first).to_be_visible()
+    expect(page.get_by_text("not reproduced").first).to_be_visible()
+    expect(page.locator(EXHIBIT)).to_have_count(2)
+    expect(page.locator(".st-key-papers-stop")).to_have_count(0)
+    wait_idle(page)
+    # Printed and measured stand side by side on the first screen.
     for query in ("", "&experiment=chaudhuri_figure1", "&experiment=xu_figure1"):
         link = f"{server.url}/papers?v=1&table=iris&trials=5{query}"
-        (travel if query else open_app)(page, link)
+        travel(page, link)
         assert page.url == link  # the exhibit that is looked at, not the one before
         expect(page.locator(EXHIBIT)).to_have_count(2)
         boxes = [picture.bounding_box() for picture in page.locator(EXHIBIT).all()]
@@ -119,3 +110,14 @@ def test_printed_and_measured_stand_side_by_side_on_the_first_screen(
         assert counts is not None
         assert counts["y"] < left["y"]
         expect(page.locator(ON_A_PHONE)).to_be_hidden()
+    # Every claim is a square that opens its exhibit.
+    link = f"{server.url}/papers?v=1&table=iris&trials=5&view=reading"
+    travel(page, link)
+    assert page.url == link
+    squares = page.locator("a.dp-mark")
+    expect(squares.first).to_be_visible()
+    assert squares.count() >= 195
+    chosen = page.locator('a.dp-mark[href*="experiment=xu_figure1"]').first
+    chosen.click()
+    expect(page.locator(EXHIBIT)).to_have_count(2)
+    assert "experiment=xu_figure1" in page.url
