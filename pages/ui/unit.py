@@ -87,27 +87,31 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
         horizontal=True,
         on_change=state.on_change(picked),
     )
-    if now == "column":
-        controls.fill(f"{place}.person.name", column)
-        st.selectbox(
-            "Which column is the person?",
-            list(dict.fromkeys([*columns, column])),
-            key=f"{place}.person.name",
-            help="It is no feature. Of each person the first rows count.",
-            on_change=state.on_change(
-                lambda: state.put("person", st.session_state[f"{place}.person.name"])
-            ),
-        )
-    if now in ("some", "column"):
-        controls.fill(f"{place}.rows_a_person", rows)
-        st.number_input(
-            "Rows of one person, at most",
-            1 if column is not None else 2,
-            MOST_ROWS_A_PERSON,
-            key=f"{place}.rows_a_person",
-            on_change=state.on_change(lambda: put("rows_a_person")),
-        )
-    st.markdown(_protects(rows, release))
+    # side by side where there is room, so that the page's own answer stays in sight
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"{place}-unit-rows"):
+        if now == "column":
+            controls.fill(f"{place}.person.name", column)
+            st.selectbox(
+                "Which column is the person?",
+                list(dict.fromkeys([*columns, column])),
+                key=f"{place}.person.name",
+                help="It is no feature. Of each person the first rows count.",
+                on_change=state.on_change(
+                    lambda: state.put("person", st.session_state[f"{place}.person.name"])
+                ),
+                width=300,
+            )
+        if now in ("some", "column"):
+            controls.fill(f"{place}.rows_a_person", rows)
+            st.number_input(
+                "Rows of one person, at most",
+                1 if column is not None else 2,
+                MOST_ROWS_A_PERSON,
+                key=f"{place}.rows_a_person",
+                on_change=state.on_change(lambda: put("rows_a_person")),
+                width=240,
+            )
+        st.markdown(_protects(rows, release), width="content")
 
 
 def _protects(rows: int | None, release: bool) -> str:
