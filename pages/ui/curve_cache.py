@@ -41,7 +41,7 @@ from pages.ui import cached
 from pages.ui.shelves import apart
 
 _KEPT_BYTES = 48 * 2**20  # of curves: some hundred with a hundred draws
-_MOST_FORETOLD = 500  # predictions: a few kilobytes each
+_MOST_FORETOLD = 1_000  # predictions: a few kilobytes each
 _ALONG: dict[str, dict[str, Any]] = {
     "epsilon": {"epsilon": 1.0}, "delta": {"delta": None}, "k": {"k": 1},
 }  # fmt: skip

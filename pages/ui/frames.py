@@ -116,14 +116,14 @@ def some(
     return [frame for frame in kept.values() if frame is not None]
 
 
-@apart(st.cache_resource, max_entries=100, show_spinner=False)
+@apart(st.cache_resource, own=12, max_entries=100, show_spinner=False)
 def _told_by_epsilon(
     data_key: tuple[str, ...], token: str, mechanisms: tuple[str, ...]
 ) -> dict[float, dict[str, list[float | None]]]:
     return {}  # by epsilon: a move adds one and predicts nothing again
 
 
-@apart(st.cache_data, max_entries=200, show_spinner=False)
+@apart(st.cache_data, own=60, max_entries=200, show_spinner=False)
 def _least(
     data_key: tuple[str, ...], token: str, _prepared: Prepared, _settings: Settings
 ) -> str | None:

@@ -118,7 +118,7 @@ def uploaded(
     return replace(table, name=name)
 
 
-@apart(st.cache_resource, max_entries=4, show_spinner="Preparing", show_time=True)
+@apart(st.cache_resource, own=4, max_entries=12, show_spinner="Preparing", show_time=True)
 def prepared(
     table_key: str,
     columns: tuple[str, ...],

@@ -15,7 +15,7 @@ def _shelf(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return lambda function: lambda *args, **named: (options, function(*args, **named))
 
 
-@apart(_shelf, max_entries=2)
+@apart(_shelf, own=1, max_entries=2)
 def _found(key: str | tuple[str, ...], more: int) -> int:
     return more + 1
 
@@ -28,5 +28,5 @@ def test_a_built_in_table_is_for_all(table: str) -> None:
 
 @pytest.mark.parametrize("key", ["f1/('digits',)", "digits/('age',)", "digits/", "", "upload"])
 def test_anything_else_stays_in_its_session(key: str) -> None:
-    assert _found(key, 1)[0] == {"max_entries": 2, "scope": "session"}
-    assert _found((key, "digits"), 1)[0] == {"max_entries": 2, "scope": "session"}
+    assert _found(key, 1)[0] == {"max_entries": 1, "scope": "session"}
+    assert _found((key, "digits"), 1)[0] == {"max_entries": 1, "scope": "session"}
