@@ -94,6 +94,7 @@ def draw(table: Table | BinaryIO) -> None:
     _follow(table)
     frame: pd.DataFrame = st.session_state.get("schema.now", st.session_state["schema.base"])
     unit.ask("schema", [name for name in frame["name"] if isinstance(name, str)])
+    _untick(frame, state.get("person"))
     public = isinstance(table, Table) and public_schema(table) is not None
     with st.expander("Schema", expanded=not public, icon=":material/rule:"):
         st.caption(
@@ -228,8 +229,8 @@ def _show(schema: Schema | None, origin: str | None) -> None:
         store[f"schema.{name}"] = getattr(reading, name)
     store["schema.categories"] = names_listed(reading.categories)
     store["schema.origin"] = origin
-    store.pop("schema.now", None)
-    store.pop("schema.problem", None)
+    for name in ("now", "problem", "unticked"):
+        store.pop(f"schema.{name}", None)
 
 
 def _key() -> str:
@@ -281,6 +282,18 @@ def _workbook(text: SheetText) -> None:
     st.markdown(said)
 
 
+def _untick(frame: pd.DataFrame, person: str | None) -> None:
+    """Show that the column of the person takes no part, and the one before does again."""
+    store = st.session_state
+    names, use, before = frame["name"], frame["use"].fillna(True), store.get("schema.unticked")
+    found = use if before == person else use.mask(names == before, True)
+    found = found.mask(names == person, False)
+    if not found.equals(use):
+        store["schema.unticked"] = person if use[names == person].any() else None
+        store["schema.base"] = frame.assign(use=found)  # with what was typed
+        store["schema.version"] += 1
+
+
 def _columns() -> None:
     """Draw the list of columns."""
     number = st.column_config.NumberColumn
@@ -315,7 +328,8 @@ def _columns() -> None:
 def _labels() -> None:
     """Ask which column may colour a picture, and by which public categories."""
     frame: pd.DataFrame = st.session_state["schema.now"]
-    free = [str(row["name"]) for row in frame.to_dict("records") if row["use"] is False]
+    rows, person = frame.to_dict("records"), state.get("person")
+    free = [str(row["name"]) for row in rows if row["use"] is False and row["name"] != person]
     if st.session_state["schema.label"] not in free:
         st.session_state["schema.label"] = ""
     left, right = st.columns([1, 2])

@@ -336,12 +336,10 @@ def test_beside_a_release_nothing_is_asked_that_it_does_not_read() -> None:
 def test_the_page_asks_how_many_rows_one_person_has(
     folder: Path, moments: list[np.ndarray]
 ) -> None:
-    rows = "".join(f"{who};{a};{b}\n" for who, a, b in [("p", 1, 0), ("p", 1, 1), ("q", 0, 1)] * 4)
+    rows = "".join(f"{a};{who};{b}\n" for who, a, b in [("p", 1, 0), ("p", 1, 1), ("q", 0, 1)] * 4)
     at = _loaded(
-        _uploaded("who;a;b\n" + rows),
-        Schema(
-            (Column("who", use=False), Column("a", -1, 1, 0), Column("b", -1, 1, 0)), delimiter=";"
-        ),
+        _uploaded("a;who;b\n" + rows),
+        Schema((Column("a", -1, 1, 0), Column("who", 0, 1), Column("b", -1, 1, 0)), delimiter=";"),
     )
     ledger = Ledger(ledger_named("persons"))
     ledger.create(Budget(5.0, 1e-4), Relation.REPLACE, unit=Unit.PERSON)
@@ -355,7 +353,11 @@ def test_the_page_asks_how_many_rows_one_person_has(
     (said,) = errors(press(at, "release.look"))
     assert "adds up releases under the relation replace, one person at a time" in said
     at = change(at, "schema.person", "column")
+    assert list(at.session_state["schema.now"]["use"]) == [False, True, True]
     at = change(at, "schema.person.name", "who")
+    # the person is no feature, and the column that was proposed for it is one again
+    assert list(at.session_state["schema.now"]["use"]) == [True, False, True]
+    assert "who" not in at.selectbox(key="schema.label").options
     at = change(at, "schema.rows_a_person", 2)
     assert any("a person with all of at most 2 rows" in text.value for text in at.markdown)
     at = press(press(at, "release.look"), "release.send")
