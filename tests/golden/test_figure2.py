@@ -1,7 +1,7 @@
 """Chaudhuri, Sarwate and Sinha 2012, Figure 2 at alpha .1, in three readings.
 
 The numbers read off the paper's setting (spiked table, n 5,000, k 2, delta .05) are known to .03;
-see dpviz/papers/chaudhuri_figure2.py for the readings and the whole curve.
+see dpviz/papers/chaudhuri/figure2.py for the readings and the whole curve.
 """
 
 from __future__ import annotations
