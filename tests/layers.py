@@ -97,8 +97,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("statistical", 300, folder="statistical"),
     Layer("ui", 360, folder="ui"),
     # Two browsers, each with a server of its own that all files share; a few tests take long.
-    # It waits a fifth of its time (1,030 s of a core in 640): another runs beside it.
-    Layer("e2e", 660, folder="e2e", dist="worksteal", load=1.6),
+    Layer("e2e", 660, folder="e2e", dist="worksteal"),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 220, folder="browser", workers=0),
     Layer("papers", 300, folder="papers", dist="loadgroup"),
