@@ -105,7 +105,7 @@ def draw(
     quick = tuple(text for text in chosen if text not in late)
     drawn = frames.path_settings(replace(settings, mechanisms=quick) if late else settings)
     token = frames.token_of(data_key, drawn)
-    plan = frames.plan_of(data_key, token, comparison, prepared, settings)
+    plan = frames.plan_of(token, data_key, comparison, prepared, settings)
 
     def make(epsilons: Sequence[float]) -> list[Frame]:
         if not quick:
@@ -117,10 +117,10 @@ def draw(
 
     now = board.frame_of(comparison, prepared, worth=True)
     few = drawn.trials < settings.trials
-    frames.keep(token, board.frame_of(comparison, prepared, drawn.trials) if few else now)
+    frames.keep(token, data_key, board.frame_of(comparison, prepared, drawn.trials) if few else now)
     # The frame of the path at one epsilon decides, wherever the reader is: the order holds still.
     with st.spinner("Putting the columns in order", show_time=True):
-        (kept,) = frames.some(token, [board.ORDERED_AT], make)
+        (kept,) = frames.some(token, data_key, [board.ORDERED_AT], make)
     at = json.loads(kept)
     columns = shown(board.ordered(parse_variants(settings.mechanisms), at))
     # Frames follow the page within the same run. Where Python runs beside the page in one thread
@@ -164,7 +164,7 @@ def draw(
         if wanted and not published:
             frames.foretell(place, token, data_key, plan.epsilons, prepared, settings)
         if wanted:
-            frames.feed(place, token, plan, settings.epsilon, make, published=published)
+            frames.feed(place, token, data_key, plan, settings.epsilon, make, published=published)
 
     return follow
 

@@ -7,12 +7,10 @@ within its session.
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -38,14 +36,13 @@ from dpviz.report.tables.foretold import (
 from dpviz.simulation import axes
 from dpviz.simulation import cells as sweeps
 from pages.ui import cached
-from pages.ui.shelves import apart
+from pages.ui.shelves import Kept, apart
 
 _KEPT_BYTES = 48 * 2**20  # of curves: some hundred with a hundred draws
 _MOST_FORETOLD = 1_000  # predictions: a few kilobytes each
 _ALONG: dict[str, dict[str, Any]] = {
     "epsilon": {"epsilon": 1.0}, "delta": {"delta": None}, "k": {"k": 1},
 }  # fmt: skip
-_Curve = TypeVar("_Curve")
 
 
 @dataclass(frozen=True)
@@ -60,44 +57,15 @@ class _Drawn:
         return sum(values.nbytes for point in self.points for values in point.metrics.values())
 
 
-class _Kept(Generic[_Curve]):
-    """Whole curves by what they depend on; those unused for longest go first.
-
-    One cached call a view, in place of one for each variant at each value.
-    """
-
-    def __init__(self, most: int, size: Callable[[_Curve], int]) -> None:
-        self._most, self._size, self._sum = most, size, 0
-        self._curves: OrderedDict[tuple[str, ...], _Curve] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, what: tuple[str, ...]) -> _Curve | None:
-        """Return a curve, if it is kept."""
-        with self._lock:
-            if what in self._curves:
-                self._curves.move_to_end(what)
-            return self._curves.get(what)
-
-    def keep(self, what: tuple[str, ...], curve: _Curve) -> None:
-        """Keep a curve, and let go of what has not been asked for longest."""
-        with self._lock:
-            if what in self._curves:  # another session drew the same meanwhile
-                return
-            self._curves[what] = curve
-            self._sum += self._size(curve)
-            while self._sum > self._most:
-                self._sum -= self._size(self._curves.popitem(last=False)[1])
-
-
 # The key is not hashed: all tables of a shelf share its room.
 @apart(st.cache_resource, show_spinner=False)
-def _drawn(_key: tuple[str, ...]) -> _Kept[_Drawn]:
-    return _Kept(_KEPT_BYTES, lambda curve: curve.size)
+def _drawn(_key: tuple[str, ...]) -> Kept[_Drawn]:
+    return Kept(_KEPT_BYTES, lambda curve: curve.size)
 
 
 @apart(st.cache_resource, show_spinner=False)
-def _foretold(_key: tuple[str, ...]) -> _Kept[tuple[Foretold | None, ...]]:
-    return _Kept(_MOST_FORETOLD, lambda curve: 1)
+def _foretold(_key: tuple[str, ...]) -> Kept[tuple[Foretold | None, ...]]:
+    return Kept(_MOST_FORETOLD)
 
 
 def curve(

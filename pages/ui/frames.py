@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,8 +25,8 @@ from dpviz.report.sentences.explore import least_words
 from dpviz.report.tables import board
 from dpviz.report.tables.payload import Frame
 from dpviz.simulation.compare import Comparison
-from pages.ui import cached, state
-from pages.ui.shelves import apart
+from pages.ui import cached
+from pages.ui.shelves import Kept, apart, public
 
 WORKERS = 2
 MOST_PART = 6  # frames computed and sent at once: they share noise
@@ -56,44 +54,16 @@ def _text(frame: Frame) -> bytes:
     return json.dumps(frame, separators=(",", ":")).encode()
 
 
-class _Shelf:
-    """Frames as they are sent, by what they belong to and epsilon; the oldest go first."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._frames: OrderedDict[tuple[str, float], bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, token: str, epsilon: float) -> bytes | None:
-        return self._frames.get((token, epsilon))
-
-    def put(self, token: str, frame: Frame) -> bytes:
-        text = _text(frame)
-        with self._lock:
-            self._frames[token, frame["epsilon"]] = text
-            while len(self._frames) > self._most:
-                self._frames.popitem(last=False)
-        return text
+@apart(st.cache_resource, show_spinner=False)
+def _frames(_key: tuple[str, ...]) -> Kept[bytes]:
+    return Kept(2_000 if public(_key) else 400)
 
 
-@st.cache_resource(show_spinner=False)
-def _public() -> _Shelf:
-    return _Shelf(2_000)
-
-
-@st.cache_resource(scope="session", show_spinner=False)
-def _private() -> _Shelf:
-    return _Shelf(400)
-
-
-def _shelf() -> _Shelf:
-    return _private() if state.get("table") == state.UPLOAD else _public()
-
-
-def keep(token: str, frame: Frame) -> None:
+def keep(token: str, data_key: tuple[str, ...], frame: Frame) -> None:
     """Keep a frame of the path that is at hand, so that it is not made again."""
-    if _shelf().get(token, frame["epsilon"]) is None:
-        _shelf().put(token, frame)
+    shelf, what = _frames(data_key), (token, frame["epsilon"])
+    if shelf.get(what) is None:
+        shelf.keep(what, _text(frame))
 
 
 def path_settings(settings: Settings) -> Settings:
@@ -103,16 +73,18 @@ def path_settings(settings: Settings) -> Settings:
 
 def some(
     token: str,
+    data_key: tuple[str, ...],
     epsilons: Sequence[float],
     make: Callable[[Sequence[float]], list[Frame]],
 ) -> list[bytes]:
     """Return frames of the path as JSON, making those that are not kept yet."""
-    shelf = _shelf()
-    kept = {epsilon: shelf.get(token, epsilon) for epsilon in epsilons}
+    shelf = _frames(data_key)
+    kept = {epsilon: shelf.get((token, epsilon)) for epsilon in epsilons}
     missing = [epsilon for epsilon, frame in kept.items() if frame is None]
     if missing:
         for frame in make(missing):
-            kept[frame["epsilon"]] = shelf.put(token, frame)
+            kept[frame["epsilon"]] = text = _text(frame)
+            shelf.keep((token, frame["epsilon"]), text)
     return [frame for frame in kept.values() if frame is not None]
 
 
@@ -183,8 +155,8 @@ class Plan:
 
 
 def plan_of(
-    data_key: tuple[str, ...],
     token: str,
+    data_key: tuple[str, ...],
     comparison: Comparison,
     prepared: Prepared,
     settings: Settings,
@@ -216,6 +188,7 @@ def plan_of(
 def feed(
     place: Any,
     token: str,
+    data_key: tuple[str, ...],
     plan: Plan,
     now: float,
     make: Callable[[Sequence[float]], list[Frame]],
@@ -229,6 +202,7 @@ def feed(
     place : container
         Where the invisible elements stand that carry the frames.
     token : str
+    data_key : tuple of str
     plan : Plan
     now : float
         The present epsilon.
@@ -245,7 +219,7 @@ def feed(
         del orders[next(iter(orders))]
     for number, first in enumerate(range(0, len(order), plan.part)):
         # Sending is also where Streamlit can stop a run that nobody wants any more.
-        part = some(token, order[first : first + plan.part], make)
+        part = some(token, data_key, order[first : first + plan.part], make)
         if published:
             part = [_text(board.publishable_frame(json.loads(frame))) for frame in part]
         name = f"{number}/{len(part)}"  # the last part may grow by an epsilon of the reader's

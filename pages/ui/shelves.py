@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dpviz.datasets import builtin_tables
 
 Call = TypeVar("Call", bound=Callable[..., Any])
+Item = TypeVar("Item")
+
+
+def public(key: str | tuple[str, ...]) -> bool:
+    """Return whether what is kept by this key belongs to a built-in table."""
+    return (key if isinstance(key, str) else key[0]) in builtin_tables()
 
 
 def apart(cache: Callable[..., Any], *, own: int = 0, **options: Any) -> Callable[[Call], Call]:
@@ -27,9 +35,42 @@ def apart(cache: Callable[..., Any], *, own: int = 0, **options: Any) -> Callabl
 
         @wraps(function)
         def kept(key: str | tuple[str, ...], *args: Any, **named: Any) -> Any:
-            table = key if isinstance(key, str) else key[0]
-            return (everybody if table in builtin_tables() else alone)(key, *args, **named)
+            return (everybody if public(key) else alone)(key, *args, **named)
 
         return kept  # type: ignore[return-value]
 
     return decorate
+
+
+class Kept(Generic[Item]):
+    """Items by what they depend on; those unused for longest go first.
+
+    Parameters
+    ----------
+    most : int
+        What all may come to.
+    size : callable
+        What one comes to.
+    """
+
+    def __init__(self, most: int, size: Callable[[Item], int] = lambda item: 1) -> None:
+        self._most, self._size, self._sum = most, size, 0
+        self._items: OrderedDict[Hashable, Item] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, what: Hashable) -> Item | None:
+        """Return an item, if it is kept."""
+        with self._lock:
+            if what in self._items:
+                self._items.move_to_end(what)
+            return self._items.get(what)
+
+    def keep(self, what: Hashable, item: Item) -> None:
+        """Keep an item, and let go of what has not been asked for longest."""
+        with self._lock:
+            if what in self._items:  # another session made the same meanwhile
+                return
+            self._items[what] = item
+            self._sum += self._size(item)
+            while self._sum > self._most:
+                self._sum -= self._size(self._items.popitem(last=False)[1])
