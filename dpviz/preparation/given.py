@@ -191,6 +191,8 @@ def _is_bunch(given: object) -> bool:
 def _frame_of_bunch(bunch: Any, label: str | None) -> pd.DataFrame:
     """Return the features of a Bunch, and its target where that is the label."""
     data = bunch["data"]
+    if _is_sparse(data):  # its columns have names, so it is a frame
+        data = data.toarray()
     if not isinstance(data, pd.DataFrame):
         rows = table_of_array(_array_of(data)).rows
         names = bunch.get("feature_names")

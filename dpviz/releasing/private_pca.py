@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.linalg import null_space
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
@@ -33,7 +34,7 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import Chain, chain
 from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.chain import noisy_variances, radius_to_cut, run
-from dpviz.preparation.frames import FrameBatches
+from dpviz.preparation.frames import FrameBatches, SparseRows
 from dpviz.preparation.steps import RADIUS as VARIANCE_RADIUS
 from dpviz.preparation.steps import Preparation, Wanted, is_share
 from dpviz.preparation.transform import Transform
@@ -363,7 +364,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return declared
 
     def _rows_of(self, X: Any, *, reset: bool = True, least: int = 2) -> Rows:
-        """Return the rows of an array or of a Dask frame, none of which is copied."""
+        """Return the rows of an array, a sparse one or a Dask frame, none of which is copied."""
         if hasattr(X, "to_delayed") and hasattr(X, "dtypes"):
             return self._named(FrameBatches(X))
         try:
@@ -371,6 +372,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 self,
                 X,
                 reset=reset,
+                accept_sparse=True,
                 dtype="numeric",
                 ensure_all_finite=False,
                 ensure_min_samples=least,
@@ -388,6 +390,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise
         if array.dtype.kind not in "fiub":
             raise InvalidTable("X must hold numbers: nothing was spent.")
+        if sparse.issparse(array):
+            return Rows.of_batches(SparseRows(array, "X"))
         return Rows.of_array(array)
 
     def _named(self, source: FileBatches | FrameBatches) -> Rows:
@@ -429,9 +433,16 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         The components are private; what comes out is about the rows that go in, and is not.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        rows: Any = validate_data(
+            self, X, accept_sparse=True, dtype=[np.float64, np.float32], reset=False
+        )
         self._say_unprotected("transform")
-        projected = ((rows - self.mean_) / self.scale_) @ self.components_.T
+        stored: bool = sparse.issparse(rows)
+        if stored:  # the mean is taken off afterwards, so that zeros stay unstored
+            along = self.components_.T / np.reshape(self.scale_, (-1, 1))
+            projected = rows @ along - self.mean_ @ along
+        else:
+            projected = ((rows - self.mean_) / self.scale_) @ self.components_.T
         if self.whiten:
             projected /= self._deviations
         return np.asarray(projected, dtype=rows.dtype)
@@ -541,8 +552,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return hasattr(self, "components_")
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: float32 stays float32."""
+        """Return scikit-learn's tags: float32 stays float32, and sparse rows are taken."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

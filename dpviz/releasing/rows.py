@@ -1,4 +1,4 @@
-"""Where the rows of a fit are: an array, a Parquet file, a Dask frame, or sums of what was given.
+"""Where the rows of a fit are: an array, a sparse one, a file, a Dask frame, or sums of rows.
 
 All are read in blocks, as often as the preparation and the release ask, and none is copied whole.
 """
@@ -28,7 +28,7 @@ from dpviz.core.by_length import (
 )
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.preparation.batches import FileBatches
-from dpviz.preparation.frames import FrameBatches
+from dpviz.preparation.frames import FrameBatches, SparseRows
 from dpviz.preparation.transform import Transform
 
 S = TypeVar("S", bound=FoldSum)
@@ -75,7 +75,7 @@ class Rows:
         return cls(InBlocks(array), n, d, dtype, array)
 
     @classmethod
-    def of_batches(cls, source: FileBatches | FrameBatches) -> Rows:
+    def of_batches(cls, source: FileBatches | FrameBatches | SparseRows) -> Rows:
         """Return the rows of a source that is read in batches; one pass counts them."""
         seen = source.fold(Counts)
         if seen.dropped:

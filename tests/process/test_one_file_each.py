@@ -1,6 +1,6 @@
-"""A mechanism, a metric, a table and a page are one file each: planted together, seen everywhere.
+"""A mechanism, metric, table, lesson and page are one file each: planted together, seen everywhere.
 
-The package is copied, four files are put into the copy, and nothing else is edited.
+The package is copied, five files are put into the copy, and nothing else is edited.
 """
 
 from __future__ import annotations
@@ -51,9 +51,28 @@ PAGE = '''"""Planted: a page that a test adds."""
 PAGE = {"title": "Planted", "icon": ":material/science:", "place": 125, "group": "Reference"}
 '''
 
+LESSON = """
+number = NUMBER
+title = "Planted"
+question = "Does a lesson that a test adds come up?"
+
+[opens]
+table = "digits"
+mechanisms = ["part:plain"]
+
+[numbers]
+epsilon = "epsilon"
+
+[[steps]]
+title = "Look"
+view = { measures = ["picture"] }
+say = "One release at epsilon {epsilon}."
+"""
+
 SCRIPT = """
 import inspect, json
 import dpviz
+from dpviz.lessons import course, lessons
 from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
 from dpviz.report.figures.handout import bibtex
@@ -77,6 +96,8 @@ print(json.dumps({
     "listed": dpviz.list_mechanisms().keys,
     "bibtex": bibtex([all_mechanisms()["seed_noise"]()]),
     "menu": [info.title for info in menu.infos()],
+    "course": [lesson.title for lesson in course()],
+    "german": [lesson.steps[0].say for lesson in lessons("de")],
 }))
 """
 
@@ -100,10 +121,12 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     mechanism = mechanism.replace(
         "from dpviz", "from dpviz.core.reference import paper\nfrom dpviz", 1
     )
+    number = 1 + len(list((copy / "dpviz" / "lessons" / "scripts").iterdir()))
     for place, text in {
         "dpviz/mechanisms/seed_noise.py": mechanism,
         "dpviz/metrics/planted.py": METRIC,
         "dpviz/datasets/builtin/seedlings.py": TABLE,
+        "dpviz/lessons/scripts/planted.toml": LESSON.replace("NUMBER", str(number)),
         "pages/planted.py": PAGE,
     }.items():
         (copy / place).write_text(text, encoding="utf-8")
@@ -144,3 +167,10 @@ def test_a_mechanism_is_one_file_with_its_reference(planted: dict[str, Any]) -> 
 def test_a_page_is_one_file(planted: dict[str, Any]) -> None:
     titles = planted["menu"]
     assert titles.index("Papers") < titles.index("Planted") < titles.index("Tasks")
+
+
+def test_a_lesson_is_one_file(planted: dict[str, Any]) -> None:
+    """English where a translation, a file that nobody has edited, does not have it."""
+    assert planted["course"][-1] == "Planted"
+    assert planted["german"][-1] == "One release at epsilon {epsilon}."
+    assert planted["german"][0] != planted["german"][-1]

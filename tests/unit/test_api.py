@@ -237,7 +237,9 @@ def test_a_bunch_is_read_with_its_names_and_its_target_as_the_label() -> None:
         assert prepared.columns == tuple(names)
         assert (prepared.table.labels is not None) == (label is not None)
     framed = Bunch(data=table, frame=table.assign(target=target), target=target)
-    assert numbers(dpviz.compare(framed, **named)) == expected
+    thin = Bunch(data=sparse.csr_array(table), feature_names=names, target=target)
+    for given in (framed, thin):
+        assert numbers(dpviz.compare(given, **named)) == expected
     with pytest.raises(InvalidTable, match="nobody"):
         dpviz.compare(bunch, label="nobody", **named)
 

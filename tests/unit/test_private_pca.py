@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -102,6 +103,28 @@ def test_no_row_bound_has_to_be_declared(delta: float) -> None:
     few = fitted.set_params(variance_share=0).fit(rows[:200])
     assert not hasattr(few, "clipping_radius_")
     assert not hasattr(few, "explained_variance_")
+
+
+@quiet
+@pytest.mark.parametrize("mechanism", ["auto", "gaussian", "wishart_difference"])
+def test_sparse_rows_give_what_dense_ones_do(mechanism: str) -> None:
+    """Cut, centred and scaled as well; a mechanism that needs an array says so."""
+    held = sparse.random_array((900, 5), density=0.3, rng=np.random.default_rng(6), format="csr")
+    named: dict[str, Any] = {"mechanism": mechanism, "random_state": 0, "bounds": (-1.0, 0.8)}
+    named |= {} if mechanism == "auto" else {"row_bound": 1.5}
+    dense = PrivatePCA(2, delta=1e-6, **named).fit(held.toarray())
+    for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+        found = PrivatePCA(2, delta=1e-6, **named).fit(kind(held))
+        np.testing.assert_allclose(found.components_, dense.components_, rtol=1e-8, atol=1e-10)
+        along = found.transform(kind(held))
+        np.testing.assert_allclose(along, dense.transform(held.toarray()), rtol=1e-8, atol=1e-8)
+        assert not hasattr(found, "feature_names_in_")
+    other = PrivatePCA(2, delta=1e-6, **named).fit(held.toarray()[::-1] ** 2)
+    assert not np.allclose(other.components_, dense.components_, atol=1e-3)  # the control
+    with pytest.raises(CannotRun, match="array that fit is given"):
+        PrivatePCA(2, mechanism="data_laplace", delta=0.0, row_bound=1.5).fit(held)
+    with pytest.raises(InvalidTable, match="X has rows with gaps: nothing was spent"):
+        PrivatePCA(2, delta=1e-6, **named).fit(sparse.csr_array([[np.nan, 1.0], [0.0, 1.0]] * 9))
 
 
 @quiet
