@@ -169,46 +169,13 @@ def detect(source: Source, extent: Extent, decimal: str | None = None) -> Layout
     """
     text, before = _sample(source)
     lines = _LINE.findall(text)
-    notes = []
-    told = _SEP_LINE.match(lines[0])
-    skipped = 0
-    delimiters: tuple[str, ...] = ("\t", ";", "|", ",", " ")
-    if told and told[1] in delimiters:
-        delimiters, skipped = (told[1],), 1
-        notes.append("The first line says what separates the cells and was not read as data.")
-    elif source.delimiter:
-        delimiters = (source.delimiter,)
-    delimiter = _delimiter(lines[skipped:], delimiters)
-    if delimiter is None:
-        raise InvalidTable(
-            f"{source.name} shows one column only: at least 2 are needed, separated by "
-            "a comma, semicolon, tab, vertical bar or space."
-        )
+    delimiter, skipped, notes = _separator(lines, source)
     records = _split(lines[skipped:], delimiter, _JUDGED_ROWS)
-    titles = _titles(records)
-    if titles:
-        were = "line above the table was" if titles == 1 else "lines above the table were"
-        notes.append(f"{titles} {were} left out as a title.")
-    past = titles
-    records_left = records[titles:]
-    rows = [record.cells for record in records_left]
-    names = _names(rows)
-    if names is not None:
-        past += 1
-        rows = rows[1:]
-        if _counts_up([name for name in names if name.strip()]):
-            notes.append("The first line counts 0, 1, 2, ... and was read as column names.")
-        if _are_units(rows):
-            notes.append(
-                "The line under the column names was left out as units: it holds text "
-                "where the columns hold numbers."
-            )
-            past += 1
-            rows = rows[1:]
-    else:
-        notes.append("The file has no line of column names: the columns are numbered from 1.")
+    head = _head(records)
+    names, rows = head.names, head.rows
+    notes += head.notes
     width = Counter(map(len, rows)).most_common(1)[0][0] if rows else len(names or ())
-    gone = skipped + (records[past - 1].lines if past else 0)
+    gone = skipped + (records[head.past - 1].lines if head.past else 0)
     start = before + len("".join(lines[:gone]).encode())
     stop = None
     last = _total_line(extent, delimiter, width, rows)
@@ -222,27 +189,87 @@ def detect(source: Source, extent: Extent, decimal: str | None = None) -> Layout
     judged = _judged(rows, width)
     proved = frozenset(found.proves for found in judged if found.proves is not None)
     mark = decimal or (COMMA if proved == {COMMA} else POINT)
-    mark = POINT if delimiter == COMMA else mark
     return Layout(
         delimiter,
         names,
         width,
-        mark,
-        frozenset(
-            j
-            for j, found in enumerate(judged)
-            if found.codes
-            or found.dates
-            or found.extras
-            or (found.is_open and delimiter != COMMA)
-            or any(j < len(row) and row[j].strip()[:2].lower() == "0x" for row in rows)
-        ),
+        POINT if delimiter == COMMA else mark,
+        _as_text(judged, rows, delimiter),
         frozenset(j for j, found in enumerate(judged) if found.proves is None),
         proved,
         start,
         stop,
         gone,
         tuple(notes),
+    )
+
+
+def _separator(lines: Sequence[str], source: Source) -> tuple[str, int, list[str]]:
+    """Return what separates the cells, the lines before them that say so, and notes on it."""
+    told = _SEP_LINE.match(lines[0])
+    skipped = 0
+    notes = []
+    delimiters: tuple[str, ...] = ("\t", ";", "|", ",", " ")
+    if told and told[1] in delimiters:
+        delimiters, skipped = (told[1],), 1
+        notes.append("The first line says what separates the cells and was not read as data.")
+    elif source.delimiter:
+        delimiters = (source.delimiter,)
+    delimiter = _delimiter(lines[skipped:], delimiters)
+    if delimiter is None:
+        raise InvalidTable(
+            f"{source.name} shows one column only: at least 2 are needed, separated by "
+            "a comma, semicolon, tab, vertical bar or space."
+        )
+    return delimiter, skipped, notes
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What stands above the rows: column names, how many records it takes, notes; and the rows."""
+
+    names: tuple[str, ...] | None
+    past: int
+    rows: list[list[str]]
+    notes: list[str]
+
+
+def _head(records: Sequence[_Record]) -> _Head:
+    """Take titles, column names and units off the sample's records."""
+    notes = []
+    titles = past = _titles(records)
+    if titles:
+        were = "line above the table was" if titles == 1 else "lines above the table were"
+        notes.append(f"{titles} {were} left out as a title.")
+    rows = [record.cells for record in records[titles:]]
+    names = _names(rows)
+    if names is None:
+        notes.append("The file has no line of column names: the columns are numbered from 1.")
+        return _Head(None, past, rows, notes)
+    past, rows = past + 1, rows[1:]
+    if _counts_up([name for name in names if name.strip()]):
+        notes.append("The first line counts 0, 1, 2, ... and was read as column names.")
+    if _are_units(rows):
+        notes.append(
+            "The line under the column names was left out as units: it holds text "
+            "where the columns hold numbers."
+        )
+        past, rows = past + 1, rows[1:]
+    return _Head(names, past, rows, notes)
+
+
+def _as_text(
+    judged: Sequence[Numerals], rows: Sequence[list[str]], delimiter: str
+) -> frozenset[int]:
+    """Return the columns whose numbers are to be judged over all of the file."""
+    return frozenset(
+        j
+        for j, found in enumerate(judged)
+        if found.codes
+        or found.dates
+        or found.extras
+        or (found.is_open and delimiter != COMMA)
+        or any(j < len(row) and row[j].strip()[:2].lower() == "0x" for row in rows)
     )
 
 
@@ -297,14 +324,8 @@ def _names(rows: Sequence[list[str]]) -> tuple[str, ...] | None:
     if _counts_up(first) or _counts_up(first[1:] if not first[0].strip() else first):
         return tuple(first)
     numeric = _are_numbers(first)
-    spread = [cell.strip() for cell, number in zip(first, numeric, strict=True) if number]
-    if len(spread) >= 2 and len(spread) == len(first) - 1 and not numeric[0] and first[0].strip():
-        whole = [int(cell) for cell in spread if cell.isascii() and cell.isdigit()]
-        steps = {b - a for a, b in pairwise(whole)}
-        # Any two numbers are in equal steps: they are names if they can be years.
-        enough = len(whole) >= 3 or all(1500 <= year <= 2200 for year in whole)
-        if len(whole) == len(spread) and len(steps) == 1 and steps != {0} and enough:
-            return tuple(first)
+    if not numeric[0] and first[0].strip() and all(numeric[1:]) and _are_steps(first[1:]):
+        return tuple(first)
     repeated = [row for row in below if row == first]
     for j, cell in enumerate(first):
         column = [row[j] for row in below if j < len(row) and not _is_missing(row[j])]
@@ -314,6 +335,18 @@ def _names(rows: Sequence[list[str]]) -> tuple[str, ...] | None:
         elif not _is_missing(cell) and not repeated and cell.strip() in map(str.strip, column):
             return None
     return tuple(first)
+
+
+def _are_steps(cells: Sequence[str]) -> bool:
+    """Return whether the cells are whole numbers in equal steps, such as years."""
+    cells = [cell.strip() for cell in cells]
+    if len(cells) < 2 or not all(cell.isascii() and cell.isdigit() for cell in cells):
+        return False
+    whole = [int(cell) for cell in cells]
+    steps = {b - a for a, b in pairwise(whole)}
+    # Any two numbers are in equal steps: they are names if they can be years.
+    enough = len(whole) >= 3 or all(1500 <= year <= 2200 for year in whole)
+    return len(steps) == 1 and steps != {0} and enough
 
 
 def _counts_up(first: Sequence[str]) -> bool:

@@ -63,6 +63,13 @@ def _fill_gaps(rows: FloatArray, numbers: Sequence[RawColumn], assumed: list[str
     return notes
 
 
+def _check_choices(categorical: str, missing: str) -> None:
+    if categorical not in ("drop", "onehot"):
+        raise InvalidSetting("categorical", "drop or onehot", categorical)
+    if missing not in ("drop", "median"):
+        raise InvalidSetting("missing", "drop or median", missing)
+
+
 def _remarks_on(numbers: Sequence[RawColumn], rows: FloatArray) -> list[str]:
     """Return what is to be said of the numbers themselves."""
     notes = []
@@ -173,53 +180,36 @@ class RawTable:
             When fewer than 2 rows or 2 features remain, the label cannot be one,
             or the table would not fit in memory.
         """
-        if categorical not in ("drop", "onehot"):
-            raise InvalidSetting("categorical", "drop or onehot", categorical)
-        if missing not in ("drop", "median"):
-            raise InvalidSetting("missing", "drop or median", missing)
+        _check_choices(categorical, missing)
         labelling = None if label is None else self._label_column(label)
         self._check_names("a column left out", leave_out)
         if person is not None:
             self._check_names("the column of the person", [person])
             leave_out = [*leave_out, *([] if person in leave_out or person == label else [person])]
             rows_a_person = rows_a_person or 1
-        others = [
-            column
-            for column in self.columns
-            if column is not labelling and column.name not in leave_out
-        ]
+        others = self._others(labelling, leave_out)
         numbers = [column for column in others if column.is_feature]
-        encoded = [column for column in others if categorical == "onehot" and self.encodes(column)]
+        encoded = list(filter(self.encodes, others)) if categorical == "onehot" else []
         self._check_width(numbers, encoded, labelling)
 
-        used = [*numbers, *encoded]
+        # which rows are kept, and what is said of the others
+        used, labels = [*numbers, *encoded], [labelling] if labelling else []
         notes = [*self.notes, *_left_out(others, used, categorical)]
         if leave_out:
             notes.append(f"Left out as asked: {listed(list(leave_out))}.")
         assumed = [unit_words(rows_a_person)]
-        gaps = used if missing == "drop" else []
-        keep = self._complete([*gaps, *([labelling] if labelling else [])])
+        keep = self._complete([*(used if missing == "drop" else []), *labels])
         notes += self._missing_notes(used, labelling, missing, keep)
         if person is not None:
             first = self._first_rows(person, rows_a_person or 1)
             keep = first if keep is None else keep & first
             notes.append(_cut_note(person, rows_a_person or 1, first))
-        kept = self._kept(keep, [*used, *([labelling] if labelling else [])])
+        kept = self._kept(keep, [*used, *labels])
 
-        codes = {column.name: self._codes(column, keep) for column in encoded}
-        names = [
-            *(column.name for column in numbers),
-            *(f"{name}={category}" for name, (present, _) in codes.items() for category in present),
-        ]
-        self._check_cells(kept, len(names))
-        rows = np.empty((kept, len(names)))
-        self._fill(rows[:, : len(numbers)], numbers, keep)
+        # numbers, then one feature for each category
+        names, rows = self._features(numbers, encoded, keep, kept)
         if missing == "median":
             notes += _fill_gaps(rows, numbers, assumed)
-        at = len(numbers)
-        for present, code in codes.values():
-            rows[:, at : at + len(present)] = code[:, None] == np.arange(len(present))
-            at += len(present)
         if encoded:
             where = listed([column.name for column in encoded])
             notes.append(f"Categories became one 0/1 feature each in {where}.")
@@ -233,6 +223,36 @@ class RawTable:
             (*notes, *_remarks_on(numbers, rows)),
             tuple(assumed),
         )
+
+    def _others(self, labelling: RawColumn | None, leave_out: Collection[str]) -> list[RawColumn]:
+        """Return the columns that may become features."""
+        return [
+            column
+            for column in self.columns
+            if column is not labelling and column.name not in leave_out
+        ]
+
+    def _features(
+        self,
+        numbers: list[RawColumn],
+        encoded: list[RawColumn],
+        keep: NDArray[np.bool_] | None,
+        kept: int,
+    ) -> tuple[list[str], FloatArray]:
+        """Return the names and the values of all features, gaps in numbers as NaN."""
+        codes = {column.name: self._codes(column, keep) for column in encoded}
+        names = [
+            *(column.name for column in numbers),
+            *(f"{name}={category}" for name, (present, _) in codes.items() for category in present),
+        ]
+        self._check_cells(kept, len(names))
+        rows = np.empty((kept, len(names)))
+        self._fill(rows[:, : len(numbers)], numbers, keep)
+        at = len(numbers)
+        for present, code in codes.values():
+            rows[:, at : at + len(present)] = code[:, None] == np.arange(len(present))
+            at += len(present)
+        return names, rows
 
     def _kept(self, keep: NDArray[np.bool_] | None, used: Sequence[RawColumn]) -> int:
         """Return how many rows are kept, of which a table needs two."""

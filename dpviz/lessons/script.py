@@ -103,20 +103,9 @@ def problems(lesson: Lesson) -> list[str]:
     A number that no text uses, a digit that is typed, a sentence of more than `WORDS` words, a
     question without its right answer among the options or outside of the axis.
     """
-    found: list[str] = []
     texts = [text for step in lesson.steps for text in step.texts]
-    used = set().union(*(names_in(text) for text in (lesson.question, lesson.title, *texts)))
-    used |= {name for step in lesson.steps for name in step.hundred}
-    used |= {step.question.right for step in lesson.steps if step.question is not None}
-    for step in lesson.steps:
-        for move in (step.changes, step.move, step.extreme):
-            used |= {
-                value.removeprefix(AT)
-                for value in move.values()
-                if isinstance(value, str) and value.startswith(AT)
-            }
-    used |= {name for one in lesson.numbers.values() for name in one.needs}
-    found += [f"the number {name!r} is used nowhere." for name in set(lesson.numbers) - used]
+    unused = set(lesson.numbers) - _used(lesson, texts)
+    found = [f"the number {name!r} is used nowhere." for name in unused]
     for text in texts:
         if re.search(r"\d", re.sub(r"\{\w+\}", "", text)):
             found.append(f"a number is typed, not computed, in {text!r}.")
@@ -124,22 +113,45 @@ def problems(lesson: Lesson) -> list[str]:
         lesson.facts  # noqa: B018 - computes them
     except (DpvizError, ValueError, RuntimeError, LookupError, TypeError) as error:
         return [*found, f"a number cannot be computed: {error}."]
-    for place, step in enumerate(lesson.steps):
-        asked = lesson.asked(place)
-        for text in (step.say, "" if step.question is None else step.question.ask):
-            count = len(text.split())
-            if count > WORDS:
-                found.append(f"{count} words, at most {WORDS}: {lesson.filled(text)!r}.")
-        if asked is not None and asked.axis is None and len(set(asked.options)) < 2:
-            found.append(f"the options of {asked.ask!r} do not differ.")
-        if asked is not None and not asked.possible(asked.right):
-            found.append(f"the right answer to {asked.ask!r}, {asked.right_text}, is off the axis.")
-        if step.hundred and len(step.hundred) != len(lesson.moves(place)) + 1:
-            found.append(f"{step.title!r} needs as many of 100 as it has stops.")
-        if bool(step.move) != bool(step.moved):
-            found.append(f"{step.title!r} has a move without its button, or the reverse.")
-        for moves in range(len(lesson.moves(place)) + 1):
-            lesson.state(place, moves)
+    for place in range(len(lesson.steps)):
+        found += _problems_of_step(lesson, place)
+    return found
+
+
+def _used(lesson: Lesson, texts: Iterable[str]) -> set[str]:
+    """Return the names of the numbers that a text, a question, a move or another number uses."""
+    used = set().union(*(names_in(text) for text in (lesson.question, lesson.title, *texts)))
+    used |= {name for one in lesson.numbers.values() for name in one.needs}
+    for step in lesson.steps:
+        used |= set(step.hundred)
+        used |= set() if step.question is None else {step.question.right}
+        for move in (step.changes, step.move, step.extreme):
+            used |= {
+                value.removeprefix(AT)
+                for value in move.values()
+                if isinstance(value, str) and value.startswith(AT)
+            }
+    return used
+
+
+def _problems_of_step(lesson: Lesson, place: int) -> list[str]:
+    """Return what is wrong with one step, once every number is computed."""
+    step, asked, stops = lesson.steps[place], lesson.asked(place), len(lesson.moves(place)) + 1
+    found = []
+    for text in (step.say, "" if step.question is None else step.question.ask):
+        count = len(text.split())
+        if count > WORDS:
+            found.append(f"{count} words, at most {WORDS}: {lesson.filled(text)!r}.")
+    if asked is not None and asked.axis is None and len(set(asked.options)) < 2:
+        found.append(f"the options of {asked.ask!r} do not differ.")
+    if asked is not None and not asked.possible(asked.right):
+        found.append(f"the right answer to {asked.ask!r}, {asked.right_text}, is off the axis.")
+    if step.hundred and len(step.hundred) != stops:
+        found.append(f"{step.title!r} needs as many of 100 as it has stops.")
+    if bool(step.move) != bool(step.moved):
+        found.append(f"{step.title!r} has a move without its button, or the reverse.")
+    for moves in range(stops):
+        lesson.state(place, moves)  # refuses what cannot be set
     return found
 
 

@@ -28,15 +28,6 @@ _LEAST_GAIN = 0.01  # of the exact picture over chance, else there is nothing to
 _ANGLES, _LEVELS = 40, np.linspace(0.005, 0.995, 200)
 
 
-def sliced_distance(first: FloatArray, second: FloatArray) -> float:
-    """Return the sliced Wasserstein distance of two sets of points, shapes (n, axes), (m, axes).
-
-    The mean over 40 even directions of the mean difference of 200 quantiles (Bonneel, Rabin, Peyre
-    and Pfister 2015, at p = 1).
-    """
-    return float(np.abs(_levels(first) - _levels(second)).mean())
-
-
 def _levels(points: FloatArray) -> FloatArray:
     """Return 200 quantiles along each direction, shape (levels, directions), as `np.quantile` does.
 
@@ -61,6 +52,8 @@ def _levels(points: FloatArray) -> FloatArray:
 def shape_error(shown: FloatArray, true: FloatArray) -> float:
     """Return the distance of points shown to the true ones, over that of a single point.
 
+    The sliced Wasserstein distance: the mean over 40 even directions of the mean difference of 200
+    quantiles (Bonneel, Rabin, Peyre and Pfister 2015, at p = 1).
     0 where they are spread alike; 1 is as bad as everybody in the origin. Not a number where all
     true points are there.
     """

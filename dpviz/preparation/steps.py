@@ -210,12 +210,6 @@ def preparation(
         Whether no step may use delta.
     """
     replaced = relation is Relation.REPLACE
-    l2 = {
-        COUNT: 0.0 if replaced else 1.0,
-        MEAN: (2.0 if replaced else 1.0) * math.sqrt(d),
-        SCALE: math.sqrt(d),
-    }
-    l1 = {COUNT: l2[COUNT], MEAN: (2.0 if replaced else 1.0) * d, SCALE: float(d)}
     whole = budget.epsilon if pure else mu_of(budget)
     noises: dict[str, float] = {}
     parts: list[Part] = []
@@ -226,36 +220,46 @@ def preparation(
         if step == BOUND and wanted.bound == "adaptive":
             own /= 2 if pure else math.sqrt(2)
             noises[TRACE] = _ROOM / own
-            parts.append(
-                LaplacePart(1.0, noises[TRACE], attained=False)
-                if pure
-                else GaussianPart(1.0, noises[TRACE])
-            )
+            parts.append(_query(1.0, noises[TRACE], pure=pure))
         if step in (BOUND, RANGE):
             noises[step] = own / _ROOM
-            lengths = f"{wanted.bound} of the row lengths"
-            ranges = 1.0 if step == BOUND and wanted.bound == "quantile" else 1.5
-            parts.append(
-                PurePart(
-                    noises[step],
-                    lengths if step == BOUND else "feature bounds",
-                    width=ranges * noises[step],
-                )
-            )
+            parts.append(_chosen(wanted, step, noises[step]))
             continue
-        noises[step] = _ROOM * (l1 if pure else l2)[step] / own
+        sensitivity = _sensitivity(step, d, replaced=replaced, pure=pure)
+        noises[step] = _ROOM * sensitivity / own
         if step == SCALE and MEAN in noises and replaced:
             joint = joint_laplace if pure else joint_gaussian
             parts[-1] = joint(noises[MEAN], noises[SCALE], d)
-        elif pure:
-            parts.append(LaplacePart(l1[step], noises[step], attained=False))
         else:
-            parts.append(GaussianPart(l2[step], noises[step]))
+            parts.append(_query(sensitivity, noises[step], pure=pure))
     if wanted.variance:
         for step, part in _variances(wanted, relation, whole, pure=pure):
             noises[step] = part.epsilon if isinstance(part, PurePart) else _noise_of(part)
             parts += [part] * (RADIUS_COUNTS if step == RADIUS and not pure else 1)
     return Preparation(wanted, n, d, relation, pure, noises, tuple(parts))
+
+
+def _sensitivity(step: str, d: int, *, replaced: bool, pure: bool) -> float:
+    """Return how far one row moves the count, or the sums of d features: in L1 if pure, else L2."""
+    if step == COUNT:
+        return 0.0 if replaced else 1.0
+    each = float(d) if pure else math.sqrt(d)
+    return (2.0 if step == MEAN and replaced else 1.0) * each
+
+
+def _query(sensitivity: float, noise: float, *, pure: bool) -> Part:
+    """Return a sum with Laplace noise if pure, else with Gaussian noise."""
+    if pure:
+        return LaplacePart(sensitivity, noise, attained=False)
+    return GaussianPart(sensitivity, noise)
+
+
+def _chosen(wanted: Wanted, step: str, epsilon: float) -> PurePart:
+    """Return the choice of a row bound or of the features' bounds: quantiles or sparse vectors."""
+    lengths = f"{wanted.bound} of the row lengths"
+    ranges = 1.0 if step == BOUND and wanted.bound == "quantile" else 1.5
+    what = lengths if step == BOUND else "feature bounds"
+    return PurePart(epsilon, what, width=ranges * epsilon)
 
 
 def _variances(

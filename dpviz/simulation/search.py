@@ -150,26 +150,9 @@ class _Search:
     def run(self, start: int, step: int) -> Crossing:
         """Search from a first guess, in growing steps and then by halving."""
         top = len(self.points) - 1
-        at, width = start, step
-        while self.test(at) <= 0 and at < top:
-            at, width = min(at + width, top), 2 * width
-        at, width = start, step
-        while self.test(at) >= 0 and at > 0:
-            at, width = max(at - width, 0), 2 * width
-
-        # The largest point shown below, from what is known not to be.
-        low = max((i for i, v in self.verdicts.items() if v < 0), default=-1)
-        ceiling = min((i for i, v in self.verdicts.items() if v >= 0 and i > low), default=top + 1)
-        while ceiling - low > 1:
-            middle = (low + ceiling) // 2
-            low, ceiling = (middle, ceiling) if self.test(middle) < 0 else (low, middle)
-        # The smallest point shown above.
-        high = min((i for i, v in self.verdicts.items() if v > 0 and i > low), default=top + 1)
-        floor = max((i for i, v in self.verdicts.items() if v <= 0 and i < high), default=-1)
-        while high - floor > 1:
-            middle = (floor + high) // 2
-            high, floor = (middle, floor) if self.test(middle) > 0 else (high, middle)
-
+        self._reach(start, step)
+        low = self._last_below()
+        high = self._first_above(low)
         if low >= 0 and high <= top:
             low, high = self._narrowed(low, high)
         if not self.shared:
@@ -187,6 +170,36 @@ class _Search:
             tests=len(self.tests),
             draws=sum(test.draws for test in self.tests.values()),
         )
+
+    def _reach(self, start: int, step: int) -> None:
+        """Test in growing steps up to a point shown above, and down to one shown below."""
+        top = len(self.points) - 1
+        at, width = start, step
+        while self.test(at) <= 0 and at < top:
+            at, width = min(at + width, top), 2 * width
+        at, width = start, step
+        while self.test(at) >= 0 and at > 0:
+            at, width = max(at - width, 0), 2 * width
+
+    def _last_below(self) -> int:
+        """Return the largest point shown below, by halving from what is not; -1 for none."""
+        verdicts, beyond = self.verdicts, len(self.points)
+        low = max((i for i, v in verdicts.items() if v < 0), default=-1)
+        ceiling = min((i for i, v in verdicts.items() if v >= 0 and i > low), default=beyond)
+        while ceiling - low > 1:
+            middle = (low + ceiling) // 2
+            low, ceiling = (middle, ceiling) if self.test(middle) < 0 else (low, middle)
+        return low
+
+    def _first_above(self, low: int) -> int:
+        """Return the smallest point shown above, beyond ``low``; past the last one for none."""
+        verdicts, beyond = self.verdicts, len(self.points)
+        high = min((i for i, v in verdicts.items() if v > 0 and i > low), default=beyond)
+        floor = max((i for i, v in verdicts.items() if v <= 0 and i < high), default=-1)
+        while high - floor > 1:
+            middle = (floor + high) // 2
+            high, floor = (middle, floor) if self.test(middle) > 0 else (high, middle)
+        return high
 
     def _narrowed(self, low: int, high: int) -> tuple[int, int]:
         """Return ends that are closer by more draws on either side of the likely crossing."""

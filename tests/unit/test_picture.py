@@ -24,7 +24,7 @@ from dpviz.picture.account import (
     with_picture,
 )
 from dpviz.picture.counting import Picture, PictureNoise, places, publish
-from dpviz.picture.quality import right_share, shape_error, sliced_distance
+from dpviz.picture.quality import right_share, shape_error
 from dpviz.picture.scree import TWO_SIDED, bought, debiased, of_matrix, standard_numbers
 from dpviz.picture.shown import GREY, colours, drowned, points, shares, steady
 from dpviz.sampling.limits import SemiCircle
@@ -256,27 +256,25 @@ def test_a_frame_from_variances_needs_components_that_are_seen() -> None:
     assert seen.frame[0] == pytest.approx(expected)
 
 
-def test_distance_and_error_have_exact_values() -> None:
+def test_the_error_of_the_shape_has_exact_values() -> None:
     """On a line the distance of a shift is the shift; of a point from two ends it is their size."""
-    line = np.linspace(-1, 1, 2_001)[:, None]
-    assert sliced_distance(line, line + 0.25) == pytest.approx(0.25)
     ends = np.repeat([[-2.0], [2.0]], 500, axis=0)
-    assert sliced_distance(np.zeros((1, 1)), ends) == pytest.approx(2.0)
+    assert shape_error(ends + 0.25, ends) == pytest.approx(0.125)
     assert shape_error(ends, ends) == 0
     assert shape_error(np.zeros((1, 1)), ends) == 1
     assert math.isnan(shape_error(ends, np.zeros((5, 1))))
-    # a shift by v in the plane: the mean of |cos| over directions is 2/pi
     cloud = generator(7, "cloud").standard_normal((400, 2))
-    assert sliced_distance(cloud, cloud + np.array([3.0, 0.0])) == pytest.approx(
-        6 / math.pi, rel=2e-3
-    )
     # the quantiles are NumPy's, to the last bit, of many points and of two
     angles = math.pi * (np.arange(40) + 0.5) / 40
     ways, levels = np.array([np.cos(angles), np.sin(angles)]), np.linspace(0.005, 0.995, 200)
     for some in (cloud, cloud[:2], cloud[:1]):
-        known = (np.quantile(one @ ways, levels, axis=0) for one in (some, cloud**2))
-        apart = float(np.abs(np.subtract(*known)).mean())
-        assert sliced_distance(some, cloud**2) == apart
+        shown, true = (np.quantile(one @ ways, levels, axis=0) for one in (some, cloud**2))
+        alone = float(np.abs(true).mean())
+        assert shape_error(some, cloud**2) == float(np.abs(shown - true).mean()) / alone
+    # a shift by v in the plane: the mean of |cos| over directions is 2/pi
+    alone = float(np.abs(np.quantile(cloud @ ways, levels, axis=0)).mean())
+    shifted = shape_error(cloud + np.array([3.0, 0.0]), cloud)
+    assert shifted * alone == pytest.approx(6 / math.pi, rel=2e-3)
 
 
 def test_neighbours_tell_labels_apart_or_guess() -> None:

@@ -136,23 +136,13 @@ def drawn(figure: go.Figure) -> Drawing:
     figure : plotly.graph_objects.Figure
     """
     said = figure.to_plotly_json()
-    layout, traces = (
-        said.get("layout", {}),
-        [one for one in said["data"] if one.get("visible", True) is True],
-    )
+    layout = said.get("layout", {})
+    traces = [one for one in said["data"] if one.get("visible", True) is True]
     title = _plain((layout.get("title") or {}).get("text"))
     picture = Drawing(SCREEN, title or "A figure of dpviz")
-    named = [
-        one for one in traces if one.get("name") and one.get("showlegend", True)
-    ] if layout.get("showlegend", len(traces) > 1) else []  # fmt: skip
-    keys = {str(one["name"]): one for one in reversed(named)}
     top = _TOP + _LINE * bool(title)
     below = float(layout.get("height") or 420) * 0.9
-    sides = [one.get("y") for one in traces]
-    sides += [axis.get("ticktext") for name, axis in layout.items() if name.startswith("yaxis")]
-    names = [len(_plain(one)) for side in sides for one in _listed(side) if isinstance(one, str)]
-    left = min(200.0, max(_LEFT, 12 + 6.3 * max(names, default=0)))
-    box = {"x": (left, SCREEN.width - _RIGHT), "y": (below, top)}
+    box = {"x": (_left_of(layout, traces), SCREEN.width - _RIGHT), "y": (below, top)}
     axes = _axes(layout, traces, box)
     for name, axis in axes.items():
         _ruled(picture, axes, name, axis)
@@ -162,17 +152,42 @@ def drawn(figure: go.Figure) -> Drawing:
         x, y = _of(axes, trace)
         _traced(picture, trace, x, y)
     for note in layout.get("annotations") or ():
-        place = [_ref(axes, a, str(note.get(f"{a}ref", a)), note.get(a), box) for a in "xy"]
-        if place[0] is not None and place[1] is not None:
-            anchor = {"left": "start", "right": "end"}.get(str(note.get("xanchor")), "middle")
-            words = _plain(note.get("text"))
-            if (
-                anchor != "start" or place[0] + 6 * len(words) < SCREEN.width
-            ):  # else the key says it
-                picture.text(place[0], place[1] - 3, words, anchor)
+        _noted(picture, axes, note, box)
     if title:
         picture.text(_LEFT, _LINE, title)
-    left, line = _LEFT, below + _BOTTOM
+    line = _keyed(picture, layout, traces, below + _BOTTOM)
+    picture.height = line + _LINE / 2
+    return picture
+
+
+def _left_of(layout: Mapping[str, Any], traces: Sequence[Mapping[str, Any]]) -> float:
+    """Return where the plots start: right of the longest name on the upright axes."""
+    sides = [one.get("y") for one in traces]
+    sides += [axis.get("ticktext") for name, axis in layout.items() if name.startswith("yaxis")]
+    names = [len(_plain(one)) for side in sides for one in _listed(side) if isinstance(one, str)]
+    return min(200.0, max(_LEFT, 12 + 6.3 * max(names, default=0)))
+
+
+def _noted(picture: Drawing, axes: Mapping[str, _Axis], note: Mapping[str, Any], box: _Box) -> None:
+    """Write an annotation, unless it would leave the picture: then the key says it."""
+    x, y = (_ref(axes, a, str(note.get(f"{a}ref", a)), note.get(a), box) for a in "xy")
+    if x is None or y is None:
+        return
+    anchor = {"left": "start", "right": "end"}.get(str(note.get("xanchor")), "middle")
+    words = _plain(note.get("text"))
+    if anchor != "start" or x + 6 * len(words) < SCREEN.width:
+        picture.text(x, y - 3, words, anchor)
+
+
+def _keyed(
+    picture: Drawing, layout: Mapping[str, Any], traces: Sequence[Mapping[str, Any]], line: float
+) -> float:
+    """Draw the key from a line on; return the last line."""
+    named = [
+        one for one in traces if one.get("name") and one.get("showlegend", True)
+    ] if layout.get("showlegend", len(traces) > 1) else []  # fmt: skip
+    keys = {str(one["name"]): one for one in reversed(named)}
+    left = _LEFT
     for name, trace in reversed(keys.items()):
         wide = 26.0 + 7.0 * len(_plain(name))
         if left + wide > SCREEN.width and left > _LEFT:
@@ -180,8 +195,7 @@ def drawn(figure: go.Figure) -> Drawing:
         picture.stroke([(left, line - 4), (left + 16, line - 4)], _colour(trace), 2.5, _dash(trace))
         picture.text(left + 21, line, _plain(name))
         left += wide
-    picture.height = line + _LINE / 2
-    return picture
+    return line
 
 
 def _axes(
