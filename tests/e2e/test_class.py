@@ -226,6 +226,30 @@ def test_a_room_takes_bets_alone_and_uploads_stay_off(page: Page, tmp_path: Path
         assert page.locator('input[type="file"]').count() == 0
 
 
+def test_a_bet_that_is_changed_while_its_connection_is_lost_can_be_sent(
+    page: Page, tmp_path: Path
+) -> None:
+    asked = course()[0].asked(1)
+    assert asked is not None
+    with opened(tmp_path) as (server, name, key):
+        open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&room={key}")
+        expect(page.locator(".dps-join")).to_contain_text(name)
+        phone = page.context.browser.new_page(viewport={"width": 420, "height": 800})  # type: ignore[union-attr]
+        phone.route("**/bet", lambda route: route.abort())
+        phone.goto(f"{server.url}/c/{name}")
+        phone.get_by_role("button", name=asked.options[0]).click()
+        send = phone.locator("#send")
+        send.click()
+        expect(send).to_have_text("Sending ...")
+        phone.get_by_role("button", name=asked.options[1]).click()
+        phone.unroute("**/bet")
+        expect(send).to_be_enabled()
+        send.click()
+        expect(send).to_have_text("Sent. Look up.")
+        expect(page.locator(".dps-count")).to_have_text("1 bet")
+        phone.close()
+
+
 @pytest.mark.parametrize("path", ["/c/KELP", "/c/KELP/events"])
 def test_without_a_class_there_is_no_room(path: str, tmp_path: Path) -> None:
     port = free_port()
