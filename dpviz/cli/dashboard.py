@@ -82,6 +82,7 @@ def _class(arguments: argparse.Namespace) -> int:
     }
     print(f"Room {name}: phones open http://{named}:{port}/c/{name}")
     print(f"Projector: http://localhost:{port}/guide?v=1&present=yes{spoken}&room={key}")
+    print(f"In or out: http://localhost:{port}/c/{name}/wall?key={key}{spoken}")
     print("Nothing is stored; the room ends after 3 hours, or with Ctrl+C.", flush=True)
     return _serve("0.0.0.0", port, said, headless=True)
 

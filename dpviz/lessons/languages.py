@@ -51,9 +51,24 @@ WORDS = {
 PHONE_WORDS = (
     "Room", "Look up. The next question comes here.",
     "This room has ended.", "more private", "sharper", "Send", "Sending ...", "Sent. Look up.",
-    "Look up", "Your flag on the axis of epsilon",
+    "Look up", "Your flag on the axis of epsilon", "with her", "without her", "your release",
 )  # fmt: skip
 """What a phone says itself."""
+
+WALL_WORDS = (
+    "One release of {people} people for each phone, half of them with her.",
+    "{count} of {dealt} have tapped", "{right} of {count} were right.",
+    "She was in: {right} of {count} right", "She was out: {right} of {count} right",
+    "At epsilon {epsilon} nobody gets beyond {limit} of 100.",
+    "On average over both hundreds, whoever guesses. Luck: at the limit, 95 of 100 such classes"
+    " have at most {luck} of {count} right.",
+    "Show the taps", "Draw the limit", "Another round", "Back to the lesson", "with her",
+    "without her", "join", "QR code of {address}", "This room has ended.", "Epsilon",
+)  # fmt: skip
+"""What a projector says in a round of in or out."""
+
+ASKED_WORDS = ("Was she in the table of your release?", "She was out", "She was in")
+"""What a round of in or out asks, and what a phone can answer: by a tap of 0, or of 1."""
 
 _PUBLISHED = ("no label can be told apart", "labels would drown", "shows directions, not lengths")
 """What a picture of `dpviz.report.tables.board` says of itself in whole sentences."""
@@ -98,12 +113,18 @@ def phone_words(language: str) -> dict[str, str]:
     return {text: said[text] for text in PHONE_WORDS if text in said}
 
 
+def wall_words(language: str) -> dict[str, str]:
+    """Return `WALL_WORDS` in a language, by the English of them; none in English."""
+    said = words(language)
+    return {text: said[text] for text in WALL_WORDS if text in said}
+
+
 @cache
 def messages() -> frozenset[str]:
     """Return everything that a stage or a phone says beside lessons, in English."""
     said = (text.replace("\\u00a0", "\u00a0") for text in _SAID.findall(assets().js))
     kept = map(recovery_words, (0.0, 0.2, 0.7, 1.0))
-    own = (WORDS.values(), PHONE_WORDS, _PUBLISHED, VERDICT_WORDS.values())
+    own = (WORDS.values(), PHONE_WORDS, WALL_WORDS, ASKED_WORDS, _PUBLISHED, VERDICT_WORDS.values())
     return frozenset({*said, *kept, *people()[0], "digit", *chain.from_iterable(own)})
 
 

@@ -30,6 +30,10 @@ EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0,
 N = 100
 """People in the picture's table; everything is in units of one row, so it shows nowhere."""
 
+HER: FloatArray = np.array([0.9, 0.35])
+"""Her row, where the picture opens."""
+HER.setflags(write=False)
+
 _GRAIN = 1_000  # draws travel as whole thousandths of the noise's own scale
 _OTHERS = 40
 _LAW_DRAWS = 400_000
@@ -41,7 +45,7 @@ def candidates() -> tuple[str, ...]:
     Noise added to the second moment, and directions whose law is known.
     """
     problem = _problem()
-    found = directional(_few()) + tuple(
+    found = directional(table()) + tuple(
         key
         for key, cls in all_mechanisms().items()
         if issubclass(cls, AdditiveMechanism)
@@ -55,8 +59,8 @@ def _problem() -> Problem:
     return Problem(N, 2, 1, Relation.ZERO_OUT, Domain.ball(2))
 
 
-def _few() -> Problem:
-    """Return the picture's own table: where a direction is released the other rows count."""
+def table() -> Problem:
+    """Return the picture's own table, hers and the other rows; these count in a direction."""
     return replace(_problem(), n=_OTHERS + 1)
 
 
@@ -107,7 +111,7 @@ def person_payload(
         "view": view,
         "epsilons": list(EPSILONS),
         "start": start,
-        "row": [0.9, 0.35],
+        "row": HER.tolist(),
         "others": np.round(others(seed), 3).tolist(),
         "mechanisms": [
             _shown(m, problem, delta, seed, draws)
@@ -119,7 +123,7 @@ def person_payload(
 
 
 def _turned(mechanism: Mechanism, delta: float, seed: int, draws: int) -> dict[str, Any]:
-    problem = _few()
+    problem = table()
     budgets = [Budget(epsilon, delta) for epsilon in EPSILONS]
     able = [mechanism.why_not(problem, budget) is None for budget in budgets]
     chosen = [budget for budget, can in zip(budgets, able, strict=True) if can]

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpviz.core.errors import DpvizError
+from dpviz.lessons.in_or_out import Round
 from dpviz.lessons.lesson import Asked
 
 LASTS = 3 * 3600.0
@@ -64,6 +65,8 @@ class Room:
     _asked: Asked | None = field(init=False, default=None)
     _bets: dict[str, float] = field(init=False, default_factory=dict)
     _words: Mapping[str, str] = field(init=False, default_factory=dict)
+    _round: Round | None = field(init=False, default=None)
+    _places: dict[str, int] = field(init=False, default_factory=dict)
     _shown: bool = field(init=False, default=False)
     _version: int = field(init=False, default=0)
 
@@ -85,12 +88,21 @@ class Room:
         """How many have bet."""
         return len(self._bets)
 
+    @property
+    def dealt(self) -> int:
+        """How many have a release of this round."""
+        return len(self._places)
+
     def knows(self, key: str) -> bool:
         """Return whether somebody may steer the room."""
         return hmac.compare_digest(key.encode(), self.key.encode())
 
     def ask(
-        self, step: str, asked: Asked | None, words: Mapping[str, str] = MappingProxyType({})
+        self,
+        step: str,
+        asked: Asked | None,
+        words: Mapping[str, str] = MappingProxyType({}),
+        played: Round | None = None,
     ) -> None:
         """Ask a step's question; a new one lets go of the bets before.
 
@@ -100,15 +112,29 @@ class Room:
         asked : Asked or None
         words : mapping of str to str
             What a phone says in the question's language, by the English of it.
+        played : Round, optional
+            Where each phone is asked of a release of its own.
         """
         with self._lock:
             if self.ended:
-                asked = None
+                asked = played = None
             if (step, asked) == (self._step, self._asked):
                 return
             self._step, self._asked, self._words = step, asked, words
             self._bets, self._shown = {}, False
+            self._round, self._places = played, {}
             self._version += 1
+
+    def play(self, played: Round, words: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Play a round of in or out: each phone that asks is dealt one release and may say which.
+
+        Parameters
+        ----------
+        played : Round
+        words : mapping of str to str
+            As `ask` takes them.
+        """
+        self.ask(played.step, played.asked, words, played)
 
     def bet(self, step: str, phone: str, value: float) -> None:
         """Take a bet; the same phone may change its mind until the bets are shown.
@@ -129,6 +155,8 @@ class Room:
                 raise RoomClosed("This cannot be bet on.")
             if phone not in self._bets and len(self._bets) >= PHONES:
                 raise RoomClosed("This room is full.")
+            if self._round is not None and phone not in self._places:
+                raise RoomClosed("This phone has no release.")
             self._bets[phone] = value
 
     def show(self) -> None:
@@ -138,8 +166,14 @@ class Room:
                 self._shown = True
                 self._version += 1
 
-    def for_phones(self) -> dict[str, Any]:
-        """Return what a phone is told: the question, never the answer or anybody's bet."""
+    def for_phones(self, phone: str = "") -> dict[str, Any]:
+        """Return what a phone is told: the question, never the answer or anybody's bet.
+
+        Parameters
+        ----------
+        phone : str
+            Its own number. In a round it is dealt a release, the same each time that it asks.
+        """
         with self._lock:
             if self.ended:
                 return {"ended": True}
@@ -149,6 +183,10 @@ class Room:
                 told["words"] = dict(self._words)
             if asked is None:
                 return told
+            if self._round is not None:
+                told["picture"] = self._round.picture
+                place = self._dealt(phone)
+                told["release"] = None if place is None else self._round.release(place)
             return told | {
                 "ask": asked.ask,
                 "options": list(asked.options),
@@ -156,11 +194,23 @@ class Room:
                 "shown": self._shown,
             }
 
+    def _dealt(self, phone: str) -> int | None:
+        """Return the place of a phone in the deal; None without a number, or where it is full."""
+        if phone and phone not in self._places and len(self._places) < PHONES:
+            self._places[phone] = len(self._places)
+        return self._places.get(phone)
+
     def for_wall(self) -> dict[str, Any]:
         """Return what the projector is told: how many have bet, and what once it is shown."""
         with self._lock:
             bets = sorted(self._bets.values()) if self._shown else None
-            return {"step": self._step, "count": len(self._bets), "bets": bets, "ended": self.ended}
+            told = {"step": self._step, "count": len(self._bets), "bets": bets, "ended": self.ended}
+            if self._round is not None:
+                told["dealt"] = len(self._places)
+            if self._round is not None and self._shown:
+                taps = {self._places[phone]: tap for phone, tap in self._bets.items()}
+                told |= self._round.counted(taps)
+            return told
 
 
 @cache
@@ -177,6 +227,12 @@ def _code(address: str) -> list[str]:
 
     made = segno.make_qr(f"http://{address}", error="m", boost_error=False)
     return ["".join(map(str, row)) for row in made.matrix_iter(border=4)]
+
+
+def entrance(found: Room) -> dict[str, Any]:
+    """Return what a projector shows of how a room is entered."""
+    address = f"{os.environ.get(ADDRESS, '')}/c/{found.name}"
+    return {"name": found.name, "key": found.key, "address": address, "code": _code(address)}
 
 
 def steered(
@@ -197,5 +253,4 @@ def steered(
     if found is None or not key or not found.knows(key):
         return None
     found.ask(step, asked, words)
-    address = f"{os.environ.get(ADDRESS, '')}/c/{found.name}"
-    return {"name": found.name, "key": key, "address": address, "code": _code(address)}
+    return entrance(found)

@@ -12,6 +12,7 @@ from dpviz.accounting.gaussian import noise_std
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget
 from dpviz.lessons import Lesson, course
+from dpviz.lessons.in_or_out import Round
 
 SHORT, MIDDLE, LONG = (1, 2, 3), (1, 2, 3, 4, 5), tuple(range(1, 10))
 """Lessons of twenty minutes, of a school hour and of two."""
@@ -79,6 +80,14 @@ A hall with phones: `dpviz class` prints where the phones go and where the proje
 own network. Phones get one light page and bet by a tap; the projector shows how many have, until R
 shows the bets as dots on the axis and M makes the move. No name is asked, nothing is stored,
 uploads and releases are off, and the room ends after three hours.
+
+In or out (I on the projector, or the third address that `dpviz class` prints): each phone receives
+one release of an invented table, half of them with her, beside others of both kinds, and taps
+whether she was in. The projector counts the taps; R fills a hundred with her and a hundred without
+with the class's right ones, M draws what nobody gets beyond at that epsilon (at {epsilon} it is
+{limit} of 100). Expect: “We beat it.” (One hundred may be beyond, when the class says “in” to all;
+both together only by luck, and the projector says how much that is.) The arrows choose another
+epsilon, N deals again, B goes back to the lesson.
 
 Lessons of your own: write one TOML file each, as those in `dpviz/lessons/scripts`, put them in a
 folder and start with `DPVIZ_LESSONS=FOLDER dpviz app`; they follow the course. `dpviz lesson check
@@ -223,7 +232,8 @@ def _shared() -> float:
 def document() -> str:
     """Return the whole plan in Markdown."""
     tasks = exercises()
-    lines = [_INTRODUCTION]
+    played = Round("")
+    lines = [_INTRODUCTION.format(epsilon=numeral(played.epsilon), limit=played.limit_text)]
     for name, numbers in (("Twenty", SHORT), ("Forty-five", MIDDLE), ("Ninety", LONG)):
         lines += [f"## {name} minutes", "", *plan(numbers), ""]
         lines += [f"{minutes(numbers)} minutes in all; the rest is for questions.", ""]

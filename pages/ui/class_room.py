@@ -9,18 +9,29 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from dpviz.lessons.room import Room, RoomClosed, room
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.lessons.in_or_out import Round
+from dpviz.lessons.languages import phone_words, require, wall_words
+from dpviz.lessons.person import EPSILONS, table
+from dpviz.lessons.room import Room, RoomClosed, entrance, room
+
+_N = TypeVar("_N", int, float)
 
 _MOST = 300
 """Bytes of a bet."""
+
+_LONGEST = 64
+"""Letters of the number that a phone made up itself."""
 
 _LOOKS = 0.1
 """Seconds between two looks at a room; a stream says nothing that is not new."""
@@ -41,12 +52,51 @@ def _none() -> Response:
 
 async def _phone(request: Request) -> Response:
     found = _here(request)
-    return _none() if found is None else HTMLResponse(_page().replace("ROOM", found.name))
+    return _none() if found is None else HTMLResponse(_page("phone").replace("ROOM", found.name))
 
 
 @cache
-def _page() -> str:
-    return (Path(__file__).parent / "class_phone.html").read_text(encoding="utf-8")
+def _page(name: str) -> str:
+    return (Path(__file__).parent / f"class_{name}.html").read_text(encoding="utf-8")
+
+
+async def _wall(request: Request) -> Response:
+    """Play a round of in or out and show it: the address says which, as a lesson's does."""
+    found, asked = _here(request), request.query_params
+    if found is None or not found.knows(asked.get("key", "")):
+        return _none()
+    language = asked.get("language", "en")
+    try:
+        require(language)
+        played = Round(
+            found.key, _number(asked, "epsilon", float), _number(asked, "round", int), language
+        )
+    except InvalidSetting as error:
+        return PlainTextResponse(f"{error}\n", 400)
+    found.play(played, phone_words(language))
+    told = {
+        **entrance(found),
+        "step": played.step,
+        "language": language,
+        "words": wall_words(language),
+        "epsilons": [[str(one), numeral(one)] for one in EPSILONS],
+        "at": EPSILONS.index(played.epsilon),
+        "round": played.number,
+        "people": table().n,
+        "picture": played.picture,
+        "ask": played.asked.ask,
+    }
+    # nothing in it can end the script that it stands in
+    return HTMLResponse(_page("wall").replace("TOLD", json.dumps(told).replace("<", "\\u003c")))
+
+
+def _number(asked: QueryParams, name: str, kind: Callable[[str], _N]) -> _N:
+    given = asked.get(name, "1")
+    try:
+        return kind(given)
+    except ValueError:
+        allowed = "a whole number" if kind is int else "a number"
+        raise InvalidSetting(name, allowed, given) from None
 
 
 async def _bet(request: Request) -> Response:
@@ -88,11 +138,17 @@ async def _events(request: Request) -> Response:
     # The projector hears of every bet; a phone only of a new question, and of the end.
     wall = found.knows(request.query_params.get("key", ""))
 
+    phone = request.query_params.get("phone", "")[:_LONGEST]
+
     def mark() -> Any:
-        return (found.version, found.ended, found.count if wall else 0)
+        return (found.version, found.ended, (found.count, found.dealt) if wall else 0)
 
     return StreamingResponse(
-        _stream(mark, found.for_wall if wall else found.for_phones, lambda: found.ended),
+        _stream(
+            mark,
+            found.for_wall if wall else partial(found.for_phones, phone),
+            lambda: found.ended,
+        ),
         media_type="text/event-stream",
         headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
@@ -118,6 +174,7 @@ async def _stream(
 
 ROUTES = [
     Route("/c/{room}", _phone),
+    Route("/c/{room}/wall", _wall),
     Route("/c/{room}/bet", _bet, methods=["POST"]),
     Route("/c/{room}/show", _show, methods=["POST"]),
     Route("/c/{room}/events", _events),

@@ -163,9 +163,10 @@ def test_a_language_has_every_text_with_the_same_numbers(
 ) -> None:
     known = languages.names()
     assert known == {"en": "English", "de": "Deutsch"}
-    phone = (app_path().parent / "pages/ui/class_phone.html").read_text(encoding="utf-8")
-    said = set(re.findall(r'(?:data-says="|says\(")([^"]+)"', phone))
-    assert said == set(languages.PHONE_WORDS)
+    for page, own in (("phone", languages.PHONE_WORDS), ("wall", languages.WALL_WORDS)):
+        file = app_path().parent / f"pages/ui/class_{page}.html"
+        said = re.findall(r'(?:data-says="|says\(")([^"]+)"', file.read_text(encoding="utf-8"))
+        assert set(said) == set(own)
     for one, there in zip(package.course(), package.lessons("de"), strict=True):
         assert problems(there) == []
         shown, again = languages.texts(one), languages.texts(there)

@@ -299,6 +299,12 @@ const DpvizStage = (() => {
       }));
     }
 
+    // Each phone has a release of its own, on a page of the room's.
+    inOrOut() {
+      const { name, key } = this.data.room;
+      location.assign(`/c/${name}/wall?key=${encodeURIComponent(key)}&language=${this.data.language}`);
+    }
+
     showBets() {
       const { name, key } = this.data.room;
       fetch(`/c/${name}/show`, { method: "POST", headers: { "x-room-key": key } });
@@ -388,6 +394,9 @@ const DpvizStage = (() => {
         const line = make("p", "", join, `${data.words.join} `);
         make("b", "", line, data.room.name);
         make("p", "", join, data.room.address);
+        const play = make("button", "", join, says("In or out"));
+        play.type = "button";
+        play.addEventListener("click", () => this.inOrOut());
         this.drawCode(join, data.room.code);
         this.bets = make("p", "dps-count", words);
         words.insertBefore(this.bets, this.options);
@@ -664,6 +673,7 @@ const DpvizStage = (() => {
       else if (key === "e") this.tell("leave", this.data.id);
       else if (key === "p" || (key === "escape" && this.data.present)) this.tell("present", !this.data.present);
       else if (key === "r" && this.data.room) this.showBets();
+      else if (key === "i" && this.data.room) this.inOrOut();
       else if (key === "m") this.onward();
       else if ((key === " " || key === "enter") && !from.matches?.("button, .dp-handle")) {
         event.preventDefault();
