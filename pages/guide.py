@@ -15,12 +15,13 @@ current = shell.through_entry()
 
 from typing import Any
 
-from dpviz.lessons import Lesson, lessons
+from dpviz.lessons import Lesson, exporting, lessons
 from dpviz.lessons.languages import phone_words
+from dpviz.lessons.lesson import INVENTED
 from dpviz.lessons.room import steered
 from pages.ui import guard, stage, state
 
-BETS, MOVES, LEAVING = "guide.bets", "guide.moves", "guide.leave"
+BETS, MOVES, LEAVING, SAVING = "guide.bets", "guide.moves", "guide.leave", "guide.save"
 TOLD = ("no", "yes", "more")
 """How far a step is revealed, as a link says it."""
 
@@ -73,11 +74,31 @@ def leave(lesson: Lesson, step: int, name: str) -> None:
     page, scene = lesson.page(step), lesson.steps[step].scene
     if lesson.answers is not None:
         state.take(lesson.answers, "decide")
-    elif scene != "leak":  # whose table is invented
+    elif scene not in INVENTED:
         state.take(lesson.state(step, moves().get(name, 0)).settings)
     if page == "claims":
-        state.put("part", "exploring" if scene == "leak" else "person", "claims")
+        state.put("part", "exploring" if scene in INVENTED else "person", "claims")
     st.session_state[LEAVING] = page.capitalize()
+
+
+@st.dialog("Save")
+def save(lesson: Lesson, step: int) -> None:
+    """Offer the step's pictures and its animation, and the lesson as slides."""
+    files = exporting.step_files(lesson, step)
+    said = lesson.filled(lesson.steps[step].say)
+    st.image(files[f"{lesson.number}.{step + 1}.gif"], alt=f"The slide of this step: {said}")
+    with st.container(horizontal=True):
+        for name, content in sorted(files.items(), key=lambda one: one[0].rpartition(".")[2]):
+            st.download_button(
+                name, content, file_name=name, key=f"guide.save.{name}", on_click="ignore"
+            )
+    st.download_button(
+        f"The lesson as slides: {lesson.number}.pdf",
+        lambda: exporting.lesson_slides(lesson),
+        file_name=f"{lesson.number}.pdf",
+        key="guide.save.slides",
+        on_click="ignore",
+    )
 
 
 def draw() -> None:
@@ -97,6 +118,8 @@ def draw() -> None:
             state.put("step", int(value[1]), "guide")
         elif word == "leave":
             leave(lesson, step, name)
+        elif word == "save":
+            st.session_state[SAVING] = True
         elif word == "language":
             state.put("language", str(value), "guide")
         elif word == "present":
@@ -114,6 +137,8 @@ def draw() -> None:
         tell=tell,
     )
     write_link(lesson, step, name)
+    if st.session_state.pop(SAVING, False):
+        save(lesson, step)
     asked = st.session_state.pop(LEAVING, None)
     if asked is not None:
         st.switch_page(shell.page(asked), query_params={})

@@ -15,7 +15,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral
 from dpviz.core.whole import whole
 from dpviz.lessons.languages import words
-from dpviz.lessons.lesson import Lesson
+from dpviz.lessons.lesson import INVENTED, Lesson
 from dpviz.lessons.scene import scene
 from dpviz.report.figures.small import Drawing, DrawingSize, gif, slides
 
@@ -61,7 +61,8 @@ def _board(on: Drawing, held: Mapping[str, Any], epsilon: float, says: Mapping[s
         _spectrum(on, payload, cell)
         on.text(_EDGE, 20, f"{names[0]} / {label}")
     else:
-        truth, paint = _points(payload["truth"]["picture"]), payload["palette"]["labels"]
+        unit, paint = payload["limits"]["scale"], payload["palette"]["labels"]
+        truth = unit * _points(payload["truth"]["picture"])
         codes = np.frombuffer(base64.b64decode(payload["labels"]["codes"]), "u1")
         reach = max(payload["limits"]["picture"])
         colours = [paint[code % len(paint)] for code in codes]
@@ -80,11 +81,24 @@ def _board(on: Drawing, held: Mapping[str, Any], epsilon: float, says: Mapping[s
                 continue
             if place:
                 _dots(on, box, truth, [_FAINT] * len(truth), 1.6)
-            _dots(on, box, _points(cell["picture"]) if place else truth, colours, 2.4)
+            _dots(on, box, unit * _points(cell["picture"]) if place else truth, colours, 2.4)
+            if "lines" in frame:
+                _line(on, box, frame["lines"][key if place else "exact"], reach)
     if not held["publishable"]:
         kept = cell["texts"]
         on.text(_EDGE + half, _TALL - 24, f"{kept['recovery']} ", size=24)
         on.text(_EDGE + half + 90, _TALL - 24, says.get(kept["words"], kept["words"]))
+
+
+def _line(on: Drawing, box: _Box, line: Sequence[float], reach: float) -> None:
+    """Draw a straight line Ax + By = C as far as a box reaches."""
+    a, b, c = line
+    turned = np.array([-b, a]) / math.hypot(a, b)
+    foot = np.array([a, b]) * c / (a * a + b * b)
+    along = np.linspace(-2, 2, 401)[:, None] * reach * turned + foot
+    inside = along[np.abs(along).max(axis=1) <= reach]
+    if len(inside):
+        on.stroke([box.at(inside[0]), box.at(inside[-1])], _INK, 2)
 
 
 def _spectrum(on: Drawing, payload: Mapping[str, Any], cell: Mapping[str, Any]) -> None:
@@ -172,6 +186,25 @@ def _people(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, 
         on.text(left, _TALL - 20, text.format(count=held["texts"][place], epsilon=known))
 
 
+_ASKEW = (0.7, -0.35)
+"""How a cloud is turned at first, as its picture on the stage is: round the upright, and tilted."""
+
+
+def _cloud(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
+    (c, s), (d, t) = ((math.cos(turn), math.sin(turn)) for turn in _ASKEW)
+    rows = np.array(held["rows"])
+    view = np.array([[c, s, 0.0], [t * s, -t * c, d]])
+    if held["stops"][stop]["widest"]:
+        view = np.array(held["components"])[:2]
+    reach = 1.1 * float(np.linalg.norm(rows, axis=1).max())
+    box = _Box(_EDGE, _SIDE - 2 * _EDGE, reach)
+    for name, end in zip(held["features"], 0.55 * reach * view.T, strict=True):
+        on.stroke([box.at((0, 0)), box.at(end)], _FAINT, 1)
+        on.text(*box.at(1.08 * end), says.get(name, name), "middle")
+    for number, place in enumerate(rows @ view.T, 1):
+        on.mark(*box.at(place), 6, _OWN if number == len(rows) else "#818d99")
+
+
 def _leak(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
     at = held["stops"][stop]
     reach = 1.08 * (held["declared"] if at["declared"] else held["within"])
@@ -217,7 +250,7 @@ def _picture(
     elif kind == "person":
         _person(on, held["persons"][at["person"]], at["at"], says)
     else:
-        {"people": _people, "leak": _leak}[kind](on, held, stop, says)
+        {"people": _people, "cloud": _cloud, "leak": _leak}[kind](on, held, stop, says)
 
 
 def _slide(
@@ -243,7 +276,7 @@ def _slide(
     if asked is not None:
         write(say, 14.0)
     now = lesson.state(step, stop).settings.epsilon if epsilon is None else epsilon
-    if at.scene != "leak":
+    if at.scene not in INVENTED:
         on.text(_SIDE - 30, 20, f"ε {numeral(now)}", "end")
     if (stop or len(lesson.moves(step)) == 0) and epsilon is None:
         if asked is not None:
@@ -273,6 +306,37 @@ def _film(
                 yield _slide(lesson, step, held, stop, float(between)), 150
 
 
+def _stops(lesson: Lesson, step: int, held: Mapping[str, Any]) -> list[Drawing]:
+    return [_slide(lesson, step, held, stop) for stop in range(len(lesson.moves(step)) + 1)]
+
+
+def step_files(lesson: Lesson, step: int) -> dict[str, bytes]:
+    """Return a step, from 0, as files by their names: every stop as SVG and PNG, its move as GIF.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        In the language that is wanted.
+    step : int
+    """
+    held, files = _held(lesson, step), {}
+    stops = _stops(lesson, step, held)
+    for stop, drawn in enumerate(stops, 1):
+        name = f"{lesson.number}.{step + 1}.{stop}"
+        files[f"{name}.svg"], files[f"{name}.png"] = drawn.svg().encode(), drawn.png(2.0)
+    moving = list(_film(lesson, step, held, stops))
+    files[f"{lesson.number}.{step + 1}.gif"] = gif(
+        [drawn for drawn, _ in moving], [time for _, time in moving]
+    )
+    return files
+
+
+def lesson_slides(lesson: Lesson) -> bytes:
+    """Return a lesson as a PDF, a page for each stop of each step."""
+    steps = range(len(lesson.steps))
+    return slides([one for step in steps for one in _stops(lesson, step, _held(lesson, step))])
+
+
 def export(lesson: Lesson, folder: Path) -> list[Path]:
     """Write a lesson: every stop as PNG and SVG, every step as a GIF, all of it as PDF slides.
 
@@ -289,20 +353,9 @@ def export(lesson: Lesson, folder: Path) -> list[Path]:
         What was written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files: dict[str, bytes] = {}
-    pages: list[Drawing] = []
+    files = {f"{lesson.number}.pdf": lesson_slides(lesson)}
     for step in range(len(lesson.steps)):
-        held = _held(lesson, step)
-        stops = [_slide(lesson, step, held, stop) for stop in range(len(lesson.moves(step)) + 1)]
-        for stop, drawn in enumerate(stops, 1):
-            name = f"{lesson.number}.{step + 1}.{stop}"
-            files[f"{name}.svg"], files[f"{name}.png"] = drawn.svg().encode(), drawn.png(2.0)
-        pages += stops
-        moving = list(_film(lesson, step, held, stops))
-        files[f"{lesson.number}.{step + 1}.gif"] = gif(
-            [drawn for drawn, _ in moving], [time for _, time in moving]
-        )
-    files[f"{lesson.number}.pdf"] = slides(pages)
+        files |= step_files(lesson, step)
     for name, content in files.items():
         with whole(folder / name) as path:
             path.write_bytes(content)

@@ -23,8 +23,8 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.lessons.cast import plain, pure
+from dpviz.lessons.cloud import in_the_disk
 from dpviz.lessons.measures import recovery, table_of
-from dpviz.lessons.person import others
 from dpviz.sampling.limits import FreeNoise
 
 ONE = 1.0
@@ -116,10 +116,11 @@ def _profile() -> tuple[Layer, ...]:
 
 
 def _neighbours() -> tuple[Layer, ...]:
-    rows = others()
+    *rows, (x, y) = in_the_disk()
+    across, up = np.transpose(rows)
     return (
-        Layer("dots", rows[:, 0], rows[:, 1], "faint"),
-        Layer("dots", np.array([0.9]), np.array([0.35])),
+        Layer("dots", across, up, "faint"),
+        Layer("dots", np.array([x]), np.array([y])),
         Layer("dots", np.array([-0.3]), np.array([-0.8]), "other"),
     )
 

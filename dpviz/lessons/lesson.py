@@ -19,9 +19,12 @@ from dpviz.core.settings import Settings
 from dpviz.lessons.quantities import Fact
 from dpviz.lessons.questions import Answers
 
-SCENES = ("board", "person", "people", "leak")
-"""What a step is drawn on: the board, one person's clouds, people needed, or what a table's own
-mean and bound give away."""
+SCENES = ("board", "person", "people", "cloud", "leak")
+"""What a step is drawn on: the board, one person's clouds, people needed, the invented class as a
+cloud, or what its own mean and bound give away."""
+
+INVENTED = ("cloud", "leak")
+"""Scenes of the invented class, without a release: no epsilon is shown."""
 
 NEAR = 2.0
 """A flag is right within this factor of the right value."""
@@ -288,7 +291,7 @@ class Lesson:
         """Return which page has all of what a step, from 0, is about: explore, decide or claims."""
         if self.answers is not None:
             return "decide"
-        return "claims" if self.steps[step].scene in ("person", "leak") else "explore"
+        return "claims" if self.steps[step].scene in ("person", *INVENTED) else "explore"
 
     def moves(self, step: int) -> tuple[Mapping[str, Any], ...]:
         """Return the moves of a step, from 0, with the settings that numbers give."""

@@ -14,6 +14,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.board import PICTURE_POINTS
+from dpviz.report.tables.projection import procrustes
 from dpviz.simulation.cells import Result, plan, run_cell
 from dpviz.theory.predict import components_found
 
@@ -98,7 +99,26 @@ def sorted_by_chance(settings: Settings, label: object) -> float:
     return float(np.mean([_sorted(settings, frame, label) for frame in frames]))
 
 
+def sorting_line(settings: Settings, frame: FloatArray, label: object) -> list[float]:
+    """Return a straight line between a class and the rest in the picture of a plane.
+
+    Returns
+    -------
+    list of float
+        A, B and C of Ax + By = C, in the coordinates of the picture, all people counted.
+    """
+    true = table_of(settings).reference.eigenvectors[:, : settings.k]
+    _, (across, up), at = _fisher(settings, frame @ procrustes(frame, true), label)
+    return [float(across), float(up), at]
+
+
 def _sorted(settings: Settings, frame: FloatArray, label: object) -> float:
+    return _fisher(settings, frame, label)[0]
+
+
+def _fisher(
+    settings: Settings, frame: FloatArray, label: object
+) -> tuple[float, FloatArray, float]:
     table = table_of(settings)
     rows = table.moment_with_rows.rows
     labels = table.table.labels
@@ -110,8 +130,11 @@ def _sorted(settings: Settings, frame: FloatArray, label: object) -> float:
 
 def separated(
     points: FloatArray, inside: FloatArray | np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> float:
+) -> tuple[float, FloatArray, float]:
     """Return the best balanced accuracy of Fisher's line between some points and the rest.
+
+    With it the line: where a point's product with the first is the second, beyond it are those
+    inside.
 
     Parameters
     ----------
@@ -121,11 +144,13 @@ def separated(
     chosen = np.asarray(inside, dtype=bool)
     within = (np.cov(points[chosen].T) + np.cov(points[~chosen].T)) / 2
     apart = points[chosen].mean(axis=0) - points[~chosen].mean(axis=0)
-    score = points @ np.linalg.solve(within, apart)
+    score = points @ (normal := np.linalg.solve(within, apart))
     order = np.argsort(score)
     hit = np.cumsum(chosen[order][::-1])[::-1] / chosen.sum()
     passed = (np.cumsum(~chosen[order]) - (~chosen[order])) / (~chosen).sum()
-    return float(((hit + passed) / 2).max())
+    first = int(((hit + passed) / 2).argmax())
+    between = score[order[max(first - 1, 0) : first + 1]].mean()
+    return float((hit[first] + passed[first]) / 2), normal, float(between)
 
 
 def found(settings: Settings, mechanism: Mechanism) -> int:

@@ -20,6 +20,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.lessons.cast import plain
+from dpviz.lessons.cloud import in_the_disk
 from dpviz.lessons.directions import directional, draws_payload, law_at
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
@@ -30,12 +31,11 @@ EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0,
 N = 100
 """People in the picture's table; everything is in units of one row, so it shows nowhere."""
 
-HER: FloatArray = np.array([0.9, 0.35])
+HER: FloatArray = in_the_disk()[-1]
 """Her row, where the picture opens."""
 HER.setflags(write=False)
 
 _GRAIN = 1_000  # draws travel as whole thousandths of the noise's own scale
-_OTHERS = 40
 _LAW_DRAWS = 400_000
 
 
@@ -61,16 +61,12 @@ def _problem() -> Problem:
 
 def table() -> Problem:
     """Return the picture's own table, hers and the other rows; these count in a direction."""
-    return replace(_problem(), n=_OTHERS + 1)
+    return replace(_problem(), n=len(in_the_disk()))
 
 
-def others(seed: int = 0) -> FloatArray:
+def others() -> FloatArray:
     """Return the rows that nobody drags, shape (people, 2), inside the unit disk."""
-    rng = generator(seed, "guide", "person", "others")
-    length = 0.85 * np.sqrt(rng.uniform(size=_OTHERS))
-    turn = rng.normal(0.5, 0.45, size=_OTHERS) + np.pi * rng.integers(0, 2, size=_OTHERS)
-    rows: FloatArray = np.stack([length * np.cos(turn), length * np.sin(turn)], axis=1)
-    return rows
+    return in_the_disk()[:-1]
 
 
 def person_payload(
@@ -111,8 +107,8 @@ def person_payload(
         "view": view,
         "epsilons": list(EPSILONS),
         "start": start,
-        "row": HER.tolist(),
-        "others": np.round(others(seed), 3).tolist(),
+        "row": np.round(HER, 3).tolist(),
+        "others": np.round(others(), 3).tolist(),
         "mechanisms": [
             _shown(m, problem, delta, seed, draws)
             if isinstance(m, AdditiveMechanism)

@@ -25,6 +25,7 @@ from dpviz.core.number_text import decimals, numeral, percent, thousands
 from dpviz.core.params import format_number
 from dpviz.core.settings import Settings
 from dpviz.lessons import measures
+from dpviz.lessons.cloud import cloud
 from dpviz.lessons.needed import people_needed
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.load import load_measured
@@ -243,6 +244,8 @@ def _leak(settings: Settings, what: str) -> str:
 
     texts = {
         "people": lambda: str(len(found.rows)),
+        "features": lambda: str(len(found.features)),
+        "kept": lambda: percent(cloud().kept),
         "recovered": lambda: listed(found.recovered),
         "true": lambda: listed(found.rows[-1]),
         "bound_with": lambda: numeral(found.bound_with, 3),

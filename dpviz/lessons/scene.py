@@ -11,9 +11,10 @@ import numpy as np
 
 from dpviz.auditing.leaking import leak
 from dpviz.core.number_text import numeral, thousands
+from dpviz.lessons.cloud import cloud
 from dpviz.lessons.languages import names, own_words, words
-from dpviz.lessons.lesson import NEAR, Lesson, State
-from dpviz.lessons.measures import table_of
+from dpviz.lessons.lesson import INVENTED, NEAR, Lesson, State
+from dpviz.lessons.measures import sorting_line, table_of
 from dpviz.lessons.needed import people_needed
 from dpviz.lessons.person import EPSILONS, person_payload
 from dpviz.lessons.quantities import Fact
@@ -21,6 +22,7 @@ from dpviz.mechanisms import parse_variant
 from dpviz.report.figures.board import shown
 from dpviz.report.tables import board
 from dpviz.report.tables.payload import BoardColumn
+from dpviz.simulation.compare import Comparison
 
 _FRAMES = 25
 _DELTA = 1e-5
@@ -83,7 +85,7 @@ def stage(
             }
             for place, state in enumerate(states)
         ],
-        "hidesEpsilon": at.scene == "leak",
+        "hidesEpsilon": at.scene in INVENTED,
         "hundred": [_of_hundred(lesson.numbers[name].fact) for name in at.hundred],
         "scene": {**scene, "texts": list(map(lesson.written, scene.get("texts", ())))},
         "before": before,
@@ -199,11 +201,24 @@ def board_scene(
     """
     settings = state.settings
     prepared = table_of(settings)
-    named = state.view.get("draw")
+    named, label = state.view.get("draw"), state.view.get("line")
+    lines: dict[float, dict[str, list[float]]] = {}
+
+    def sorted_in(comparison: Comparison, draw: int) -> None:
+        spaces = {one.mechanism.text: one.components[draw] for one in comparison.results}
+        spaces["exact"] = prepared.reference.eigenvectors[:, : settings.k]
+        lines[comparison.budget.epsilon] = {
+            key: sorting_line(settings, frame, label) for key, frame in spaces.items()
+        }
+
     frames, redraws = board.drawn(
         prepared, settings, epsilons, settings.trials if redraw else 0,
         draw=None if named is None else int(named) - 1,
+        also=None if label is None else sorted_in,
     )  # fmt: skip
+    for frame in frames:
+        if label is not None:
+            frame["lines"] = lines[frame["epsilon"]]
     return {
         "payload": board.payload(prepared, settings, columns, epsilons, frames),
         "options": {"rows": list(state.view.get("measures", ("picture", "recovery")))},
@@ -270,4 +285,19 @@ def _leak(states: Sequence[State]) -> dict[str, Any]:
     }
 
 
-_SCENES = {"board": _boards, "person": _persons, "people": _people, "leak": _leak}
+def _cloud(states: Sequence[State]) -> dict[str, Any]:
+    found = cloud()
+    return {
+        "features": list(found.features),
+        "rows": np.round(found.rows, 3).tolist(),
+        "components": np.round(found.components, 5).T.tolist(),
+        "stops": [
+            {"widest": state.view.get("shown") == "widest", "epsilon": state.settings.epsilon}
+            for state in states
+        ],
+    }
+
+
+_SCENES = {
+    "board": _boards, "person": _persons, "people": _people, "cloud": _cloud, "leak": _leak
+}  # fmt: skip

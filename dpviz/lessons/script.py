@@ -34,6 +34,7 @@ _PARTS: dict[str, Callable[[], Mechanism]] = {
 }  # fmt: skip
 VIEW = (
     "measures", "clouds", "shown", "declared", "draw", "play_draws", "mechanisms", "publishable",
+    "line",
 )  # fmt: skip
 """What a step may say of its picture alone; settings have names of their own."""
 _TOP = ("number", "title", "question", "experts", "opens", "answers", "numbers", "steps")

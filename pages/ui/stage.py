@@ -15,7 +15,7 @@ from dpviz.lessons.scene import scene, stage, tally
 from dpviz.report.figures.stage import assets
 from pages.ui.looks import IN_A_PAGE
 
-TOLD = ("bet", "made", "go", "leave", "present", "language")
+TOLD = ("bet", "made", "go", "leave", "present", "language", "save")
 """What the stage tells."""
 
 _ADAPTER = """

@@ -16,8 +16,8 @@ def draw(prepared: Prepared | None) -> None:
     st.markdown(
         "A guarantee covers the release and nothing that was fixed before it. The mean, the row "
         "bound, the scales and k are assumed known; taken from the data and published, they leak "
-        "with certainty, whatever epsilon is. Two examples with six invented people, of whom the "
-        "attacker knows all but the last:"
+        "with certainty, whatever epsilon is. Two examples with an invented class of thirty, of "
+        "whom the attacker knows all but the last:"
     )
     left, right = st.columns(2)
     mean, bound = leaking.mean_leak_table(), leaking.bound_leak_table()

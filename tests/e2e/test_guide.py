@@ -14,12 +14,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dpviz.core.moments import SecondMoment
-from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.problem import Budget
 from dpviz.core.seeding import Draws
 from dpviz.lessons import Asked, Lesson, lessons
 from dpviz.lessons.directions import directional
 from dpviz.lessons.glossary import TERMS
-from dpviz.lessons.person import EPSILONS, person_payload
+from dpviz.lessons.person import EPSILONS, person_payload, table
 from dpviz.mechanisms import parse_variant
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
 from tests.person_page import person_page
@@ -87,7 +87,7 @@ def take(page: Page, lesson: Lesson) -> None:
                 ticked = page.locator(".dps-options button[data-right]")
                 assert ticked.inner_text() == asked.right_text
                 assert page.locator(".dps-options button").count() == len(asked.options)
-        if step.extreme:
+        if step.extreme or (asked is None and step.move):
             page.keyboard.press("m")
         expect(page.locator(".dps-film li")).to_have_count(len(lesson.moves(place)) + 1)
         if (lesson.number, place) != (len(lessons()), len(lesson.steps) - 1):
@@ -263,7 +263,7 @@ def test_a_person_is_dragged_without_the_server(page: Page, server: Server) -> N
 
 def test_a_released_direction_follows_its_law(browser: Browser) -> None:
     """The page's own laws on the circle against a quadrature and against the mechanisms."""
-    keys = directional(Problem(41, 2, 1, Relation.ZERO_OUT, Domain.ball(2)))
+    keys = directional(table())
     assert len(keys) >= 3
     payload = person_payload([parse_variant(key) for key in keys], 1e-5, draws=4_000)
     view = browser.new_page()
@@ -271,7 +271,7 @@ def test_a_released_direction_follows_its_law(browser: Browser) -> None:
     row, rest = np.array([0.8, -0.5]), np.array(payload["others"])
     without = rest.T @ rest
     within = without + np.outer(row, row)
-    place = EPSILONS.index(1.0)
+    place = EPSILONS.index(3.0)
     asked = {"payload": payload, "place": place, "row": row.tolist()}
     found = view.evaluate(
         """({ payload, place, row }) => payload.mechanisms.map((one) => {
@@ -284,14 +284,12 @@ def test_a_released_direction_follows_its_law(browser: Browser) -> None:
         asked,
     )
     for key, law, seen in zip(keys, payload["mechanisms"], found, strict=True):
-        mechanism, problem = parse_variant(key), Problem(
-            41, 2, 1, Relation.ZERO_OUT, Domain.ball(2)
-        )  # fmt: skip
+        mechanism, n = parse_variant(key), len(rest) + 1
         axis = np.linalg.eigh(within)[1][:, -1]
         nearness = np.cos(np.array(seen["angles"]) - math.atan2(axis[1], axis[0])) ** 2
-        calibration = mechanism.calibrate(problem, Budget(1.0, 1e-5))
+        calibration = mechanism.calibrate(table(), Budget(3.0, 1e-5))
         streams = Draws.batch(np.random.default_rng(0), 40_000)
-        released = mechanism.release_many(SecondMoment(within / 41, 41), calibration, streams)
+        released = mechanism.release_many(SecondMoment(within / n, n), calibration, streams)
         cosines = released.components[:, :, 0] @ axis
         # a mean of values in [0, 1]: six standard errors of both, false alarm below 2e-9
         error = 6 * math.sqrt(0.25 / 4_000 + 0.25 / 40_000)
@@ -301,7 +299,7 @@ def test_a_released_direction_follows_its_law(browser: Browser) -> None:
         if law["law"] == "bingham":
             turns = np.linspace(0, math.pi, 100_000, endpoint=False)
             units = np.stack([np.cos(turns), np.sin(turns)], axis=1)
-            weight = calibration.scale / problem.n
+            weight = calibration.scale / n
             shares = [
                 np.exp(weight * np.einsum("ni,ij,nj->n", units, sums, units))
                 for sums in (without, within)
@@ -419,3 +417,52 @@ def test_the_board_file_works_with_the_network_off(browser: Browser, tmp_path: P
     assert "mere chance" in after["words"]
     assert [url for url in seen if url.startswith("http")] == []
     context.close()
+
+
+def test_the_class_turns_until_its_picture_stands(page: Page, server: Server) -> None:
+    """The cloud turns by itself and by hand, stops at its widest side, and stays there."""
+    page.emulate_media(reduced_motion="no-preference")
+    page.set_viewport_size(WIDE)
+    open_app(page, f"{server.url}/guide?v=1&lesson=1&step=1")
+    expect(page.locator(".dps[data-ready]")).to_be_visible()
+    cloud = page.get_by_role("img", name="A cloud of 30 people")
+    drawn = "node => node.toDataURL()"
+    moves = "([node, seen]) => node.toDataURL() !== seen"
+    seen = cloud.evaluate(drawn)
+    page.wait_for_function(moves, arg=[cloud.element_handle(), seen])
+    with rerun(page):
+        page.get_by_role("button", name="Turn it to its widest side").click()
+    still = cloud.evaluate(drawn)
+    assert still != seen
+    page.evaluate("() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))")
+    assert cloud.evaluate(drawn) == still
+    # who asked for stillness gets it, and turns the cloud by hand
+    page.emulate_media(reduced_motion="reduce")
+    open_app(page, f"{server.url}/guide?v=1&lesson=1&step=1")
+    expect(page.locator(".dps[data-ready]")).to_be_visible()
+    seen = cloud.evaluate(drawn)
+    page.evaluate("() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))")
+    assert cloud.evaluate(drawn) == seen
+    box = cloud.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 300, box["y"] + 300)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 420, box["y"] + 300)
+    page.mouse.up()
+    assert cloud.evaluate(drawn) != seen
+
+
+def test_a_step_is_saved_as_pictures_and_its_lesson_as_slides(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2")
+    expect(page.locator(".dps[data-ready]")).to_be_visible()
+    with rerun(page):
+        page.get_by_role("button", name="Save", exact=True).click()
+    offered = page.get_by_role("dialog")
+    begins = {"png": b"\x89PNG", "svg": b"<svg", "gif": b"GIF89a", "pdf": b"%PDF"}
+    for name in ("1.2.1.png", "1.2.2.svg", "1.2.gif", "1.pdf"):
+        with page.expect_download() as told:
+            offered.get_by_role("button", name=name).click()
+        assert told.value.suggested_filename == name
+        assert told.value.path().read_bytes().startswith(begins[name.rpartition(".")[2]])
+    offered.get_by_role("button", name="Close").click()
+    expect(offered).to_be_hidden()

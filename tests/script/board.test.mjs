@@ -10,7 +10,7 @@ const load = (name) => import(pathToFileURL(path.join(folder, name)));
 const { apart, heights, logarithmic, nearest } = await load("axis.js");
 const { clipped, unpack } = await load("format.js");
 const { luminance, ramp, shape } = await load("palette.js");
-const { places } = await load("picture.js");
+const { ends, places } = await load("picture.js");
 const { titleOf } = await load("strip.js");
 
 const packed = (numbers) => Buffer.from(numbers.buffer).toString("base64");
@@ -125,4 +125,16 @@ test("the strip says what its curves rest on", () => {
   assert.match(titleOf(view({}, 20)), /2 of 24 steps, as 61 features take long/);
   assert.match(titleOf(view({}, 5)), /the first 5 of 20 draws/);
   assert.equal(titleOf(view({}, 5, true)), "recovery against ε");
+});
+
+test("a straight line goes where its equation says, whatever the box", () => {
+  const payload = { limits: { picture: [2, 1] } };
+  // x = 1, of a box where 2 lies at the right and 1 would lie at the top: 100 pixels are a unit
+  const [from, to] = ends([1, 0, 1], payload, 406, 206);
+  assert.deepEqual([Math.round(from[0]), Math.round(to[0])], [303, 303]);
+  assert.ok(Math.min(from[1], to[1]) < 0 && Math.max(from[1], to[1]) > 206);
+  // y = -x / 2 through the middle, down to the right as on paper
+  const [left, right] = ends([1, 2, 0], payload, 406, 206);
+  assert.ok(Math.abs((right[1] - left[1]) / (right[0] - left[0]) - 0.5) < 1e-9);
+  assert.deepEqual(ends([10, 0, 10], payload, 406, 206).map((end) => Math.round(end[0])), [303, 303]);
 });

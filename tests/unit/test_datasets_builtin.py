@@ -33,6 +33,7 @@ KEYS = (
     "waveform",
     "waveform40",
     "planted",
+    "face",
 )
 DATA = Path(__file__).parents[2] / "data"
 
@@ -95,7 +96,7 @@ def test_diabetes_says_that_it_was_standardised_with_its_own_data() -> None:
 
 
 def test_unknown_key_names_the_known_ones() -> None:
-    with pytest.raises(InvalidTable, match=r"one of digits, .*planted; got 'nothing'\.$"):
+    with pytest.raises(InvalidTable, match=r"one of digits, .*face; got 'nothing'\.$"):
         load_builtin("nothing")
 
 

@@ -16,9 +16,10 @@ from dpviz.core.paths import PACKAGE
 from dpviz.core.settings import Settings
 from dpviz.lessons import Lesson, State, course
 from dpviz.lessons.cast import plain, published, pure, shaped
+from dpviz.lessons.cloud import TYPICAL, cloud, in_the_disk
 from dpviz.lessons.lesson import names_in
 from dpviz.lessons.measures import separated
-from dpviz.lessons.person import EPSILONS
+from dpviz.lessons.person import EPSILONS, others, person_payload
 from dpviz.lessons.scene import board_epsilons, board_scene, scene
 from dpviz.lessons.script import problems
 from dpviz.mechanisms import parse_variant
@@ -148,7 +149,7 @@ def test_the_blur_and_where_it_crosses() -> None:
     assert rows is not None
 
     def wrong(frames: object) -> float:
-        return 100 * (1 - float(np.mean([separated(rows @ one, labels == 0) for one in frames])))  # type: ignore[attr-defined]
+        return 100 * (1 - float(np.mean([separated(rows @ one, labels == 0)[0] for one in frames])))  # type: ignore[attr-defined]
 
     def released(epsilon: float) -> float:
         return wrong(compare(prepared, replace(opens, epsilon=epsilon)).results[0].components)
@@ -162,7 +163,7 @@ def test_the_blur_and_where_it_crosses() -> None:
     # other random planes: six standard errors of the difference of two means of 200
     rng = np.random.default_rng(5)
     random = np.linalg.qr(rng.normal(size=(200, rows.shape[1], 2)))[0]
-    spread = float(np.std([separated(rows @ frame, labels == 0) for frame in random]))
+    spread = float(np.std([separated(rows @ frame, labels == 0)[0] for frame in random]))
     error = 6 * spread * math.sqrt(2 / 200)
     assert abs(float(facts["chance"]) - wrong(random)) <= 100 * error + 0.5
     assert facts["n"] == "1,797"
@@ -171,6 +172,61 @@ def test_the_blur_and_where_it_crosses() -> None:
     assert facts["dots"] == str(count) == "300"
     cell = payload["frames"][0]["cells"][opens.mechanisms[0]]
     assert cell["texts"]["recovery"] == facts["before"]
+
+
+def test_the_line_of_the_picture_sorts_its_dots_as_the_text_says() -> None:
+    """The dots are a sample of the people that the number counts."""
+    lesson = COURSE[2]
+    held = scene(lesson, 1)["boards"][0]["payload"]
+    codes = np.frombuffer(base64.b64decode(held["labels"]["codes"]), "u1")
+    zeros = codes == held["labels"]["kinds"].index("0")
+    # each share is of a sample: three standard errors of both, at a share of a tenth
+    error = 3 * 50 * math.sqrt(0.09 / zeros.sum() + 0.09 / (~zeros).sum())
+
+    def wrong(packed: str, line: list[float]) -> float:
+        raw = np.frombuffer(base64.b64decode(packed), "<i2").reshape(-1, 2) / 32767
+        beyond = held["limits"]["scale"] * raw @ line[:2] >= line[2]
+        return 50 * float((~beyond[zeros]).mean() + beyond[~zeros].mean())
+
+    truth, frames = held["truth"]["picture"], {one["epsilon"]: one for one in held["frames"]}
+    assert len(frames) == len({one["lines"]["gaussian"][2] for one in frames.values()}) > 20
+    first = frames[3.0]["lines"]
+    assert abs(wrong(truth, first["exact"]) - float(lesson.facts["exact"])) <= error
+    assert abs(wrong(truth, [-one for one in first["exact"]]) - 50) > error  # the other way round
+    cell = frames[3.0]["cells"]["gaussian"]["picture"]
+    assert abs(wrong(cell, first["gaussian"]) - float(lesson.facts["wrong"])) <= error
+    assert "lines" not in scene(COURSE[3], 0)["boards"][0]["payload"]["frames"][0]  # only asked for
+
+
+def test_the_class_is_seen_from_its_widest_side() -> None:
+    held, found = scene(COURSE[0], 0), cloud()
+    rows = np.array(held["rows"])
+    assert rows.shape == (30, 3)
+    assert COURSE[0].facts["people"] == "30"
+    values, vectors = np.linalg.eigh(np.cov(found.rows.T))
+    first = np.array(held["components"])
+    np.testing.assert_allclose(np.abs(np.sum(first.T * vectors[:, ::-1], axis=0)), 1, atol=1e-4)
+    kept = values[1:].sum() / values.sum()
+    assert found.kept == pytest.approx(kept)
+    assert COURSE[0].facts["kept"] == f"{100 * kept:.0f} %"
+    # no view is wider: two others at random, and the axes of the features
+    rng = np.random.default_rng(0)
+    for frame in [np.linalg.qr(rng.normal(size=(3, 2)))[0] for _ in range(20)] + [np.eye(3)[:, :2]]:
+        assert np.square(found.rows @ frame).sum() / np.square(found.rows).sum() <= kept
+    assert [stop["widest"] for stop in held["stops"]] == [False, True]
+
+
+def test_one_class_stands_in_every_picture_of_people() -> None:
+    """She is the last of the class, and the lesson on one person has the same thirty."""
+    rows, found = in_the_disk(), leak()
+    assert len(rows) == len(found.rows) == 30
+    np.testing.assert_array_equal(others(), rows[:-1])
+    assert (np.linalg.norm(rows, axis=1) <= 1 + 1e-12).all()
+    assert found.rows[-1, -1] == found.rows[:, -1].max()
+    person = person_payload([parse_variant("gaussian")], 1e-5)
+    np.testing.assert_allclose(person["row"], rows[-1], atol=5e-4)
+    # preparing by what is typical reads no row: another person's row changes nobody else's
+    assert set(TYPICAL) == set(found.features)
 
 
 def test_the_picture_shows_the_typical_draw() -> None:
@@ -201,10 +257,12 @@ def test_the_picture_shows_the_typical_draw() -> None:
 def test_separation_of_points_is_the_best_balanced_accuracy() -> None:
     points = np.array([[0.0, 0.1], [1.0, -0.1], [2.0, 0.1], [3.0, -0.1], [4.0, 0.0], [1.5, 0.0]])
     inside = np.array([False, False, True, True, True, True])
-    assert separated(points, inside) == pytest.approx(1.0)
+    share, normal, at = separated(points, inside)
+    assert share == pytest.approx(1.0)
+    assert ((points @ normal >= at) == inside).all()  # the line itself sorts so
     # Labels that have nothing to do with the points: near a coin, a little above for the fit.
     rng = np.random.default_rng(0)
-    chance = separated(rng.normal(size=(4_000, 2)), rng.random(4_000) < 0.5)
+    chance = separated(rng.normal(size=(4_000, 2)), rng.random(4_000) < 0.5)[0]
     assert 0.5 <= chance < 0.56
 
 
@@ -333,7 +391,7 @@ def test_the_people_that_are_needed() -> None:
 
 def test_what_the_mean_and_the_bound_leak() -> None:
     facts = COURSE[0].facts
-    assert facts["recovered"] == facts["true"] == "62, 9.7, 24"
+    assert facts["recovered"] == facts["true"] == "0.4, 0.2, 7.4"
     # What the button says is what gives her row, and "the others from the mean" is not.
     given = leak()
     known = given.rows[:-1].sum(axis=0)
@@ -341,9 +399,9 @@ def test_what_the_mean_and_the_bound_leak() -> None:
     np.testing.assert_allclose(int(facts["people"]) * given.mean - known, given.rows[-1])
     assert not np.allclose(given.mean - known, given.rows[-1])
     assert "{people} times the mean" in COURSE[0].steps[1].moved
-    assert facts["with"] == f"{math.sqrt(62**2 + 9.7**2 + 24**2):.3g}"
-    assert facts["without"] == f"{math.sqrt(51**2 + 3.4**2 + 7**2):.3g}"
-    assert facts["declared"] == f"{math.sqrt(120**2 + 20**2 + 60**2):.3g}"
+    assert facts["with"] == f"{math.sqrt(0.4**2 + 0.2**2 + 7.4**2):.3g}"
+    assert facts["without"] == f"{math.sqrt(1.2**2 + 2.1**2 + 4.8**2):.3g}"
+    assert facts["declared"] == f"{math.sqrt(6**2 + 6**2 + 16**2):.3g}"
 
 
 def test_the_cast_fits_its_parts() -> None:

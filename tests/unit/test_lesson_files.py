@@ -232,7 +232,7 @@ def test_a_lesson_is_written_as_slides_pictures_and_films(
         if count > 1:  # what is revealed stands where the move ends, not before
             assert " ".join(why) in svg[-1]
             assert " ".join(why) not in svg[0]
-    assert "Besuche" in svg[0]
+    assert "Hausaufgaben" in svg[0]
     with Image.open(tmp_path / "out" / "1.2.2.png") as picture:
         assert picture.size == (1920, 1080)
         assert len(picture.getcolors(1 << 20) or ()) > 5

@@ -596,6 +596,7 @@ def drawn(
     progress: Callable[[int, int, str], None] | None = None,
     *,
     draw: int | None = 0,
+    also: Callable[[Comparison, int], None] | None = None,
 ) -> tuple[list[Frame], dict[str, list[str]] | None]:
     """Return a frame for each epsilon, and the pictures of the first draws at the settings' own.
 
@@ -612,6 +613,8 @@ def drawn(
         Told (done, total, what comes next) before each frame.
     draw : int or None
         Which draw the frames picture; None for the typical one, see `typical_draw`.
+    also : callable, optional
+        Given each epsilon's comparison, and the draw that its frame pictures.
     """
     seen, pictures = [], None
     own = [settings.epsilon] if redraws and settings.epsilon not in epsilons else []
@@ -624,6 +627,9 @@ def drawn(
         if redraws and epsilon == settings.epsilon:
             pictures = draws(comparison, prepared, redraws)
     chosen = typical_draw(seen) if draw is None else draw
+    if also is not None:
+        for comparison in seen:
+            also(comparison, chosen)
     return [frame_of(comparison, prepared, draw=chosen) for comparison in seen], pictures
 
 

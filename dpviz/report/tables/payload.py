@@ -300,6 +300,8 @@ class Frame(TypedDict):
     draws : how many it holds
     cells : by mechanism
     skipped : why a mechanism cannot run, by mechanism
+    lines : by mechanism, and of the exact one, A, B and C of a straight line Ax + By = C
+        through the picture, where a lesson draws one
     """
 
     epsilon: float
@@ -307,6 +309,7 @@ class Frame(TypedDict):
     cells: dict[str, BoardCell]
     skipped: dict[str, str]
     answer: Headline
+    lines: NotRequired[dict[str, list[float]]]
 
 
 class Payload(TypedDict):

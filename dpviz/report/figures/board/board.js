@@ -951,6 +951,7 @@ class Board {
       kind: this.kind,
       publishable: this.publishable,
       first,
+      line: frame?.lines?.[column ? column.key : "exact"] ?? null,
       most: this.most,
     };
   }

@@ -145,6 +145,8 @@ export interface Frame {
   /** why a mechanism cannot run, by mechanism */
   skipped: Record<string, string>;
   answer: Headline;
+  /** by mechanism, and of the exact one, A, B and C of a straight line Ax + By = C through the picture, where a lesson draws one */
+  lines?: Record<string, number[]>;
 }
 
 /** An axis of variances. */

@@ -70,6 +70,7 @@ export function drawPicture(canvas, scene) {
     drawRings(pen, places(ghost.cell.picture, ghost.payload, width, height), size, look.faint);
   }
   drawLabelled(pen, scene, places(now ?? truth, payload, width, height), size);
+  if (scene.line && !scene.redraws) drawStraight(on, payload, scene.line, look.ink);
   const about = column ? `${column.label} at epsilon ${scene.written}` : "exact PCA";
   canvas.setAttribute("aria-label", `Rows of ${payload.table.name} in the space of ${about}`);
   // In an image of the picture alone too.
@@ -96,6 +97,36 @@ function drawCross({ pen, width, height }, colour) {
   stroke(pen, x, 0, x, height);
   stroke(pen, 0, y, width, y);
   pen.globalAlpha = 1;
+}
+
+/**
+ * Return the two ends of a straight line Ax + By = C in a box, far outside of it.
+ *
+ * @param {number[]} line
+ * @param {Pick<Payload, "limits">} payload
+ * @param {number} width
+ * @param {number} height
+ */
+export function ends([a, b, c], { limits }, width, height) {
+  const [limitX, limitY] = limits.picture;
+  const unit = Math.min((width / 2 - 3) / limitX, (height / 2 - 3) / limitY);
+  const length = Math.hypot(a, b);
+  const [x, y] = [width / 2 + (unit * c * a) / length ** 2, height / 2 - (unit * c * b) / length ** 2];
+  const far = (width + height) / length;
+  return [[x - far * b, y - far * a], [x + far * b, y + far * a]];
+}
+
+/**
+ * @param {{ pen: CanvasRenderingContext2D, width: number, height: number }} on
+ * @param {Payload} payload
+ * @param {number[]} line
+ * @param {string} colour
+ */
+function drawStraight({ pen, width, height }, payload, line, colour) {
+  const [from, to] = ends(line, payload, width, height);
+  pen.strokeStyle = colour;
+  pen.lineWidth = 2.5;
+  stroke(pen, from[0], from[1], to[0], to[1]);
 }
 
 /**

@@ -41,6 +41,7 @@
  * @property {number | null} kind the label that is lit
  * @property {boolean} publishable what may be published in place of the rows
  * @property {boolean} first whether this column says what the axes are
+ * @property {number[] | null} line A, B and C of a straight line Ax + By = C through the picture
  * @property {number} most the share of the variance that the scree of every column reaches up to
  */
 

@@ -128,6 +128,116 @@ const DpvizStage = (() => {
     };
   }
 
+  // Three features in space, until the cloud is turned to where it is widest: its PCA picture.
+  function cloudView(place, scene, says) {
+    const canvas = make("canvas", "dps-cloud", place);
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", says("A cloud of {count} people", { count: scene.rows.length }));
+    const TURNS = 16_000; // milliseconds of a whole turn
+    const reach = 1.1 * Math.max(...scene.rows.map((row) => Math.hypot(...row)));
+    const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    let turn = 0.7;
+    let widest = 0; // 1 from where it is widest
+    let stopped = false;
+    let held = null;
+    let before = null;
+
+    // Across and up of what is seen; between two views each is carried over and kept at right angles.
+    const axes = () => {
+      const [c, s, tilt] = [Math.cos(turn), Math.sin(turn), -0.35];
+      const from = [[c, s, 0], [Math.sin(tilt) * s, -Math.sin(tilt) * c, Math.cos(tilt)]];
+      if (widest === 0) return from;
+      // a component has no sign: the way round that is nearer
+      const to = from.map((own, at) => scene.components[at].map((one) => one * (dot(own, scene.components[at]) < 0 ? -1 : 1)));
+      const mixed = from.map((own, at) => own.map((one, i) => (1 - widest) * one + widest * to[at][i]));
+      const unit = (one) => one.map((value) => value / Math.hypot(...one));
+      const across = unit(mixed[0]);
+      const part = dot(across, mixed[1]);
+      return [across, unit(mixed[1].map((value, i) => value - part * across[i]))];
+    };
+    const paint = () => {
+      const { pen, width, height, ink, accent, font } = surface(canvas);
+      const [across, up] = axes();
+      const deep = [
+        across[1] * up[2] - across[2] * up[1],
+        across[2] * up[0] - across[0] * up[2],
+        across[0] * up[1] - across[1] * up[0],
+      ];
+      const unit = Math.min(width, height) / 2 / reach;
+      const at = (row) => [width / 2 + unit * dot(row, across), height / 2 - unit * dot(row, up)];
+      const small = width < 500;
+      pen.textAlign = "center";
+      pen.font = `${small ? 13 : 16}px ${font}`;
+      scene.features.forEach((name, place) => {
+        const end = [0, 0, 0];
+        end[place] = 0.55 * reach;
+        const [x, y] = at(end);
+        pen.globalAlpha = 0.45;
+        pen.strokeStyle = pen.fillStyle = ink;
+        pen.lineWidth = 1.5;
+        pen.beginPath();
+        pen.moveTo(width / 2, height / 2);
+        pen.lineTo(x, y);
+        pen.stroke();
+        pen.globalAlpha = 0.85;
+        const [wide, tall] = [x - width / 2, y - height / 2];
+        const far = Math.hypot(wide, tall);
+        if (far > 30) pen.fillText(says(name), x + (28 * wide) / far, y + (18 * tall) / far + 5);
+      });
+      const last = scene.rows.length - 1;
+      const far = scene.rows.map((row, place) => [dot(row, deep), place]).sort((a, b) => a[0] - b[0]);
+      for (const [depth, place] of far) {
+        const [x, y] = at(scene.rows[place]);
+        pen.globalAlpha = 0.55 + 0.4 * Math.min(1, Math.max(0, 0.5 + depth / (2 * reach)));
+        pen.fillStyle = place === last ? accent : "#818d99";
+        pen.beginPath();
+        pen.arc(x, y, (small ? 5 : 9) * (1 + (0.35 * depth) / reach), 0, 2 * Math.PI);
+        pen.fill();
+        if (place !== last) continue;
+        pen.globalAlpha = 1;
+        pen.fillStyle = ink;
+        pen.font = `600 ${small ? 14 : 18}px ${font}`;
+        pen.fillText(says("her"), Math.min(Math.max(x, 30), width - 30), y - (small ? 11 : 16));
+      }
+      pen.globalAlpha = 1;
+    };
+    const spin = (time) => {
+      if (stopped) return;
+      if (before !== null && held === null && widest === 0 && !document.hidden) {
+        turn += ((time - before) * 2 * Math.PI) / TURNS;
+        paint();
+      }
+      before = time;
+      requestAnimationFrame(spin);
+    };
+    if (!still()) requestAnimationFrame(spin);
+    canvas.addEventListener("pointerdown", (event) => {
+      if (widest) return;
+      held = event.clientX;
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (held === null) return;
+      turn += (event.clientX - held) / 120;
+      held = event.clientX;
+      paint();
+    });
+    for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => { held = null; });
+    return {
+      glides: true,
+      fit: paint,
+      at(stop) { widest = scene.stops[stop].widest ? 1 : 0; paint(); },
+      between(from, to, share) {
+        const [a, b] = [from, to].map((stop) => (scene.stops[stop].widest ? 1 : 0));
+        const eased = share * share * (3 - 2 * share);
+        widest = a + (b - a) * eased;
+        paint();
+      },
+      canvas: () => canvas,
+      stop() { stopped = true; },
+    };
+  }
+
   // Two crowds, a dot a person: as many as it takes at either epsilon.
   function crowds(scene, says) {
     return ({ pen, width, height, ink, accent, font }, stop) => {
@@ -197,7 +307,7 @@ const DpvizStage = (() => {
       };
       const last = scene.rows.length - 1;
       scene.rows.forEach((row, place) => dot(row, place === last ? 12 : 10, place === last ? accent : "#818d99"));
-      name(says("her"), scene.rows[last], 6);
+      name(says("her"), scene.rows[last], shown === "mean" ? -22 : 6);
       const words = [says("{count} people", { count: scene.rows.length })];
       if (shown === "mean") {
         const [x, y] = [X(scene.mean[0]), Y(scene.mean[1])];
@@ -247,6 +357,7 @@ const DpvizStage = (() => {
     board: boardView,
     person: personView,
     people: (place, scene, says) => canvasView(place, crowds(scene, says)),
+    cloud: cloudView,
     leak: (place, scene, says) => canvasView(place, leak(scene, says)),
   };
 
@@ -409,10 +520,14 @@ const DpvizStage = (() => {
         button.type = "button";
         button.disabled = Boolean(off);
         button.addEventListener("click", () => this.tell(name, value));
+        return button;
       };
       small(says("Back"), "go", data.before, !data.before);
       small(data.leaves, "leave", this.data.id);
       small(says("Present"), "present", true);
+      const save = small("\u2193", "save", data.id);
+      save.title = says("Save");
+      save.setAttribute("aria-label", save.title);
       this.rail = make("section", "dps-rail", stage);
       this.rail.setAttribute("aria-label", says("Epsilon"));
       if (axis) this.buildAxis();
@@ -639,7 +754,7 @@ const DpvizStage = (() => {
       this.view.at(from);
       this.write();
       const began = performance.now();
-      const same = this.data.stops[from].epsilon === this.data.stops[to].epsilon;
+      const same = !this.view.glides && this.data.stops[from].epsilon === this.data.stops[to].epsilon;
       while (!same && !still()) {
         const share = Math.min((performance.now() - began) / RUNS, 1);
         this.view.between(from, to, share);
