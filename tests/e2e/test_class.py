@@ -237,6 +237,24 @@ def test_a_room_takes_bets_alone_and_uploads_stay_off(page: Page, tmp_path: Path
         assert page.locator('input[type="file"]').count() == 0
 
 
+def test_a_code_gives_way_to_the_longest_questions_and_stays_whole(
+    page: Page, tmp_path: Path
+) -> None:
+    with opened(tmp_path) as (server, name, key):
+        page.set_viewport_size({"width": 1024, "height": 768})
+        for language, place in (
+            ("en", "lesson=8&step=2"),
+            ("de", "lesson=8&step=2"),
+            ("de", "lesson=2&step=4"),
+        ):
+            link = f"/guide?v=1&{place}&present=yes&language={language}&room={key}"
+            open_app(page, f"{server.url}{link}")
+            expect(page.locator(".dps-join")).to_contain_text(name)
+            for width, height in ((1024, 768), (1280, 720)):
+                page.set_viewport_size({"width": width, "height": height})
+                assert page.locator(".dps-code").evaluate(MEASURE_CODE) == [True, True]
+
+
 def test_a_bet_that_is_changed_while_its_connection_is_lost_can_be_sent(
     page: Page, tmp_path: Path
 ) -> None:
@@ -294,12 +312,12 @@ def test_200_phones_say_in_or_out_and_the_wall_counts_each_once(tmp_path: Path) 
         for wrong in ("epsilon=2.5", "epsilon=x", "round=0", "round=1.5", "language=xx"):
             assert get(f"{base}/wall?key={key}&{wrong}") == 400
         wall = stream(f"key={key}")
-        phones = [stream(f"phone=p{place}") for place in range(PHONES)]
+        phones: list[Stream] = []
+        releases = [played.release(place) for place in range(PHONES)]
+        for place in range(PHONES):  # one after another, so that it is known who is dealt what
+            phones.append(stream(f"phone=p{place}"))
+            phones[place].when("release", releases[place])
         wall.when("dealt", PHONES)
-        for phone in phones:
-            phone.when("step", played.step)
-        releases = [phone.told[-1][1]["release"] for phone in phones]
-        assert sorted(releases) == sorted(played.release(place) for place in range(PHONES))
         sent: dict[int, float] = {}
         answers: list[tuple[int, str]] = []
         gate = threading.Barrier(PHONES)
@@ -328,8 +346,7 @@ def test_200_phones_say_in_or_out_and_the_wall_counts_each_once(tmp_path: Path) 
         assert all("hits" not in one and one["bets"] is None for _, one in wall.told)
         assert post(port, f"{base}/show", {}, **{"x-room-key": key})[0] == 200
         late.when("shown", True)
-        places = {tuple(played.release(place)): place for place in range(PHONES)}
-        taps = {places[tuple(one)]: float(one[0] > centre) for one in releases}
+        taps = {place: float(one[0] > centre) for place, one in enumerate(releases)}
         wall.when("hits", played.counted(taps)["hits"])
         assert all("hits" not in one for phone in (*phones, late) for _, one in phone.told)
 
