@@ -22,8 +22,8 @@ SHARES = (EQUAL, *range(5, 100, 5), 99)
 """Percent of the precision that the favoured directions get; 0 stands for equal shares."""
 
 WIDTHS = {
-    "table": 1.9, "upload": 1.0, "epsilon": 0.8, "delta": 0.9, "k": 1.05, "precision": 1.9,
-    "directions": 1.2, "mechanisms": 1.3, "help": 0.5,
+    "table": 2.1, "upload": 1.1, "epsilon": 0.8, "delta": 0.9, "k": 1.3, "precision": 1.5,
+    "directions": 1.25, "mechanisms": 1.5, "help": 0.6,
 }  # fmt: skip
 """The parts of the row and how wide they are, where epsilon is its number only."""
 
@@ -51,7 +51,7 @@ def draw(
     unused : collection of str
         What the page does not read, and so does not show: keys of `WIDTHS`.
     """
-    widths = WIDTHS if scrubbed else WIDTHS | {"upload": 1.25, "epsilon": 2.2, "precision": 1.15}
+    widths = WIDTHS if scrubbed else WIDTHS | {"epsilon": 2.0, "precision": 1.15}
     kept = {name: width for name, width in widths.items() if name not in unused}
     # What is left keeps its place: the row does not move from page to page.
     spared = sum(widths.values()) - sum(kept.values())

@@ -46,6 +46,15 @@ _STYLE = """
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 12px 5rem; }
 }
+.st-key-bar button { padding-left: .3rem; padding-right: .3rem; }
+@media (max-width: 1250px) { /* nine parts stand in one row, and no word is cut */
+  .st-key-bar [data-testid="stHorizontalBlock"] { gap: .4rem; }
+  .st-key-bar :is(button, label, [data-baseweb="select"]) :is(p, input, div) { font-size: .85rem; }
+  .st-key-bar [data-testid="stPopoverButton"] > div > div:last-child:has([data-testid="stIconMaterial"]) {
+    display: none;
+  }
+  .st-key-bar [data-testid="stWidgetLabel"] p { white-space: nowrap; }
+}
 @media (max-width: 1000px) { /* a phone, and a laptop at 200 % */
   /* One row to be swiped, not nine rows above everything. */
   .st-key-bar [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; overflow-x: auto; }

@@ -37,6 +37,15 @@ _BACKGROUND = (
 )
 
 
+# What is cut off in the row above the page; on a phone it is swiped.
+_CUT_WORDS = """
+() => [...document.querySelectorAll('.st-key-bar *')]
+  .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 1)
+  .filter(e => getComputedStyle(e).overflow !== 'visible')
+  .map(e => [e.tagName, e.innerText || e.value, e.scrollWidth, e.clientWidth])
+"""
+
+
 def brightness(page: Page) -> float:
     """Return the page's background between 0, black, and 255, white."""
     written = page.evaluate(_BACKGROUND)
@@ -128,3 +137,28 @@ def test_numbers_are_taken_along_by_a_button_of_ours(page: Page, server: Server)
     assert got.value.suggested_filename == "dpviz-curve.csv"
     header = got.value.path().read_text(encoding="utf-8").splitlines()[0]
     assert "mechanism" in header.split(",")
+
+
+def test_no_word_of_the_row_above_is_cut(page: Page, server: Server) -> None:
+    """On a projector and on two laptops, where the page moves epsilon itself and where not."""
+    for number, place in enumerate(("", "tradeoffs", "release")):
+        (travel if number else open_app)(page, f"{server.url}/{place}?v=1&trials=5&table=digits")
+        expect(page.locator(".st-key-bar")).to_be_visible()
+        wait_idle(page)
+        for width in (1024, 1200, 1400):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate(_CUT_WORDS) == [], (place, width)
+    # the check sees what is cut: half the room for the same words
+    page.add_style_tag(content=".st-key-bar { width: 50%; }")
+    assert page.evaluate(_CUT_WORDS) != []
+
+
+def test_the_bar_of_a_phone_is_one_line(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 420, "height": 800})
+    open_app(page, f"{server.url}/?v=1&trials=5")
+    parts = page.locator(".dpv-eps, .dpv-track, .dpv-do-play, .dpv-do-pin")
+    middles = parts.evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => (box.top + box.bottom) / 2)"
+    )
+    assert len(middles) == 4
+    assert max(middles) - min(middles) < 10

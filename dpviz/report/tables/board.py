@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.accounting.accounting import Spent
 from dpviz.auditing.worlds import both_worlds
 from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
@@ -488,9 +489,11 @@ def _headline(epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
     rivals = f"{len(tied)} others" if len(tied) > 2 else " and ".join(tied)
     tie = f", tied with {rivals}" if tied else ""
     out, within = texts["risk"]
+    most = of_hundred(both_worlds(Spent(epsilon, 0.0, True, "pure")).within)
+    limit = f"; after anything at ε {numeral(epsilon, 3)} without δ at most {most} right"
     return {
         "recovery": f"{at}, {label} recovers {texts['recovery']}{tie}",
-        "risk": f"a guess that somebody is in: right {within}, wrong {out} of 100",
+        "risk": f"of 100 guesses who is in, after {label}: {within} right, {out} wrong{limit}",
     }
 
 

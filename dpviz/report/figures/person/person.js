@@ -332,8 +332,8 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     }
     const [low, high] = (now.limit ?? [0, 0]).map(DpvizNumbers.ofHundred);
     const limit = now.limit
-      ? ` ${says("Wherever she stands, no guesser gets beyond {low} and {high}.", { low, high })}` : "";
-    return `${start} ${says("a guesser says “she is in” for {out} of 100 releases without her and for {within} of 100 with her.", { out, within })}${limit}`;
+      ? ` ${says("Wherever she stands, at most {high} right, {low} wrong.", { low, high })}` : "";
+    return `${start} ${says("of 100 guesses whether she is in, {within} right, {out} wrong.", { out, within })}${limit}`;
   }
 
   function draw() {
