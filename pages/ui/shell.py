@@ -50,9 +50,7 @@ _STYLE = """
 @media (max-width: 1250px) { /* nine parts stand in one row, and no word is cut */
   .st-key-bar [data-testid="stHorizontalBlock"] { gap: .4rem; }
   .st-key-bar :is(button, label, [data-baseweb="select"]) :is(p, input, div) { font-size: .85rem; }
-  .st-key-bar [data-testid="stPopoverButton"] > div > div:last-child:has([data-testid="stIconMaterial"]) {
-    display: none;
-  }
+  .st-key-bar [data-testid="stPopoverButton"] > div > div[aria-hidden]:last-child { display: none; }
   .st-key-bar [data-testid="stWidgetLabel"] p { white-space: nowrap; }
 }
 @media (max-width: 1000px) { /* a phone, and a laptop at 200 % */
