@@ -34,14 +34,14 @@ from pages.ui.texts import plain
 PARAMS = params_of(ReleaseOptions)
 
 
-def field(name: str, *, value: str = "", such_as: str | None = None) -> str:
-    """Draw a text field from its declaration."""
-    param = PARAMS[name]
+def field(name: str, *, begins: str = "", such_as: str | None = None) -> str:
+    """Draw a text field from its declaration; what another page has written there stays."""
+    param, key = PARAMS[name], f"release.{name}"
+    st.session_state.setdefault(key, begins)
     return str(
         st.text_input(
             param.label,
-            value,
-            key=f"release.{name}",
+            key=key,
             help=param.help,
             placeholder=such_as,
             persist_state="session",
@@ -73,12 +73,12 @@ def form() -> dict[str, str]:
             written["row_bound"] = field("row_bound", such_as="a length, such as 60")
         written["center"] = picked("center")
     with middle:
-        written["epsilon"] = field("epsilon", value="1")
+        written["epsilon"] = field("epsilon", begins="1")
         written["delta"] = field("delta", such_as="below 1/n, such as 1e-6")
         written["scale"] = picked("scale")
     with right:
-        written["k"] = field("k", value="2")
-        written["name"] = field("name", value="auto")
+        written["k"] = field("k", begins="2")
+        written["name"] = field("name", begins="auto")
     left, right = st.columns([2, 1])
     with left:
         written["purpose"] = field("purpose", such_as="that of the ledger, unless you state one")
@@ -92,7 +92,7 @@ def form() -> dict[str, str]:
         persist_state="session",
         help="Counts of people in cells along the components, with noise, under the same epsilon.",
     )
-    written["picture"] = field("picture", value=format_number(SHARE)) if pictured else "0"
+    written["picture"] = field("picture", begins=format_number(SHARE)) if pictured else "0"
     return written
 
 

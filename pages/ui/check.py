@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +14,7 @@ from dpviz.core.params import format_number
 from dpviz.core.settings import levels_in, levels_listed, names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck, exposed, sentinel_effects
+from dpviz.datasets.scales import in_order
 from pages.ui import parts, state, unit
 from pages.ui.texts import plain
 
@@ -35,6 +37,7 @@ def arrive(raw: RawTable, file_id: str) -> None:
     able = len([c for c in raw.columns if c.is_feature and c.name not in drops]) >= 2
     text = known if known is not None else names_listed(drops if able else ())
     st.session_state["check.file"] = file_id
+    st.session_state["check.number"] = st.session_state.get("check.number", 0) + 1
     state.put("leave_out", text)
 
 
@@ -140,7 +143,8 @@ def step(raw: RawTable, problem: str | None, few: str | None, *, quiet: bool = F
         f"Check your table: {len(checks)} columns" + ("" if quiet else f", {words}"),
         expanded=problem is not None or must,
         icon=":material/fact_check:",
-        key="check",
+        # closed for one file is not closed for the next
+        key=f"check~{st.session_state['check.number']}",
         on_change="rerun",
     )
     if not box.open:
@@ -246,28 +250,27 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
 
 
 def _scales(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
-    """Ask for the order of answers in words, once for all columns with the same ones."""
+    """Offer the order that everybody knows, and ask for any other, once for all alike columns."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for check, column in zip(checks, raw.columns, strict=True):
         words = () if check.exposes else raw.words(column)
         if words:
             groups.setdefault(tuple(sorted(words)), []).append(column.name)
     scales = levels_in(state.get("levels"))
+
+    def count(order: Sequence[str]) -> None:
+        state.put("levels", levels_listed([*scales, list(order)]))
+
     for words, names in groups.items():
-        key = f"check.scale.{zlib.crc32(repr(words).encode())}"
-
-        def ordered(key: str = key, words: tuple[str, ...] = words) -> None:
-            picked = st.session_state[key]
-            if len(picked) == len(words):
-                state.put("levels", levels_listed([*scales, picked]))
-
-        st.multiselect(
-            plain(f"Answers in order? Pick from the least to the most: {', '.join(names)[:80]}"),
-            words,
-            key=key,
-            placeholder=f"{len(words)} words, then they count from 1 to {len(words)}",
-            on_change=state.on_change(ordered),
-        )
+        order = in_order(words)
+        if order:
+            st.button(
+                plain(f"Count {' < '.join(order)} from 1 to {len(order)}: {', '.join(names)[:80]}"),
+                key=f"check.known.{zlib.crc32(repr(words).encode())}",
+                icon=":material/format_list_numbered:",
+                on_click=state.on_change(partial(count, order)),
+            )
+    _ordered_by_hand({", ".join(names)[:80]: words for words, names in groups.items()}, count)
     if scales:
         said = "; ".join(" < ".join(scale) for scale in scales)
         st.caption(plain(f"Counted from 1 in this order: {said}."))
@@ -276,6 +279,38 @@ def _scales(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
             key="check.levels.undo",
             on_click=state.on_change(lambda: state.put("levels", "")),
         )
+
+
+def _ordered_by_hand(
+    groups: Mapping[str, tuple[str, ...]], count: Callable[[Sequence[str]], None]
+) -> None:
+    """Let answers be put in an order of one's own; most columns of a few words have none."""
+    if not groups:
+        return
+    asked = st.selectbox(
+        "Does a column hold answers in an order of their own?",
+        list(groups),
+        index=None,
+        format_func=plain,
+        key="check.ordered",
+        placeholder="no",
+    )
+    if asked is None:
+        return
+    words = groups[asked]
+    key = f"check.scale.{zlib.crc32(repr(words).encode())}"
+
+    def ordered() -> None:
+        if len(st.session_state[key]) == len(words):
+            count(st.session_state[key])
+
+    st.multiselect(
+        "Pick them from the least to the most",
+        words,
+        key=key,
+        placeholder=f"{len(words)} words, then they count from 1 to {len(words)}",
+        on_change=state.on_change(ordered),
+    )
 
 
 def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) -> None:

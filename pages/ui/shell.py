@@ -38,7 +38,7 @@ TAB_ICON = "🔍"
 
 # Streamlit keeps 8 rem of air above a page and 5 rem beside it: a third of a laptop's screen.
 _STYLE = """
-[data-testid="stMainBlockContainer"] { padding: 3.9rem 1.4rem 2rem; }
+[data-testid="stMainBlockContainer"] { padding: 3.8rem 1.4rem 2rem; }
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: .6rem; }
 .st-key-unseen {
   position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);

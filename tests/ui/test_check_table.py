@@ -27,6 +27,17 @@ def left_out(at: AppTest) -> tuple[str, ...]:
     return names_in(held(at, "leave_out"))
 
 
+def opened(at: AppTest) -> AppTest:
+    """Return the dashboard with the check of its table open."""
+    return folded(at, open=True)
+
+
+def folded(at: AppTest, *, open: bool = False) -> AppTest:
+    """Return the dashboard after its reader has folded the check of its table, or opened it."""
+    at.session_state[f"check~{at.session_state['check.number']}"] = open
+    return at.run()
+
+
 def facts(at: AppTest) -> str:
     return " ".join(caption.value for caption in at.caption)
 
@@ -121,20 +132,37 @@ def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> No
     assert (held(at, "person"), held(at, "rows_a_person"), held(at, "codes")) == (None, None, "")
 
 
+def test_closed_for_one_file_is_not_closed_for_the_next() -> None:
+    def asked(at: AppTest) -> bool:
+        return any("Is -999 a value?" in text.value for text in at.markdown)
+
+    at = upload(start("claims", **SETTINGS), "t.csv", visits())
+    assert asked(at)
+    assert not asked(folded(at))
+    assert not asked(go(at, "explore"))
+    at = upload(go(at, "claims"), "other.csv", visits().replace(b",a,b", b",c,d"))
+    assert asked(at)
+
+
 def test_answers_in_words_are_counted_in_the_order_picked() -> None:
     said = ("sometimes", "never", "often")
     lines = [f"{said[i % 3]},{said[i % 2]},{i % 7},{i * i % 11}" for i in range(60)]
     at = upload(start("claims", **SETTINGS), "q.csv", "\n".join(["q,r,u,v", *lines]).encode())
-    at.session_state["check"] = True
-    at = at.run()
-    (key,) = [key for key in keys(at) if key.startswith("check.scale.")]  # r has two words
+    at = opened(at)
+    (known,) = [key for key in keys(at) if key.startswith("check.known.")]  # r has two words
+    press(at, known)
+    assert held(at, "levels") == "never<sometimes<often"
+    press(opened(at), "check.levels.undo")
+    at = opened(at)
+    assert not [key for key in keys(at) if key.startswith("check.scale.")]  # asked for first
+    change(at, "check.ordered", "q")
+    (key,) = [key for key in keys(at) if key.startswith("check.scale.")]
     change(at, key, ["never", "sometimes"])  # one is missing
     assert held(at, "levels") == ""
     change(at, key, ["never", "sometimes", "often"])
     assert held(at, "levels") == "never<sometimes<often"
     assert at.query_params["levels"] in ("never<sometimes<often", ["never<sometimes<often"])
-    at.session_state["check"] = True
-    at = at.run()
+    at = opened(at)
     assert any("Counted from 1 in this order" in text.value for text in at.caption)
     press(at, "check.levels.undo")
     assert held(at, "levels") == ""

@@ -404,3 +404,22 @@ def test_a_release_is_read_and_filed(folder: Path) -> None:
     at = change(at, "card.title", "x" * 201)
     (wrong,) = errors(at)
     assert "one line of at most 200 characters" in wrong
+
+
+def test_a_form_that_another_page_has_filled_begins_with_that(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Streamlit warns in the log where a field has a value of its own and one of the session."""
+    at = _open()
+    assert found(at, "release.epsilon").value == "1"
+    at.session_state["release.epsilon"] = "0.25"
+    at.session_state["release.k"] = "3"
+    at = at.run()
+    go(at, "explore")
+    go(at, "release")
+    assert (found(at, "release.epsilon").value, found(at, "release.k").value) == ("0.25", "3")
+    assert "default value" not in caplog.text
+    change(at, "release.epsilon", "0.5")
+    go(at, "claims")
+    go(at, "release")
+    assert found(at, "release.epsilon").value == "0.5"

@@ -16,6 +16,7 @@ from dpviz.core.settings import Settings, levels_in
 from dpviz.datasets import check_columns, load, read_raw, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck, sentinel_effects
 from dpviz.datasets.columns import Kind
+from dpviz.datasets.scales import _ORDERS, in_order
 
 N = 60
 
@@ -218,3 +219,27 @@ def test_answers_in_words_become_numbers_in_the_order_stated() -> None:
             Settings(levels=wrong)
     stated = Settings(levels="never<sometimes<often")
     assert stated.to_query(Settings()) == {"levels": "never<sometimes<often"}
+
+
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [
+        ({"often", "never", "sometimes"}, "never sometimes often"),
+        ({"sehr gut", "gut", "schlecht"}, "schlecht|gut|sehr gut"),
+        ({"agree", "neutral", "strongly disagree"}, "strongly disagree|neutral|agree"),
+        ({"nie", "immer", "selten", "oft"}, "nie selten oft immer"),
+        ({"ward a", "ward b", "ward c"}, ""),  # nobody orders them alike
+        ({"never", "often", "red"}, ""),
+        ((), ""),
+    ],
+)
+def test_scales_that_everybody_knows_have_their_order(words: set[str], order: str) -> None:
+    wanted = tuple(order.split("|" if "|" in order else None))
+    assert in_order(words) == wanted
+
+
+def test_the_known_scales_are_scales() -> None:
+    assert len(set(_ORDERS)) == len(_ORDERS)
+    for order in _ORDERS:
+        assert len(order) == len(set(order)) >= 5
+        assert all(word == word.casefold().strip() or "ß" in word for word in order)
