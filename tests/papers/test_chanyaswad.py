@@ -21,11 +21,11 @@ from dpviz.mechanisms._mvg import precision_of_theorem
 from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg_data import MvgData
 from dpviz.papers import Reproduction, experiment, runs, shipped
-from dpviz.papers.measurements import Absent, Mean, Measurements
+from dpviz.papers.measurements import Absent, Found, Mean, Measurements, Point
 from dpviz.papers.mvg import _ctg as ctg
 from dpviz.papers.mvg import _liver as liver
 from dpviz.papers.mvg import _movement as movement
-from dpviz.papers.mvg import figure4, table4, theorems
+from dpviz.papers.mvg import figure4, section10, statements, table4, theorems
 from dpviz.papers.mvg._said import _least
 from dpviz.papers.mvg._shared import (
     CLAIMED,
@@ -38,7 +38,7 @@ from dpviz.papers.mvg._shared import (
     log_pnr_of_answer,
 )
 from dpviz.papers.run import PartJob
-from dpviz.papers.said import Agreement, Claim, ClaimAnswer, Line, Stated
+from dpviz.papers.said import Agreement, Claim, ClaimAnswer, Line, Stated, answer, said_of
 from dpviz.papers.solve import (
     HIGH,
     IMPLIED,
@@ -371,6 +371,94 @@ def test_the_best_allocation_on_the_two_norm_budget(seed: int) -> None:
     rivals = np.abs(rng.standard_normal((2_000, 6)))
     rivals *= total / np.linalg.norm(rivals, axis=1, keepdims=True)
     assert theorems._pnr(gains, rivals).max() <= theorems._pnr(gains, best) + 1e-12
+
+
+# --- lemmas, arithmetic and information -------------------------------------------------------
+
+
+def verdict(key: str, draws: dict[Point, FloatArray]) -> ClaimAnswer:
+    """Return the answer to a statement that certain measurements give."""
+    (said,) = (said for said in said_of("mvg") if said.key == key)
+    return answer(said, Found.measured(Measurements(draws))).answer
+
+
+def test_both_matrices_of_a_pair_are_looked_at() -> None:
+    """A random matrix reaches no bound; beside it ones have rank 1, and the identity is level."""
+    A, B = np.random.default_rng(0).standard_normal((2, 4, 4))
+    reached = {
+        "ones": (np.ones((4, 4)), {"lemma-2", "lemma-4"}),
+        "identity": (np.eye(4), {"lemma-2", "lemma-4", "lemma-5"}),
+        "itself": (A, {"lemma-3"}),
+        "another": (B, set()),
+    }
+    for other, expected in reached.values():
+        for pair in ((A, other), (other, A)):
+            draws = statements._nearest([pair])
+            answers = {key: verdict(key, draws) for key in statements.LEMMAS}
+            for key, found in answers.items():
+                at_bound = ClaimAnswer.REPRODUCED if key in expected else ClaimAnswer.BOUND
+                assert found is at_bound, (key, expected)
+
+
+def test_entropies_of_laws_scaled_to_variance_one() -> None:
+    """In closed form; the two-sided one: log of its length less the log of its std."""
+    expected = {
+        "Laplace": 1 + math.log(math.sqrt(2)),
+        "uniform": math.log(math.sqrt(12)),
+        "logistic": 2 + math.log(math.sqrt(3) / math.pi),
+        "two-sided": math.log(4) - math.log(4 + 1 / 3) / 2,
+    }
+    assert set(expected) == set(statements.LAWS)
+    for name, value in expected.items():
+        assert statements._standard_entropy(statements.LAWS[name]) == pytest.approx(value, abs=1e-6)
+
+
+def test_without_one_variance_a_law_has_more_entropy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: what Lemma 8 says is of laws with one covariance."""
+
+    def unscaled(law: Callable[[FloatArray], FloatArray]) -> float:
+        x = np.linspace(-40, 40, 80_001)
+        return statements._entropy(law(x) / (law(x).sum() * 1e-3), 1e-3)
+
+    draws = statements._entropies(0, np.random.default_rng(0))
+    assert verdict("lemma-8", draws) is ClaimAnswer.REPRODUCED
+    monkeypatch.setattr(statements, "_standard_entropy", unscaled)
+    draws = statements._entropies(0, np.random.default_rng(0))
+    assert verdict("lemma-8", draws) is ClaimAnswer.NOT_REPRODUCED
+
+
+def test_only_for_a_gaussian_answer_information_is_half_of_the_logarithm_of_pnr(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draws = statements._entropies(0, np.random.default_rng(0))
+    assert verdict("lemma-10", draws) is ClaimAnswer.REPRODUCED
+
+    def two_places(variance: float, noise: float) -> statements.Law:
+        return {-math.sqrt(variance): 0.5, math.sqrt(variance): 0.5}
+
+    monkeypatch.setattr(statements, "_normal", two_places)
+    draws = statements._entropies(0, np.random.default_rng(0))
+    assert verdict("lemma-10", draws) is ClaimAnswer.NOT_REPRODUCED
+
+
+def test_a_constant_tells_nothing_and_records_in_its_place_tell_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draws = statements._information(0, np.random.default_rng(0))
+    assert verdict("theorem-8", draws) is ClaimAnswer.NOT_REPRODUCED
+    monkeypatch.setattr(statements, "CONSTANT", {-9.0: 0.5, 9.0: 0.5})
+    draws = statements._information(0, np.random.default_rng(0))
+    assert verdict("theorem-8", draws) is ClaimAnswer.REPRODUCED
+
+
+def test_the_printed_gain_is_that_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = statements._examples(0, np.random.default_rng(0))
+    assert draws[Point("", "gain", statements.MULTIPLE)] == pytest.approx(2.538 / 1.611 - 1)
+    assert verdict("s10-arithmetic", draws) is ClaimAnswer.NOT_REPRODUCED
+    place = section10.TWO, liver.TEXTBOOK_ROW
+    monkeypatch.setitem(section10.REPORTED, place, Stated(0.05))
+    draws = statements._examples(0, np.random.default_rng(0))
+    assert verdict("s10-arithmetic", draws) is ClaimAnswer.REPRODUCED
 
 
 # --- what was run? ------------------------------------------------------------------------------

@@ -18,10 +18,20 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.papers import Reproduction
 from dpviz.papers.jiang import _people as _jiang_people
-from dpviz.papers.jiang import lemmas, table1, theorem5, theorem6, theorems7_8, theorems9_10
+from dpviz.papers.jiang import (
+    lemmas,
+    statements,
+    table1,
+    theorem5,
+    theorem6,
+    theorems7_8,
+    theorems9_10,
+)
 from dpviz.papers.jiang import sample_growth as growth
 from dpviz.papers.jiang._people import ETA, MAIN, PPCA, RHO, STATEMENTS, met, settings_of
 from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, ratio_draws, with_people
+from dpviz.papers.measurements import Found, Measurements
+from dpviz.papers.said import ClaimAnswer, answer, said_of
 from dpviz.preparation.bounding import prepare
 from dpviz.sampling.goe import symmetric_laplace
 from dpviz.sampling.wishart import wishart
@@ -281,3 +291,17 @@ def test_the_work_of_subspace_iteration_is_counted(quick: Quick) -> None:
         assert work is not None
         each = 3 + (2 + 2 * lemmas.K) / d
         np.testing.assert_allclose(work, steps * each, rtol=1e-12)
+
+
+def test_always_0_errs_beyond_d_over_epsilon_and_the_best_matrix_does_not() -> None:
+    (said,) = (said for said in said_of("jiang") if said.key == "theorem-10-printed")
+    always_0 = statements._zero(0, np.random.default_rng(0))
+    found = answer(said, Found.measured(Measurements(always_0)))
+    assert found.answer is ClaimAnswer.NOT_REPRODUCED
+    A = np.diag([70.0, 20.0, 10.0])
+    best = np.diag([70.0, 0.0, 0.0])
+    assert statements._beyond(A, np.zeros((3, 3)), 1, 2.0) == pytest.approx(50 / 1.5)
+    assert statements._beyond(A, best, 1, 2.0) == pytest.approx(0.0)
+    contrary = dict.fromkeys(always_0, np.array([statements._beyond(A, best, 1, 2.0)]))
+    found = answer(said, Found.measured(Measurements(contrary)))
+    assert found.answer is ClaimAnswer.BOUND

@@ -243,10 +243,21 @@ def _lemmas(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _zero(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the error beyond lambda_(k+1) of publishing 0 whatever the data, over d/epsilon."""
-    return {
-        Point("", "always 0", RATIO, float(n)): _one(0.5 * n / 10) for n in (1_000, 10_000, 100_000)
-    }
+    """Return the error of always publishing 0, on tables half of whose rows are one direction."""
+    d, found = 10, {}
+    for n in (1_000, 10_000, 100_000):
+        rows = rng.standard_normal((n, d))
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        rows[: n // 2] = np.eye(d)[0]
+        A = rows.T @ rows
+        found[Point("", "always 0", RATIO, float(n))] = _one(_beyond(A, np.zeros((d, d)), 1, 1.0))
+    return found
+
+
+def _beyond(A: FloatArray, released: FloatArray, k: int, epsilon: float) -> float:
+    """Return the error of a rank k matrix beyond lambda_(k+1), over d/epsilon."""
+    error = float(np.linalg.norm(A - released, 2))
+    return (error - float(np.linalg.eigvalsh(A)[-k - 1])) / (len(A) / epsilon)
 
 
 _MEASURED: dict[str, Callable[[int, np.random.Generator], Drawn]] = {

@@ -397,7 +397,7 @@ SAID = declared(
         "lemma-9": Look(AtMost(at("lemma-9", statements.ENTROPY))),
         "lemma-10": Look(Identity(at("left", statements.SIDE), at("right", statements.SIDE))),
         "theorem-8": Look(
-            Order(at("a constant", statements.BITS), along("Gaussian noise", statements.BITS))
+            Order(along("a constant", statements.BITS), along("Gaussian noise", statements.BITS))
         ),
         "theorem-9": Look(
             Order(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from dpviz.core.seeding import generator
 from dpviz.datasets import remote
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.mvg import _liver, _movement
+from dpviz.papers.mvg import _liver, _movement, section10
+from dpviz.papers.mvg._shared import log_pnr
 
 BOUND = "largest multiple of the bound"
 MULTIPLE = "over what is printed"
@@ -72,19 +74,27 @@ def _rows(key: str) -> int:
 
 def _matrices(draws: int, rng: np.random.Generator) -> Drawn:
     """Return how near random matrices, and those of rank 1 or orthogonal, come to four bounds."""
-    found = dict.fromkeys(LEMMAS, 0.0)
     special = [(np.eye(4), np.eye(4)), (np.ones((4, 4)), np.ones((4, 4)))]
     drawn = [tuple(rng.standard_normal((2, 4, 4))) for _ in range(min(draws, 2_000))]
-    for A, B in (*special, *drawn):
+    return _nearest([*special, *drawn])
+
+
+def _nearest(pairs: Sequence[tuple[FloatArray, ...]]) -> Drawn:
+    """Return how near pairs of square matrices come to the four bounds, at the most."""
+    found = dict.fromkeys(LEMMAS, 0.0)
+    for A, B in pairs:
         s, t = (np.linalg.svd(M)[1] for M in (A, B))
-        norm = float(np.linalg.norm(A))
-        largest = {
-            "lemma-2": float((s * np.sqrt(np.arange(1, 5))).max()) / norm,
-            "lemma-3": float(np.trace(A @ B.T)) / float(s @ t),
-            "lemma-4": abs(float(np.trace(A))) / float(s.sum()),
-            "lemma-5": abs(float(np.linalg.det(A))) / float(np.linalg.norm(A, axis=0).prod()),
-        }
-        found = {key: max(found[key], value) for key, value in largest.items()}
+        largest = [("lemma-3", float(np.trace(A @ B.T)) / float(s @ t))]
+        for M, values in ((A, s), (B, t)):
+            places = np.sqrt(np.arange(1, len(values) + 1))
+            lengths = float(np.linalg.norm(M, axis=0).prod())
+            largest += [
+                ("lemma-2", float((values * places).max()) / float(np.linalg.norm(M))),
+                ("lemma-4", abs(float(np.trace(M))) / float(values.sum())),
+                ("lemma-5", abs(float(np.linalg.det(M))) / lengths),
+            ]
+        for key, value in largest:
+            found[key] = max(found[key], value)
     return {Point("", key, BOUND): _one(value) for key, value in found.items()}
 
 
@@ -114,8 +124,9 @@ def _examples(draws: int, rng: np.random.Generator) -> Drawn:
     found[Point("", "ctg", MULTIPLE)] = _one(float(np.linalg.norm(np.ones(21))) / math.sqrt(21))
     for n in (7, 8, 20, 1_000):
         found[Point("", "kernel", MULTIPLE, float(n))] = _one(math.sqrt(8 * n - 4) / n)
-    printed = {name: stated.value for name, stated in _liver.REPORTED.items()}
-    found[Point("", "gain", MULTIPLE)] = _one(0.02538 / printed[_liver.MAX_PNR] - 1)
+    dropped = section10.REPORTED[section10.TWO, _liver.TEXTBOOK_ROW].value
+    gain = dropped / _liver.REPORTED[_liver.MAX_PNR].value - 1
+    found[Point("", "gain", MULTIPLE)] = _one(gain)
     return found
 
 
@@ -189,55 +200,100 @@ def _times(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _entropies(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return entropies of laws of variance 1, in closed form, beside the Gaussian's."""
-    gaussian = 0.5 * math.log(2 * math.pi * math.e)
-    laws = {
-        "Laplace": 1 + math.log(2 / math.sqrt(2)),
-        "uniform": math.log(math.sqrt(12)),
-        "logistic": 2 + math.log(math.sqrt(3) / math.pi),
-    }
-    given = 0.5 * (laws["Laplace"] + laws["uniform"])  # two states, each with a law of variance 1
-    two = np.abs(rng.standard_normal((2, 200))).sum(axis=0)
-    answer, noise = 3.0 + two[:5], 0.5 + two[5:10]
-    left = 0.5 * np.log((answer + noise) / noise)
-    right = 0.5 * np.log(1 + answer / noise)
+    """Return entropies of laws of variance 1 over the Gaussian's, and both sides of Lemma 10."""
+    gaussian = _standard_entropy(lambda x: np.exp(-(x**2) / 2))
+    entropies = {name: _standard_entropy(law) / gaussian for name, law in LAWS.items()}
+    # two states, each with a law of variance 1
+    given = 0.5 * (entropies["Laplace"] + entropies["uniform"])
+    frame = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    answer, noise = rng.uniform(0.5, 4.0, (2, 5))
+    pnr = log_pnr((frame * answer) @ frame.T, (frame * noise) @ frame.T)
+    told = [_told(_normal(a, b), math.sqrt(b)) for a, b in zip(answer, noise, strict=True)]
     return {
-        Point("", "lemma-8", ENTROPY): _one(max(laws.values()) / gaussian),
-        Point("", "lemma-9", ENTROPY): _one(given / gaussian),
-        Point("", "left", SIDE): _one(float(left.sum())),
-        Point("", "right", SIDE): _one(float(right.sum())),
+        Point("", "lemma-8", ENTROPY): _one(max(entropies.values())),
+        Point("", "lemma-9", ENTROPY): _one(given),
+        Point("", "left", SIDE): _one(pnr / 2),
+        Point("", "right", SIDE): _one(sum(told)),
     }
 
 
-def _information(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return what sums of +1 and -1 tell through lattice and Gaussian noise of variance 1."""
-    found: Drawn = {}
-    lattice = {-2: 0.125, 0: 0.75, 2: 0.125}
-    for n in SUMS:
-        sums = {2 * k - n: math.comb(n, k) / 2**n for k in range(n + 1)}
-        mixed: dict[int, float] = {}
-        for place, mass in sums.items():
-            for step, weight in lattice.items():
-                mixed[place + step] = mixed.get(place + step, 0.0) + mass * weight
-        told = _entropy(list(mixed.values())) - _entropy(list(lattice.values()))
-        grid = np.linspace(-n - 9.0, n + 9.0, 40_001)
-        density = sum(
-            mass * np.exp(-((grid - place) ** 2) / 2) / math.sqrt(2 * math.pi)
-            for place, mass in sums.items()
-        )
-        assert isinstance(density, np.ndarray)
-        inside = density * np.log2(np.maximum(density, 1e-300))
-        width = float(grid[1] - grid[0])
-        gaussian = -float(inside.sum()) * width - 0.5 * math.log2(2 * math.pi * math.e)
-        found[Point("", "lattice noise", BITS, float(n))] = _one(told)
-        found[Point("", "Gaussian noise", BITS, float(n))] = _one(gaussian)
-    # a constant is a sum of constants, and says nothing; the sum above is not constant
-    found[Point("", "a constant", BITS)] = _one(0.0)
+LAWS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "Laplace": lambda x: np.exp(-np.abs(x)),
+    "uniform": lambda x: (np.abs(x) < 1).astype(float),
+    "logistic": lambda x: 1 / np.square(np.cosh(x / 2)),
+    "two-sided": lambda x: (np.abs(np.abs(x) - 2) < 1).astype(float),
+}
+"""Densities up to a factor, of any variance."""
+
+
+def _standard_entropy(law: Callable[[FloatArray], FloatArray]) -> float:
+    """Return the entropy of a symmetric law, scaled to variance 1, by quadrature."""
+    step = 2.0**-10
+    x = np.arange(-40, 40, step) + step / 2
+    density = law(x) / (law(x).sum() * step)
+    return _entropy(density, step) - 0.5 * math.log(float(x**2 @ density) * step)
+
+
+def _entropy(masses: FloatArray, step: float = 1.0) -> float:
+    """Return the entropy of masses, or of a density at places that lie a step apart."""
+    positive = masses[masses > 0]
+    return -float(positive @ np.log(positive)) * step
+
+
+Law = dict[float, float]
+"""Masses by place."""
+
+
+def _normal(variance: float, noise: float) -> Law:
+    """Return a Gaussian answer as masses that noise of a variance cannot tell from its density."""
+    step, std = math.sqrt(noise) / 2, math.sqrt(variance)
+    places = step * np.arange(-math.ceil(9 * std / step), math.ceil(9 * std / step) + 1)
+    density = np.exp(-(places**2) / (2 * variance))
+    return dict(zip(places.tolist(), (density / density.sum()).tolist(), strict=True))
+
+
+def _told(answer: Law, std: float = 1.0) -> float:
+    """Return the mutual information of an answer and itself plus Gaussian noise, by quadrature."""
+    reach = max(map(abs, answer)) + 9 * std
+    grid, step = np.linspace(-reach, reach, 4_001, retstep=True)
+
+    def noisy(law: Law) -> float:
+        places, masses = np.array(list(law)), np.array(list(law.values()))
+        density = masses @ np.exp(-(((grid - places[:, None]) / std) ** 2) / 2)
+        return _entropy(density / (math.sqrt(2 * math.pi) * std), float(step))
+
+    return noisy(answer) - noisy({0.0: 1.0})
+
+
+def _plus(one: Law, other: Law) -> Law:
+    """Return the law of the sum of two independent numbers."""
+    found: Law = {}
+    for (a, mass), (b, weight) in itertools.product(one.items(), other.items()):
+        found[a + b] = found.get(a + b, 0.0) + mass * weight
     return found
 
 
-def _entropy(masses: list[float]) -> float:
-    return -sum(mass * math.log2(mass) for mass in masses if mass > 0)
+SIGN: Law = {-1.0: 0.5, 1.0: 0.5}
+CONSTANT: Law = {0.0: 1.0}  # a sum of constants is a sum over records, too
+LATTICE: Law = {-2.0: 0.125, 0.0: 0.75, 2.0: 0.125}  # of variance 1
+
+
+def _information(draws: int, rng: np.random.Generator) -> Drawn:
+    """Return what sums over records tell through lattice and Gaussian noise of variance 1."""
+    found: Drawn = {}
+    for n in SUMS:
+        signs, constant = (reduce(_plus, [record] * n) for record in (SIGN, CONSTANT))
+        mixed, lattice = (np.array(list(law.values())) for law in (_plus(signs, LATTICE), LATTICE))
+        told = {
+            "lattice noise": _entropy(mixed) - _entropy(lattice),
+            "Gaussian noise": _told(signs),
+            "a constant": _told(constant),
+        }
+        found |= {
+            Point("", name, BITS, float(n)): _one(value / math.log(2))
+            for name, value in told.items()
+        }
+    return found
 
 
 _MEASURED: dict[str, Callable[[int, np.random.Generator], Drawn]] = {
