@@ -692,34 +692,25 @@ def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool 
     """
     look = said.look
     seen = _seen(look.tests, look, found)
-    lines = tuple(_line(said, panel, one, complete) for panel, ones in seen.items() for one in ones)
     there = {panel: [one for one in ones if one is not None] for panel, ones in seen.items()}
     every = [one for ones in there.values() for one in ones]
-    asked = sum(one.held + one.against + one.untold for one in every)
-    told = asked - sum(one.untold for one in every)
-    coverage = _coverage(there, told, asked)
     verdict = _verdict(look, every, len(look.panels) * len(look.tests), found)
     drawn = found.means and not all(one.stands_in for one in every)
     if not drawn and not said.needs and not complete:
         verdict = ClaimAnswer.PENDING
-    missing = [panel for panel, ones in there.items() if not ones and panel]
-    reason = _reason(said, verdict, every, missing, absent)
-    otherwise = [p for p, ones in there.items() if any(o.stands_in and o.against for o in ones)]
-    if otherwise and verdict is not ClaimAnswer.NOT_REPRODUCED:
-        reason += f" On the tables that stand in for {', '.join(otherwise)} it is not so."
-    reason = _with_facts(reason, look, found)
-    measured = "; ".join(
-        f"{panel}: {one.measured}" if len(look.panels) > 1 and panel else one.measured
-        for panel, ones in there.items()
-        for one in ones
-    )
-    stated = said.printed or "; ".join(
-        dict.fromkeys(one.stated.text for one in every if one.stated is not None)
-    )
+    reason = _reason(said, verdict, there, absent) + _otherwise(verdict, there)
     return Claim(
-        said.key, said.says, verdict, reason, said.quote, stated, measured, said.place, coverage,
-        lines,
-    )  # fmt: skip
+        said.key,
+        said.says,
+        verdict,
+        _with_facts(reason, look, found),
+        said.quote,
+        said.printed or _stated(every),
+        _measured(there),
+        said.place,
+        _coverage(there, every),
+        tuple(_line(said, panel, one, complete) for panel, ones in seen.items() for one in ones),
+    )
 
 
 def _seen(tests: Sequence[Test], look: Look, found: Found) -> dict[str, list[Seen | None]]:
@@ -761,8 +752,23 @@ def _line(said: Said, panel: str, seen: Seen | None, complete: bool) -> Line:
     )
 
 
-def _coverage(there: Mapping[str, Sequence[Seen]], told: int, asked: int) -> str:
+def _stated(every: Sequence[Seen]) -> str:
+    return "; ".join(dict.fromkeys(one.stated.text for one in every if one.stated is not None))
+
+
+def _measured(there: Mapping[str, Sequence[Seen]]) -> str:
+    named = len(there) > 1
+    return "; ".join(
+        f"{panel}: {one.measured}" if named and panel else one.measured
+        for panel, ones in there.items()
+        for one in ones
+    )
+
+
+def _coverage(there: Mapping[str, Sequence[Seen]], every: Sequence[Seen]) -> str:
     panels = sum(bool(ones) for ones in there.values())
+    told = sum(one.held + one.against for one in every)
+    asked = told + sum(one.untold for one in every)
     parts = []
     if len(there) > 1:
         parts.append(f"{panels} of {len(there)} panels")
@@ -816,8 +822,7 @@ _KEPT = (
 def _reason(
     said: Said,
     verdict: ClaimAnswer,
-    every: Sequence[Seen],
-    missing: Sequence[str],
+    there: Mapping[str, Sequence[Seen]],
     absent: Sequence[str],
 ) -> str:
     if verdict is ClaimAnswer.PENDING:
@@ -827,6 +832,8 @@ def _reason(
             return said.needs
         labels = f": {', '.join(absent)}" if absent else ""
         return f"Its data is not at hand{labels}."
+    every = [one for ones in there.values() for one in ones]
+    missing = [panel for panel, ones in there.items() if not ones and panel]
     words = _numbers(every)
     if verdict is ClaimAnswer.FEW_DRAWS:
         text = _NEAR if any(one.stated for one in every) else _UNTOLD
@@ -839,6 +846,14 @@ def _reason(
             "So wherever it was looked at." if verdict in _KEPT else "What is measured is another."
         )
     return f"{text} Without measurement: {', '.join(missing)}." if missing else text
+
+
+def _otherwise(verdict: ClaimAnswer, there: Mapping[str, Sequence[Seen]]) -> str:
+    """Return the sentence on panels whose stand-ins speak against what holds elsewhere."""
+    panels = [p for p, ones in there.items() if any(one.stands_in and one.against for one in ones)]
+    if not panels or verdict is ClaimAnswer.NOT_REPRODUCED:
+        return ""
+    return f" On the tables that stand in for {', '.join(panels)} it is not so."
 
 
 def _numbers(every: Sequence[Seen]) -> dict[str, float]:
