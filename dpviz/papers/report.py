@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -187,14 +187,14 @@ def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str
     ]
     for name, paper in PAPERS.items():
         text += [f"## {name}", "", f"*{paper.title}*", ""]
-        text += ["| where | the paper says | answer | why |", "|---|---|---|---|"]
+        rows = []
         for claim, experiment in printing_order(found, name):
             link = address(experiment)
             said = f"{claim.item} (\u201c{claim.quote}\u201d)"
             answer = f"**{claim.answer}**"
             answer += f" ({claim.coverage})" if claim.coverage not in ("", "all", "none") else ""
-            text.append(_row((f"[{claim.place}]({link})", said, answer, claim.reason)))
-        text.append("")
+            rows.append((f"[{claim.place}]({link})", said, answer, claim.reason))
+        text += [*_table("| where | the paper says | answer | why |", rows), ""]
     return "\n".join(text)
 
 
@@ -264,13 +264,13 @@ def markdown(
     text += _listed("What was run", tuple(runs(reproduction)))
     if reproduction.claims:
         text += [f"The printed claims, each answered once ({tally(reproduction.claims)}):", ""]
-        text += [_claims(reproduction.claims), ""]
+        text += [*_claims(reproduction.claims), ""]
     else:
         text += ["It answers no printed claim of its own.", ""]
     text += [
         f"<details><summary>Every claim in every panel ({len(reproduction.lines)} lines)</summary>",
         "",
-        _table(reproduction.lines),
+        *_lines(reproduction.lines),
         "",
         "</details>",
         "",
@@ -314,26 +314,25 @@ def _listed(title: str, items: tuple[str, ...]) -> list[str]:
     return [f"{title}:", "", *(f"- {item}" for item in items), ""]
 
 
-def _claims(claims: list[Claim]) -> str:
-    """Return the claims as a Markdown table."""
-    rows = ["| where | claim | printed | measured | answer |", "|---|---|---|---|---|"]
+def _claims(claims: list[Claim]) -> list[str]:
+    rows = []
     for claim in claims:
         said = f"**{claim.answer}**. {claim.reason}"
         said += f" ({claim.coverage}.)" if claim.coverage not in ("", "all", "none") else ""
-        cells = (claim.place, claim.item, claim.stated or "-", claim.measured or "-", said)
-        rows.append(_row(cells))
-    return "\n".join(rows)
+        rows.append((claim.place, claim.item, claim.stated or "-", claim.measured or "-", said))
+    return _table("| where | claim | printed | measured | answer |", rows)
 
 
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _table(lines: list[Line]) -> str:
-    """Return the lines as a Markdown table."""
-    rows = ["| where | what | reported | measured | |", "|---|---|---|---|---|"]
+def _lines(lines: list[Line]) -> list[str]:
+    rows = []
     for line in lines:
         said = f"**{line.agreement}**" + (f". {line.note}" if line.note else "")
-        cells = (line.panel, line.item, line.reported or "-", line.measured or "-", said)
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(rows)
+        rows.append((line.panel, line.item, line.reported or "-", line.measured or "-", said))
+    return _table("| where | what | reported | measured | |", rows)
+
+
+def _table(head: str, rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    rule = "|---" * (head.count("|") - 1) + "|"
+    cells = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    return [head, rule, *(f"| {' | '.join(row)} |" for row in cells)]
