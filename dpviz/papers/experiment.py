@@ -236,6 +236,33 @@ class Experiment(ABC):
         """Return what to draw of the points along an axis."""
         return ()
 
+    def chart(self, name: str, quantity: str, series: Sequence[Series], **values: float) -> Chart:
+        """Return a chart with the words and axes that the paper's text file has for it.
+
+        Parameters
+        ----------
+        name : str
+        quantity : str
+            It names the axis of y where the file does not.
+        series : sequence of Series
+        **values : float
+            What the title names in braces.
+        """
+        facts = text_of(self.paper)["experiment"][self.key.removeprefix(f"{self.paper}_")]
+        words = facts["chart"][name]
+        logs = words.get("log", "")
+        return Chart(
+            name=name,
+            title=words["title"].format(**values),
+            quantity=quantity,
+            x_label=words["x"],
+            y_label=words.get("y", quantity),
+            series=tuple(series),
+            log_x="x" in logs,
+            log_y="y" in logs,
+            share_y=words.get("share_y", False),
+        )
+
     def data(self) -> tuple[str, ...]:
         """Return the keys of the remote data sets that any part reads."""
         keys = [part.data for part in self.parts(Effort.FULL)]

@@ -25,7 +25,7 @@ from dpviz.papers import (
     shipped,
 )
 from dpviz.papers.report import SUMMARY_KEYS
-from dpviz.papers.said import said_of
+from dpviz.papers.said import said_of, text_of
 from dpviz.papers.source import code_digest, digest_of
 
 DOCS = app_path().parent / "docs"
@@ -228,3 +228,16 @@ def test_results_ship_and_the_report_is_written_from_them(key: str) -> None:
     known_claims = [(claim.place, claim.item) for claim in found.claims]
     nothing = Reproduction(experiment(key), Effort.FULL, 0, Measurements(), found.absent, False)
     assert known_claims == [(claim.place, claim.item) for claim in nothing.claims]
+
+
+@pytest.mark.parametrize("key", list(experiments()))
+def test_every_chart_has_words_and_no_words_lack_a_chart(key: str) -> None:
+    item = experiment(key)
+    facts = text_of(item.paper)["experiment"][key.partition("_")[2]]
+    charts = item.charts()
+    assert set(facts.get("chart", {})) <= {chart.name for chart in charts}
+    for chart in charts:
+        assert chart.title
+        assert chart.x_label
+        assert chart.y_label
+        assert "{" not in chart.title

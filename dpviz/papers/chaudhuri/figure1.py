@@ -160,16 +160,7 @@ class ChaudhuriFigure1(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure, a panel for each data set."""
-        return (
-            Chart(
-                name="n",
-                title="Variance captured by the released subspace",
-                quantity=UTILITY,
-                x_label="n",
-                y_label=UTILITY,
-                series=series_of((*STUDIED, *ADDED)),
-            ),
-        )
+        return (self.chart("n", UTILITY, series_of((*STUDIED, *ADDED))),)
 
 
 def _draws(mechanism: Mechanism, quick: bool) -> int:

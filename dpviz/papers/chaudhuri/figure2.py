@@ -176,24 +176,6 @@ class ChaudhuriFigure2(Experiment):
         """Return the figure and the added curve along n, one panel for each reading."""
         series = series_of((PPCA, SULQ, *ADDED))
         return (
-            Chart(
-                name="alpha",
-                title="Share of the optimum that two components capture",
-                quantity=SHARE,
-                x_label="alpha (epsilon)",
-                y_label=SHARE,
-                series=series,
-                log_x=True,
-                share_y=True,
-            ),
-            Chart(
-                name="n",
-                title=f"The same at alpha {MODERATE:g}, against n (added)",
-                quantity=SHARE_BY_N,
-                x_label="n",
-                y_label=SHARE,
-                series=series,
-                log_x=True,
-                share_y=True,
-            ),
+            self.chart("alpha", SHARE, series),
+            self.chart("n", SHARE_BY_N, series, alpha=MODERATE),
         )

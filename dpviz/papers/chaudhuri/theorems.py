@@ -129,22 +129,8 @@ class ChaudhuriTheorems(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the people needed along d, beside what the theorems state."""
-        return (
-            Chart(
-                name="people",
-                title="People needed to find the first component, against d",
-                quantity=PEOPLE[BY_D],
-                x_label="d",
-                y_label="people",
-                series=(
-                    *series_of((PPCA, SULQ)),
-                    Series(STATED),
-                    Series(RATE),
-                ),
-                log_x=True,
-                log_y=True,
-            ),
-        )
+        series = (*series_of((PPCA, SULQ)), Series(STATED), Series(RATE))
+        return (self.chart("people", PEOPLE[BY_D], series),)
 
 
 # --- what is measured -------------------------------------------------------------------------

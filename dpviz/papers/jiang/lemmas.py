@@ -95,17 +95,8 @@ class JiangLemmas(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the variance captured against k, beside the rival that can be drawn."""
-        return (
-            Chart(
-                name="rivals",
-                title=f"Variance captured against k, d = {RIVAL_D}",
-                quantity=SHARE,
-                x_label="k",
-                y_label=SHARE,
-                series=series_of((WISHART, DIFFERENCE, RIVAL)),
-                log_x=True,
-            ),
-        )
+        series = series_of((WISHART, DIFFERENCE, RIVAL))
+        return (self.chart("rivals", SHARE, series, d=RIVAL_D),)
 
 
 # --- what is measured -------------------------------------------------------------------------

@@ -70,23 +70,6 @@ class JiangTable1(Experiment):
     def charts(self) -> tuple[Chart, ...]:
         """Return the norms, and the norms over the stated rates: level where those are right."""
         return (
-            Chart(
-                name="norm",
-                title="Spectral norm of the noise against the dimension",
-                quantity=NORM,
-                x_label="d",
-                y_label="norm, times n epsilon",
-                series=series_of((*STATED, *ADDED)),
-                log_x=True,
-                log_y=True,
-            ),
-            Chart(
-                name="over-rate",
-                title="Norm over the stated rate: level where the rate is right",
-                quantity=OVER,
-                x_label="d",
-                y_label="norm over the rate",
-                series=series_of(STATED),
-                log_x=True,
-            ),
+            self.chart("norm", NORM, series_of((*STATED, *ADDED))),
+            self.chart("over-rate", OVER, series_of(STATED)),
         )

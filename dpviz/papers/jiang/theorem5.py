@@ -106,36 +106,12 @@ class JiangTheorem5(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the ratio at which noises are equal, and how far apart they are for PCA."""
+        equal = [Series(EQUAL[one], one.key) for one in (WISHART, DIFFERENCE)]
+        curves = [Series(name) for name in (QUERY, PRINTED_CURVE, OWN_CURVE)]
+        apart = [Series(name, lower.key) for _, lower, name in PAIRS]
         return (
-            Chart(
-                name="ratio",
-                title="Above the measured curve the Wishart mechanism adds less noise",
-                quantity=RATIO,
-                x_label="d",
-                y_label="l1 over nuclear sensitivity",
-                series=(
-                    Series(EQUAL[WISHART], WISHART.key),
-                    Series(EQUAL[DIFFERENCE], DIFFERENCE.key),
-                    Series(QUERY),
-                    Series(PRINTED_CURVE),
-                    Series(OWN_CURVE),
-                ),
-                log_x=True,
-                log_y=True,
-            ),
-            Chart(
-                name="advantage",
-                title="How many times smaller Wishart noise is, covariance query",
-                quantity=ADVANTAGE,
-                x_label="d",
-                y_label="Laplace norm over Wishart norm",
-                series=(
-                    *(Series(name, lower.key) for _, lower, name in PAIRS),
-                    Series(SCALING),
-                ),
-                log_x=True,
-                log_y=True,
-            ),
+            self.chart("ratio", RATIO, (*equal, *curves)),
+            self.chart("advantage", ADVANTAGE, (*apart, Series(SCALING))),
         )
 
 

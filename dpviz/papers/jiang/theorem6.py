@@ -104,27 +104,8 @@ class JiangTheorem6(Experiment):
         """Return distance over bound, and how often the condition is met."""
         shown = series_of(MECHANISMS)
         return (
-            Chart(
-                name="ratio",
-                title="Measured distance over the bound: 1 is the most there can be",
-                quantity=RATIO,
-                x_label="n, 1 where the gap is twice the mean norm",
-                y_label="distance over bound",
-                series=(*shown, Series(WORST)),
-                log_x=True,
-                log_y=True,
-                share_y=True,
-            ),
-            Chart(
-                name="met",
-                title="How often the condition of the theorem is met",
-                quantity=MET,
-                x_label="n, 1 where the gap is twice the mean norm",
-                y_label="share of draws",
-                series=shown,
-                log_x=True,
-                share_y=True,
-            ),
+            self.chart("ratio", RATIO, (*shown, Series(WORST))),
+            self.chart("met", MET, shown),
         )
 
 

@@ -77,15 +77,5 @@ class JiangTheorems78(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return how often the component is found, against n over the stated n."""
-        return (
-            Chart(
-                name="share",
-                title=f"How often the overlap reaches {RHO}; {1 - ETA:.0%} are promised at 1",
-                quantity=SHARE,
-                x_label="n over the stated n",
-                y_label="share of releases",
-                series=series_of(MECHANISMS),
-                log_x=True,
-                share_y=True,
-            ),
-        )
+        series = series_of(MECHANISMS)
+        return (self.chart("share", SHARE, series, overlap=RHO, promised=1 - ETA),)

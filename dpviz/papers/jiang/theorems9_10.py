@@ -86,30 +86,11 @@ class JiangTheorems910(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the excess against d with the two rates, and against k."""
+        by_d = (*series_of(MECHANISMS), Series(UPPER), Series(FLOOR))
+        by_k = series_of((WISHART, DIFFERENCE))
         return (
-            Chart(
-                name="excess",
-                title="Error beyond lambda_3 against the dimension, k = 2",
-                quantity=EXCESS,
-                x_label="d",
-                y_label="excess, times n epsilon",
-                series=(
-                    *series_of(MECHANISMS),
-                    Series(UPPER),
-                    Series(FLOOR),
-                ),
-                log_x=True,
-                log_y=True,
-            ),
-            Chart(
-                name="excess-by-k",
-                title=f"Error beyond lambda_(k+1) against k, d = {K_DIMENSION}",
-                quantity=EXCESS_K,
-                x_label="k",
-                y_label="excess, times n epsilon",
-                series=series_of((WISHART, DIFFERENCE)),
-                log_x=True,
-            ),
+            self.chart("excess", EXCESS, by_d),
+            self.chart("excess-by-k", EXCESS_K, by_k, d=K_DIMENSION),
         )
 
 

@@ -133,16 +133,7 @@ class MvgFigure4(Experiment):
     def charts(self) -> tuple[Chart, ...]:
         """Return the three panels of the figure, by account."""
         return tuple(
-            Chart(
-                name=data,
-                title=f"{NAMES[data]}: {QUANTITIES[data]} by choice of directions",
-                quantity=QUANTITIES[data],
-                x_label="epsilon",
-                y_label=QUANTITIES[data],
-                series=tuple(Series(name) for name in names),
-                log_x=True,
-                log_y=data != _ctg.DATA,
-            )
+            self.chart(data, QUANTITIES[data], [Series(name) for name in names])
             for data, names in DIRECTIONS.items()
         )
 

@@ -146,27 +146,10 @@ class MvgTable3(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the error against tau, and against the std of noise that is alike on all cells."""
-        tried = [row for row in ROWS if row.tried]
+        tried = [Series(row.name) for row in ROWS if row.tried]
         return (
-            Chart(
-                name="tau",
-                title="Error against the share of the precision for ALT and Y",
-                quantity=RMSE,
-                x_label="tau (1/3: equal shares)",
-                y_label=RMSE,
-                series=tuple(Series(row.name) for row in tried),
-                log_y=True,
-            ),
-            Chart(
-                name="noise",
-                title="Error against the std of i.i.d. noise on every cell",
-                quantity=NOISE_RMSE,
-                x_label="std of the noise (values are in [-1, 1])",
-                y_label=RMSE,
-                series=(Series(NOISE),),
-                log_x=True,
-                log_y=True,
-            ),
+            self.chart("tau", RMSE, tried),
+            self.chart("noise", NOISE_RMSE, [Series(NOISE)]),
         )
 
 

@@ -113,17 +113,8 @@ class MvgTable4(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the loss against the share of the favoured features."""
-        return (
-            Chart(
-                name="tau",
-                title="Loss against the share of the precision for ANC0 and ANC3",
-                quantity=LOSS,
-                x_label="tau (.5: equal shares)",
-                y_label=LOSS,
-                series=tuple(Series(name_of(mechanism), mechanism.key) for mechanism in SHAPED),
-                share_y=True,
-            ),
-        )
+        shaped = [Series(name_of(mechanism), mechanism.key) for mechanism in SHAPED]
+        return (self.chart("tau", LOSS, shaped),)
 
 
 def _measured(shared: Movement, part: MovementPart, seed: int) -> Measurements:

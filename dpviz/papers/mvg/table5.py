@@ -114,17 +114,7 @@ class MvgTable5(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the loss against the share of the favoured features."""
-        shaped = [row for row in ROWS if row.tried]
-        return (
-            Chart(
-                name="tau",
-                title="RSS against the share of the precision for FHR, ASV and ALV",
-                quantity=RSS,
-                x_label="tau",
-                y_label="RSS (features of range 1)",
-                series=tuple(Series(row.name) for row in shaped),
-            ),
-        )
+        return (self.chart("tau", RSS, [Series(row.name) for row in ROWS if row.tried]),)
 
 
 def _noisy(shared: Ctg, row: Row, part: CtgPart, seed: int) -> Measurements:

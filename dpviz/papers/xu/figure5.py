@@ -119,17 +119,8 @@ class XuFigure5(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure, one panel for each data set."""
-        return (
-            Chart(
-                name="accuracy",
-                title="Accuracy of a linear SVM on projected test rows",
-                quantity=ACCURACY,
-                x_label="epsilon",
-                y_label=ACCURACY,
-                series=(*series_of((*PRIVATE, *LEVEL)), Series(SOURCE_RUNS)),
-                log_x=True,
-            ),
-        )
+        series = (*series_of((*PRIVATE, *LEVEL)), Series(SOURCE_RUNS))
+        return (self.chart("accuracy", ACCURACY, series),)
 
 
 def accuracies(

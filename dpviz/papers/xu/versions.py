@@ -89,10 +89,7 @@ class XuVersions(_xu.MomentsExperiment):
         """Return both versions in one frame, a panel for each folder."""
         both = (Series(ONE), Series(TWO))
         return (
-            Chart("theta", "Scaled noise of LIP over that of LOP, against k", SCALED_THETA, "k",
-                  SCALED_THETA, both, log_x=True, log_y=True),
-            Chart("eta", "Scaled error of LIP over that of LOP, against epsilon", SCALED_ETA,
-                  "epsilon", SCALED_ETA, both, log_x=True, log_y=True),
-            Chart("way", "How far LIP's error lies towards a random subspace's", WAY, "epsilon",
-                  "0 the least error, 1 a random subspace's", both, log_x=True),
-        )  # fmt: skip
+            self.chart("theta", SCALED_THETA, both),
+            self.chart("eta", SCALED_ETA, both),
+            self.chart("way", WAY, both),
+        )
