@@ -85,10 +85,18 @@ class ColumnCheck:
     repeats: int = 0
     exposes: str = ""
 
-    @property
-    def asks(self) -> bool:
-        """Whether it must be looked at before anything is made of the table."""
-        return self.code is not None or self.repeats > 1 or bool(self.exposes)
+    def asks(self, *, person: bool, used: bool) -> bool:
+        """Return whether it must be looked at before anything is made of the table.
+
+        Parameters
+        ----------
+        person : bool
+            Whether it was said how many rows one person has.
+        used : bool
+            Whether the column takes part, as a feature or as colour.
+        """
+        named = self.repeats > 1 and not person
+        return self.code is not None or named or (used and bool(self.exposes))
 
 
 def check_columns(raw: RawTable, dropped: Collection[str] = ()) -> tuple[ColumnCheck, ...]:

@@ -138,13 +138,15 @@ def step(raw: RawTable, problem: str | None, few: str | None, *, quiet: bool = F
     person(checks, quiet=quiet)
     seen: set[str] = st.session_state.setdefault("check.looked", set())
     file_id = st.session_state["check.file"]
-    must = any(check.asks for check in checks) and not quiet and file_id not in seen
+    said = unit.answered()
+    asks = any(check.asks(person=said, used=now[check.name] != "drop") for check in checks)
+    must = asks and not quiet and file_id not in seen
     box = st.expander(
         f"Check your table: {len(checks)} columns" + ("" if quiet else f", {words}"),
         expanded=problem is not None or must,
         icon=":material/fact_check:",
-        # closed for one file is not closed for the next
-        key=f"check~{st.session_state['check.number']}",
+        # closed for one file is not closed for the next, open on one page not open on the next
+        key=f"check~{st.session_state['check.number']}.{st.session_state[state.PAGE]}",
         on_change="rerun",
     )
     if not box.open:
@@ -196,7 +198,7 @@ def person(checks: tuple[ColumnCheck, ...], *, quiet: bool) -> None:
         Whether nothing that the rows decide is said.
     """
     likely = next((check for check in checks if check.repeats), None)
-    with st.container(border=True, key="check.unit"):
+    with st.container(border=not unit.folded(), key="check.unit"):
         columns = [check.name for check in checks]
         unit.ask("check", columns, likely.name if likely else "", release=False)
         if likely and state.get("person") is None and not quiet:

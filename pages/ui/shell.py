@@ -107,6 +107,7 @@ def _run() -> None:
     st.html(f"<style>{_STYLE}</style>")
     limits.enter()
     state.start()
+    st.session_state[state.PAGE] = page.title
     examples.visit(page.title)
     # A page of its own settings is not held up by a table that it does not show.
     current = Current(state.settings(), None, (), None) if info.own_settings else loading.load()

@@ -23,6 +23,8 @@ from pages.ui import link
 from pages.ui.page_options import VIEWS, ExploreView, page_defaults
 
 UPLOAD = "upload"
+PAGE = "page"
+"""What the session holds of where it is: the page's title."""
 MAX_FEATURES = 1_500
 KEPT = (
     "table", "label", "categories", "categorical", "missing", "decimal", "encoding", "sheet",

@@ -15,6 +15,8 @@ from pages.ui import controls, state
 
 UNKNOWN = "unit.unknown"
 """What the session holds where somebody said that nobody knows."""
+_CHANGING = "unit.changing"
+"""Holds the page on which the answer is being changed: the question stands there as a whole."""
 _ANSWERS = {
     "one": "each row is another person",
     "some": "a person has several rows",
@@ -26,6 +28,11 @@ _ANSWERS = {
 def answered() -> bool:
     """Return whether the question was answered, be it that nobody knows."""
     return state.get("rows_a_person") is not None or UNKNOWN in st.session_state
+
+
+def folded() -> bool:
+    """Return whether the answer takes one line here."""
+    return answered() and st.session_state.get(_CHANGING, "") != st.session_state.get(state.PAGE)
 
 
 def protected() -> Unit:
@@ -47,8 +54,24 @@ def take(schema: Schema) -> None:
         state.put("person", schema.person or None)
 
 
+def _folded(place: str, rows: int | None, release: bool) -> None:
+    """Draw the answer in one line, with a way to change it."""
+
+    def change() -> None:
+        st.session_state[_CHANGING] = st.session_state.get(state.PAGE)
+
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{place}-unit-said"):
+        st.markdown(_protects(rows, release), width="content")
+        st.button(
+            "Change", key=f"{place}.person.change", type="tertiary",
+            on_click=state.on_change(change),
+        )  # fmt: skip
+
+
 def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool = True) -> None:
     """Ask how many rows one person has, and say what is protected until that is known.
+
+    What is answered takes one line, with the question a click away.
 
     Parameters
     ----------
@@ -62,12 +85,18 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
         Whether noise follows the answer, as that of a release does; a comparison counts rows.
     """
     rows, column = state.get("rows_a_person"), state.get("person")
+    here = st.session_state.get(state.PAGE)
+    if folded():
+        _folded(place, rows, release)
+        return
     unknown = "open" if UNKNOWN in st.session_state else None
     now = "column" if column is not None else {None: unknown, 1: "one"}.get(rows, "some")
 
     def picked() -> None:
         found = st.session_state[f"{place}.person"]
         st.session_state.pop(UNKNOWN, None)
+        # a number of rows, or a column, is still to be said
+        st.session_state[_CHANGING] = here if found in ("some", "column") else ""
         if found == "open":
             st.session_state[UNKNOWN] = True
         state.put("person", (likely or columns[0]) if found == "column" else None)

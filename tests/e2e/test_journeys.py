@@ -485,9 +485,20 @@ def test_from_a_hospitals_workbook_to_a_verified_card(
     expect(code).to_have_count(0)
     expect(page.locator(BOARD)).to_have_count(1)
     assert "Montag" not in page.locator("body").inner_text()
+    page.set_viewport_size({"width": 1400, "height": 900})
     visit(page, "Decide")
     live = page.locator(".dp-ceiling")
     expect(live).to_contain_text("This protects a person, who has one row.")
+    # which epsilon, what risk, what is lost and what may be published, all on the first screen
+    for answer in (".dp-ceiling h2", ".dp-ceiling .dp-dots", "text=lost to noise",
+                   "text=the picture of the people"):  # fmt: skip
+        box = page.locator(answer).first.bounding_box()
+        assert box is not None, answer
+        assert 0 < box["y"] < box["y"] + box["height"] <= 900, answer
+    expect(question.get_by_role("radio")).to_have_count(0)  # what is answered takes one line
+    with rerun(page):
+        question.get_by_role("button", name="Change").click()
+    expect(question.get_by_role("radio")).to_have_count(4)
     with rerun(page):  # what a release is made of was not stated yet
         page.get_by_role("button", name="State the limits").click()
     expect(page.get_by_text("Sheet Labor, each cell by itself")).to_be_visible()

@@ -34,7 +34,7 @@ def opened(at: AppTest) -> AppTest:
 
 def folded(at: AppTest, *, open: bool = False) -> AppTest:
     """Return the dashboard after its reader has folded the check of its table, or opened it."""
-    at.session_state[f"check~{at.session_state['check.number']}"] = open
+    at.session_state[f"check~{at.session_state['check.number']}.{at.session_state['page']}"] = open
     return at.run()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -219,6 +220,24 @@ def test_answers_in_words_become_numbers_in_the_order_stated() -> None:
             Settings(levels=wrong)
     stated = Settings(levels="never<sometimes<often")
     assert stated.to_query(Settings()) == {"levels": "never<sometimes<often"}
+
+
+@pytest.mark.parametrize(
+    ("column", "asks"),
+    [
+        ({}, (False, False, False)),
+        ({"code": -999.0}, (True, True, True)),  # at (person, used): neither, person, used
+        ({"repeats": 3}, (True, False, True)),
+        ({"repeats": 1}, (False, False, False)),
+        ({"exposes": "names"}, (False, False, True)),
+    ],
+)
+def test_what_is_answered_or_left_out_is_not_asked_again(
+    column: dict[str, Any], asks: tuple[bool, ...]
+) -> None:
+    found = ColumnCheck("a", Kind.NUMERIC, 0, "feature", **column)
+    settings = ((False, False), (True, False), (False, True))
+    assert tuple(found.asks(person=p, used=u) for p, u in settings) == asks
 
 
 @pytest.mark.parametrize(
