@@ -207,6 +207,39 @@ class Seen:
     mean: Mean | None = None
     stands_in: bool = False
 
+    @classmethod
+    def at(
+        cls,
+        told: str,
+        signs: Iterable[float],
+        means: Sequence[Mean] = (),
+        numbers: Sequence[float] = (),
+        **more: Any,
+    ) -> Seen:
+        """Return what is seen at points, each for the statement (1), against it (-1) or untold (0).
+
+        Parameters
+        ----------
+        told : str
+        signs : iterable of float
+        means : sequence of Mean
+            What was looked at; a sentence may quote it.
+        numbers : sequence of float
+            The same, where it is not means.
+        **more
+            As of the class.
+        """
+        signs = list(signs)
+        asked, held = len(signs), sum(sign > 0 for sign in signs)
+        against, untold = sum(sign < 0 for sign in signs), sum(sign == 0 for sign in signs)
+        if asked != 1:
+            told += f"; at {held} of {asked} points"
+            told += f", {untold} cannot tell" if untold else ""
+            told += f", the other way at {against}" if against else ""
+        values = tuple(numbers) or tuple(mean.value for mean in means)
+        only = means[0] if len(means) == 1 else None
+        return cls(told, held, against, untold, numbers=values, mean=only, **more)
+
     @property
     def agreement(self) -> Agreement:
         """One point against is enough to differ."""
@@ -221,15 +254,6 @@ class Test(ABC):
     @abstractmethod
     def see(self, view: View) -> Seen:
         """Return what is seen; `Absent` where something was not measured."""
-
-
-def _counts(signs: Iterable[float]) -> dict[str, Any]:
-    listed = list(signs)
-    return {
-        "held": sum(sign > 0 for sign in listed),
-        "against": sum(sign < 0 for sign in listed),
-        "untold": sum(sign == 0 for sign in listed),
-    }
 
 
 def _side(gap: Mean) -> float:
@@ -250,16 +274,6 @@ def _told(means: Sequence[Mean]) -> str:
         return number(mean.value) + half
     values = [mean.value for mean in means]
     return f"{number(min(values))} to {number(max(values))}"
-
-
-def _of_points(counts: Mapping[str, int], told: str) -> str:
-    asked = sum(counts.values())
-    if asked == 1:
-        return told
-    text = f"at {counts['held']} of {asked} points"
-    text += f", {counts['untold']} cannot tell" if counts["untold"] else ""
-    text += f", the other way at {counts['against']}" if counts["against"] else ""
-    return f"{told}; {text}"
 
 
 @dataclass(frozen=True)
@@ -289,9 +303,7 @@ class Number(Test):
         allowed = stated.error + stated.spread + stated.rounding
         enough = mean.half == 0 or mean.half < allowed / PLANNED
         sign = 0.0 if near and not enough else 1.0 if near else -1.0
-        return Seen(
-            _told([mean]), **_counts([sign]), numbers=(mean.value,), stated=stated, mean=mean
-        )
+        return Seen.at(_told([mean]), [sign], [mean], stated=stated)
 
 
 @dataclass(frozen=True)
@@ -306,10 +318,7 @@ class Below(Test):
         """Return at how many points it does."""
         means = points(self.of(view))
         limit = Mean.near(self.limit, math.nan, 1)
-        counts = _counts(self.sign * _side(mean - limit) for mean in means)
-        only = means[0] if len(means) == 1 else None
-        values = tuple(mean.value for mean in means)
-        return Seen(_of_points(counts, _told(means)), **counts, numbers=values, mean=only)
+        return Seen.at(_told(means), (self.sign * _side(mean - limit) for mean in means), means)
 
 
 @dataclass(frozen=True)
@@ -327,13 +336,9 @@ class AtMost(Test):
         means = points(self.of(view))
         one = Mean.near(1.0 + 1e-9, math.nan, 1)
         signs = [-1.0 if _beyond(mean, one) else 1.0 for mean in means]
-        counts, values = _counts(signs), tuple(mean.value for mean in means)
         told = f"{_told(means)} of what is printed"
-        only = means[0] if len(means) == 1 else None
-        return Seen(
-            _of_points(counts, told), **counts, inside=max(values) < _TIGHT, numbers=values,
-            mean=only,
-        )  # fmt: skip
+        inside = max(mean.value for mean in means) < _TIGHT
+        return Seen.at(told, signs, means, inside=inside)
 
 
 def _beyond(mean: Mean, limit: Mean) -> bool:
@@ -365,11 +370,11 @@ class Order(Test):
         if len(others) == 1:
             others = others * len(ones)
         pairs = list(zip(ones, others, strict=True))
-        counts = _counts(_side(one - other) for one, other in pairs)
+        signs = [_side(one - other) for one, other in pairs]
         told = f"{_told(ones)} against {_told(others)}"
         alike = all(_alike(one, other) for one, other in pairs)
-        values = tuple(value for one, other in pairs for value in (one.value, other.value))
-        return Seen(_of_points(counts, told), **counts, alike=alike, numbers=values)
+        values = [mean.value for pair in pairs for mean in pair]
+        return Seen.at(told, signs, numbers=values, alike=alike)
 
 
 def _alike(one: Mean, other: Mean) -> bool:
@@ -393,13 +398,10 @@ class Monotone(Test):
         if len(means) < 2:
             raise Absent(view.panel)
         steps = [after - before for before, after in pairwise(means)]
-        counts = _counts(self.sign * _side(step) for step in steps)
+        signs = [self.sign * _side(step) for step in steps]
         told = f"{number(means[0].value)} to {number(means[-1].value)}"
         alike = all(_alike(mean, means[0]) for mean in means[1:])
-        return Seen(
-            _of_points(counts, told), **counts, alike=alike,
-            numbers=(means[0].value, means[-1].value),
-        )  # fmt: skip
+        return Seen.at(told, signs, numbers=(means[0].value, means[-1].value), alike=alike)
 
 
 @dataclass(frozen=True)
@@ -436,11 +438,9 @@ class Power(Test):
         near = abs(power - stated.value) <= room
         below = self.upper and power < stated.value
         mean = Mean(power, error, power - _Z * error, power + _Z * error, 1)
-        counts = _counts([1.0 if near or below else -1.0])
-        return Seen(
-            f"a power of {power:.3f} ± {_Z * error:.1g}", **counts,
-            inside=not near, numbers=(power,), stated=stated, mean=mean,
-        )  # fmt: skip
+        sign = 1.0 if near or below else -1.0
+        told = f"a power of {power:.3f} ± {_Z * error:.1g}"
+        return Seen.at(told, [sign], [mean], inside=not near, stated=stated)
 
 
 @dataclass(frozen=True)
@@ -465,13 +465,10 @@ class Identity(Test):
         theirs = points(self.printed(view) if callable(self.printed) else self.printed)
         if len(theirs) == 1:
             theirs = theirs * len(ours)
-        signs = [
-            1.0 if abs(a.value - b.value) <= self.within * max(abs(b.value), 1e-300) else -1.0
-            for a, b in zip(ours, theirs, strict=True)
-        ]
+        pairs = [(a.value, b.value) for a, b in zip(ours, theirs, strict=True)]
+        signs = [1.0 if abs(a - b) <= self.within * max(abs(b), 1e-300) else -1.0 for a, b in pairs]
         told = f"{_told(ours)}, printed {_told(theirs)}"
-        values = tuple(v.value for pair in zip(ours, theirs, strict=True) for v in pair)
-        return Seen(_of_points(_counts(signs), told), **_counts(signs), numbers=values)
+        return Seen.at(told, signs, numbers=[value for pair in pairs for value in pair])
 
 
 class NotHere(Test):
@@ -648,24 +645,16 @@ def declared(paper: str, looks: Mapping[str, Look]) -> list[Said]:
     """
     statements: list[dict[str, str]] = text_of(paper)["claim"]
     keys = [one["key"] for one in statements]
-    unseen = [one["key"] for one in statements if (one["key"] in looks) == bool(one.get("needs"))]
-    if unseen or set(looks) - set(keys) or len(set(keys)) != len(keys):
-        wrong = sorted(
-            {*unseen, *(set(looks) - set(keys)), *(k for k in keys if keys.count(k) > 1)}
-        )
-        raise ValueError(f"{paper}: statements and looks do not match: {', '.join(wrong)}")
+    wrong = {one["key"] for one in statements if (one["key"] in looks) == bool(one.get("needs"))}
+    wrong |= (set(looks) - set(keys)) | {key for key in keys if keys.count(key) > 1}
+    if wrong:
+        raise ValueError(f"{paper}: statements and looks do not match: {', '.join(sorted(wrong))}")
+    words = ("key", "place", "says", "quote", "printed", "because", "why", "needs")
     return [
         Said(
-            one["key"],
-            f"{paper}_{one['at']}",
-            one["place"],
-            one["says"],
-            one["quote"],
-            one.get("printed", ""),
-            one.get("because", ""),
-            one.get("why", ""),
-            one.get("needs", ""),
-            looks.get(one["key"], Look(NotHere())),
+            experiment=f"{paper}_{one['at']}",
+            look=looks.get(one["key"], Look(NotHere())),
+            **{word: one.get(word, "") for word in words},
         )
         for one in statements
     ]
@@ -734,10 +723,8 @@ def _on_members(each: Sequence[Seen]) -> Seen:
     number_of = f"every one of {len(each)}" if sign > 0 else f"{held} of {len(each)}"
     number_of = f"none of {len(each)}" if not held else number_of
     told = f"{number(min(numbers))} to {number(max(numbers))}; on {number_of} tables that stand in"
-    return Seen(
-        told, **_counts([sign]), inside=all(seen.inside for seen in each),
-        alike=all(seen.alike for seen in each), numbers=numbers, stands_in=True,
-    )  # fmt: skip
+    inside, alike = all(seen.inside for seen in each), all(seen.alike for seen in each)
+    return Seen.at(told, [sign], numbers=numbers, inside=inside, alike=alike, stands_in=True)
 
 
 def _line(said: Said, panel: str, seen: Seen | None, complete: bool) -> Line:
