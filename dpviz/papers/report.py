@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import pandas as pd
 
-from dpviz.papers.experiment import Chart, Effort, Experiment
+from dpviz.papers.experiment import Chart, Experiment
 from dpviz.papers.measurements import Found, shipped_points
+from dpviz.papers.run import Reproduction
 from dpviz.papers.said import MEANINGS, Claim, Line, answer, counted, said_of, text_of
+from dpviz.papers.shipped import Shipped
 from dpviz.papers.solve import SOLVER, what_was_run
 
 SUMMARY_KEYS = (
@@ -52,40 +53,8 @@ LINE_COLUMNS = (
 )  # fmt: skip
 
 
-class Findings(Protocol):
-    """What an experiment found: by a run here (`Reproduction`) or shipped (`Shipped`)."""
-
-    @property
-    def experiment(self) -> Experiment:
-        """Which experiment."""
-
-    @property
-    def effort(self) -> Effort:
-        """How much work was done."""
-
-    @property
-    def seed(self) -> int:
-        """Of all streams."""
-
-    @property
-    def claims(self) -> list[Claim]:
-        """One answer for every printed claim."""
-
-    @property
-    def lines(self) -> list[Line]:
-        """Every number and statement beside what was measured."""
-
-    @property
-    def points(self) -> pd.DataFrame:
-        """What was measured, one row per point; see `Measurements.table`."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every part whose data is at hand was run."""
-
-    @property
-    def absent(self) -> tuple[str, ...]:
-        """Keys of the data sets that were not at hand."""
+Findings = Reproduction | Shipped
+"""What an experiment found: by a run here, or in what ships."""
 
 
 def summary(found: Sequence[Findings]) -> list[dict[str, str]]:

@@ -8,7 +8,16 @@ from dataclasses import replace
 
 from dpviz.mechanisms import Mechanism
 from dpviz.papers.measurements import Absent, Mean
-from dpviz.papers.mvg import _liver, figure4, section10, sketches, statements, table3, theorems
+from dpviz.papers.mvg import (
+    _liver,
+    figure4,
+    section10,
+    sketches,
+    statements,
+    table3,
+    theorems,
+    what_was_run,
+)
 from dpviz.papers.mvg import table4 as four
 from dpviz.papers.mvg import table5 as five
 from dpviz.papers.mvg._ctg import CENTRED as CENTRED_ROWS
@@ -344,13 +353,7 @@ SAID = declared(
         ),
         "t3-best": Look(Order(_rmse(BINARY), _rmse(MAX_PNR)), LIVER),
         "t4-non-private": _four(four.NON_PRIVATE),
-        "t4-random": _four(four.RANDOM),
-        "t4-theorem-2": _four(four.THEOREM_2),
-        "t4-theorem-3": _four(four.THEOREM_3),
-        "t4-gaussian": _four(four.GAUSSIAN),
-        "t4-jl": _four(four.SKETCH),
-        "t4-laplace": _four(four.LAPLACE),
-        "t4-exponential": _four(four.EXPONENTIAL),
+        **{key: _four(mechanism) for key, mechanism in what_was_run.FOUR.items()},
         "t4-small": Look(
             Below(lambda v: _lost(four.THEOREM_3)(v) * (1 / FIRST_VARIANCE), 0.1), HELD
         ),
