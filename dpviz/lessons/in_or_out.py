@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from dpviz.auditing.worlds import both_worlds
 from dpviz.core.arrays import FloatArray
@@ -133,7 +133,7 @@ class Round:
 
         Were worlds guessed with different rates, the sum would spread less (Hoeffding 1956).
         """
-        return int(binom.ppf(_SELDOM, taps, self.limit))
+        return int(np.argmax(bdtr(np.arange(taps + 1), taps, self.limit) >= _SELDOM))
 
     def counted(self, taps: dict[int, float]) -> dict[str, Any]:
         """Return right taps and all taps of each world, and the limit, of taps by place."""

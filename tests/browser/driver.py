@@ -35,6 +35,7 @@ def visit(page: Page, name: str) -> None:
     """Go to a page by the menu, whose links carry its address, and wait until it is drawn."""
     link = page.locator(f'a[data-testid="stTopNavLink"][href$="/{name}"]')
     dropped = page.locator(f'a[data-testid="stTopNavDropdownLink"][href$="/{name}"]')
+    page.mouse.move(0, 0)  # what it rests on may show its help above the menu
     for section in page.get_by_test_id("stTopNavSection").all() if not link.count() else ():
         section.click()
         if dropped.count():
