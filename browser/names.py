@@ -150,8 +150,8 @@ MARKS = (
     "stApp", "stAppViewContainer", "stButtonGroup", "stCaptionContainer", "stColumn",
     "stEChartsChart", "stElementContainer", "stElementToolbar", "stExpandSidebarButton",
     "stExpanderDetails", "stHeader", "stHorizontalBlock", "stMain", "stMainBlockContainer",
-    "stMetric", "stPlotlyChart", "stProgress", "stSidebar", "stSkeleton", "stToolbar",
-    "stVerticalBlock",
+    "stMetric", "stPlotlyChart", "stPopoverButton", "stProgress", "stSidebar", "stSkeleton",
+    "stToolbar", "stVerticalBlock", "stWidgetLabel",
 )  # fmt: skip
 """The marks of Streamlit's elements by which our styles and scripts find them."""
 
