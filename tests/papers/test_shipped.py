@@ -235,7 +235,7 @@ def test_every_chart_has_words_and_no_words_lack_a_chart(key: str) -> None:
     item = experiment(key)
     facts = text_of(item.paper)["experiment"][key.partition("_")[2]]
     charts = item.charts()
-    assert set(facts.get("chart", {})) <= {chart.name for chart in charts}
+    assert set(facts.get("chart", {})) == {chart.name for chart in charts}
     for chart in charts:
         assert chart.title
         assert chart.x_label

@@ -19,7 +19,7 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.papers.experiment import Chart, Series, series_of
+from dpviz.papers.experiment import Series, series_of
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.xu._shared import (
     BY_KEY,
@@ -123,29 +123,8 @@ def eta_draws(
 
 # Dashed, as it may lie on LIP's line: both are then seen.
 _BASELINES = (Series(RANDOM.label), Series(EXACT.label))
-
-
-def eta_charts(along: str, x_label: str) -> tuple[Chart, ...]:
-    """Return eta and the errors along k or epsilon, one panel for each data set."""
-    return (
-        Chart(
-            name=f"eta-{along}",
-            title=f"Error of LIP (Laplace) over that of LOP, against {along}",
-            quantity=ETA,
-            x_label=x_label,
-            y_label="eta",
-            series=(*series_of((*ADDED, LIP)), *_BASELINES, Series(LIMIT)),
-            log_x=True,
-            log_y=True,
-        ),
-        Chart(
-            name=f"error-{along}",
-            title=f"Error of each table over ||X||, against {along}",
-            quantity=ERROR,
-            x_label=x_label,
-            y_label=ERROR,
-            series=(*series_of((*ADDED, LIP, LOP)), *_BASELINES),
-            log_x=True,
-            log_y=True,
-        ),
-    )
+CURVES = {
+    "eta": (ETA, (*series_of((*ADDED, LIP)), *_BASELINES, Series(LIMIT))),
+    "error": (ERROR, (*series_of((*ADDED, LIP, LOP)), *_BASELINES)),
+}
+"""Of Figures 3 and 4: a quantity and the series that show it."""

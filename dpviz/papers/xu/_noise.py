@@ -12,7 +12,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
 from dpviz.datasets import remote
-from dpviz.papers.experiment import Chart, Effort, Part, Series
+from dpviz.papers.experiment import Effort, Part, Series
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.xu._shared import (
     BY_KEY,
@@ -116,19 +116,5 @@ def theta_draws(
     return Measurements(found)
 
 
-def theta_chart(along: str, x_label: str) -> Chart:
-    """Return the figure along k or n, one panel for each data set."""
-    return Chart(
-        name=along,
-        title=f"Noise of LIP over that of LOP, against {along}",
-        quantity=THETA,
-        x_label=x_label,
-        y_label="theta",
-        series=(
-            Series(SIMULATED),
-            Series(CLOSED),
-            Series(LIMIT),
-        ),
-        log_x=True,
-        log_y=True,
-    )
+CURVES = (Series(SIMULATED), Series(CLOSED), Series(LIMIT))
+"""Of Figures 1 and 2."""

@@ -34,4 +34,4 @@ class XuFigure1(_xu.MomentsExperiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure, one panel for each data set."""
-        return (_xu_noise.theta_chart("k", "k"),)
+        return (self.chart("k", _xu_noise.THETA, _xu_noise.CURVES),)

@@ -30,7 +30,7 @@ class XuFigure2(_xu.MomentsExperiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure, one panel for each data set."""
-        return (_xu_noise.theta_chart("n", "n (rows)"),)
+        return (self.chart("n", _xu_noise.THETA, _xu_noise.CURVES),)
 
 
 def _sizes(n: int) -> list[int]:

@@ -27,4 +27,4 @@ class XuFigure3(_xu.MomentsExperiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure and the errors behind it, one panel for each data set."""
-        return _xu_error.eta_charts("k", "k")
+        return tuple(self.chart(f"{name}-k", *curves) for name, curves in _xu_error.CURVES.items())

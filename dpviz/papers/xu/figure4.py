@@ -82,4 +82,6 @@ class XuFigure4(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure and the errors behind it, one panel for each data set."""
-        return _xu_error.eta_charts("epsilon", "epsilon")
+        return tuple(
+            self.chart(f"{name}-epsilon", *curves) for name, curves in _xu_error.CURVES.items()
+        )
