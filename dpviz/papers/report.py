@@ -177,18 +177,10 @@ def lines_table(reproduction: Findings) -> pd.DataFrame:
     rows = []
     for line in reproduction.lines:
         stated, mean = line.stated, line.mean
-        rows.append(
-            (
-                key, line.panel, line.item, line.reported, line.measured, str(line.agreement),
-                line.note,
-                stated.value if stated else None,
-                stated.error if stated else None,
-                mean.value if mean else None,
-                mean.low if mean else None,
-                mean.high if mean else None,
-                mean.draws if mean else None,
-            )
-        )  # fmt: skip
+        printed = (stated.value, stated.error) if stated else (None, None)
+        found = (mean.value, mean.low, mean.high, mean.draws) if mean else (None,) * 4
+        words = (line.panel, line.item, line.reported, line.measured, str(line.agreement))
+        rows.append((key, *words, line.note, *printed, *found))
     return pd.DataFrame(rows, columns=list(LINE_COLUMNS))
 
 

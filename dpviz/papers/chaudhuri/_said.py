@@ -6,7 +6,15 @@ import math
 from collections.abc import Callable
 
 from dpviz.mechanisms import Mechanism
-from dpviz.papers.chaudhuri import figure1, figure2, standin, statements, table1, theorems
+from dpviz.papers.chaudhuri import (
+    figure1,
+    figure2,
+    standin,
+    statements,
+    table1,
+    theorems,
+    what_was_run,
+)
 from dpviz.papers.chaudhuri._shared import ADDED, DATA_SETS, NON_PRIVATE, PPCA, RANDOM, SULQ
 from dpviz.papers.measurements import Mean
 from dpviz.papers.said import (
@@ -228,10 +236,7 @@ SAID = declared(
         "cannot-improve": Look(
             (Below(_over_ppca(GAUSSIAN), 1.1), Below(_over_ppca(DIFFERENCE), 1.1)), SETS
         ),
-        "kdd-exact": _accuracy_of(NON_PRIVATE),
-        "kdd-ppca": _accuracy_of(PPCA),
-        "kdd-sulq": _accuracy_of(SULQ),
-        "kdd-random": _accuracy_of(RANDOM),
+        **{key: _accuracy_of(mechanism) for key, mechanism in what_was_run.ROWS.items()},
         "almost-as-good": Look(
             Below(lambda v: _accuracy(NON_PRIVATE)(v) - _accuracy(PPCA)(v), table1.ALMOST),
             list(table1.POSITIVE),
