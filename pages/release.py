@@ -17,17 +17,19 @@ from pages.ui import account_cache, shell
 
 current = shell.through_entry()
 
+from contextlib import suppress
 from typing import BinaryIO
 
 from dpviz.core.errors import DpvizError
 from dpviz.core.here import NO_LEDGER, in_browser
 from dpviz.core.params import format_number, params_of
 from dpviz.datasets import Table
+from dpviz.lessons import receipt
 from dpviz.picture.account import SHARE
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, RealRelease, make, plan
 from dpviz.releasing.options import ReleaseOptions
-from pages.ui import accounts, schema_editor, spending
+from pages.ui import accounts, schema_editor, spending, state
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -96,6 +98,25 @@ def form() -> dict[str, str]:
     return written
 
 
+# Beside a long form the card stays in sight; on a phone it stands below it.
+STAYS = """<style>
+@media (min-width: 700px) {
+  [data-testid="stColumn"]:has(> * .st-key-release-receipt) {
+    align-self: flex-start; position: sticky; top: 4rem;
+  }
+}
+</style>"""
+
+
+def will_say(written: dict[str, str]) -> None:
+    """Draw what the card of this release will say."""
+    schema = None
+    with suppress(DpvizError):
+        schema = schema_editor.declared()
+    with st.container(key="release.receipt"):
+        st.html(STAYS + receipt.html(written, schema, state.get("rows_a_person")))
+
+
 def wanted(table: Table | BinaryIO, written: dict[str, str]) -> spending.Order:
     """Return what the form asks for; the rows are read after the spend is on the disk."""
 
@@ -150,8 +171,13 @@ def page() -> None:
             "The table is read anew, under its schema and nothing else: state what was known "
             "before anybody looked at it. Every release spends, also of the same table again."
         )
-        schema_editor.draw(table)
-        asked = wanted(table, form())
+        asking, showing = st.columns([2, 1], gap="medium")
+        with asking:
+            schema_editor.draw(table)
+            written = form()
+        with showing:
+            will_say(written)
+        asked = wanted(table, written)
     spending.draw(asked)
     if asked is None:
         return

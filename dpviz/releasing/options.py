@@ -40,7 +40,7 @@ ACCEPT = {
 """What needs an explicit word in a release, and what it means."""
 
 
-def _row_bound(value: str) -> str:
+def stated_row_bound(value: str) -> str:
     """Return a row bound in canonical text; only a number is public."""
     try:
         bound = float(value)
@@ -309,7 +309,7 @@ class ReleaseOptions(Declared):
     def require(self) -> None:
         """Raise `InvalidSetting` where the row bound or delta are missing or wrong."""
         if self.rows == "bound":
-            _row_bound(self.row_bound)
+            stated_row_bound(self.row_bound)
         elif self.row_bound:
             raise InvalidSetting(
                 "row bound",

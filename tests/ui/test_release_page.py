@@ -28,6 +28,7 @@ from tests.ui.driver import (
     go,
     keys,
     more,
+    nodes,
     one_sentence,
     press,
     start,
@@ -132,6 +133,26 @@ def test_nothing_is_spent_before_all_is_declared(folder: Path) -> None:
         assert not _waits(at)
     assert ledger.read().spends == ()
     assert not ledger.folder.exists()
+
+
+def test_what_the_card_will_say_stands_beside_the_form_and_spends_nothing(folder: Path) -> None:
+    ledger = _ledger(folder)
+
+    def said(at: AppTest) -> str:
+        (card,) = [
+            node.proto.body
+            for node in nodes(at)
+            if node.type == "html" and 'class="dp-receipt"' in node.proto.body
+        ]
+        return str(card)
+
+    assert "? to be stated: delta" in said(start("release", **SETTING))
+    at = _open(epsilon="2", by="an office")
+    assert "ε 2 δ 1e-6" in said(at)
+    assert "an office" in said(at)
+    assert "shortened to 60" in said(at)
+    assert "? This protects one ROW" in said(at)
+    assert ledger.read().spends == ()
 
 
 def test_a_release_takes_two_steps_and_each_spends_once(folder: Path) -> None:
