@@ -5,6 +5,7 @@ PAGE = {
     "icon": ":material/tune:",
     "place": 40,
     "term": "noise",
+    "unread": ("mechanisms",),
 }
 
 from dataclasses import replace

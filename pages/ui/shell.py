@@ -121,8 +121,9 @@ def _run() -> None:
             upload=lambda: sidebar.upload(current, own_reading=info.own_reading),
             unused=info.unread,
         )
-        with st.sidebar:
-            sidebar.draw()
+        if not info.own_reading:  # a release has all its settings on its page
+            with st.sidebar:
+                sidebar.draw()
     token = _CURRENT.set(
         Current(state.settings(), current.prepared, current.data_key, current.problem)
     )

@@ -41,6 +41,8 @@ PAGES = tuple(sorted(INFOS))
 FIRST = next(name for name, info in INFOS.items() if info.first)
 # Pages that show the shared settings; the others ignore them.
 SHARED = tuple(page for page in PAGES if not INFOS[page].own_settings)
+# Of these, pages whose sidebar has more of them.
+BESIDE = tuple(page for page in SHARED if not INFOS[page].own_reading)
 
 # Small and quick, so that a test spends its time on the page and not on the draws.
 QUICK = {"table": "iris", "trials": "5", "tuning": "fixed", "epsilons": "1"}

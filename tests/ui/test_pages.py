@@ -11,6 +11,7 @@ from streamlit.testing.v1.element_tree import Checkbox, TextInput, Toggle
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from tests.ui.driver import (
+    BESIDE,
     FIRST,
     PAGES,
     QUICK,
@@ -183,6 +184,8 @@ def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str
         # first page.
         first = keys(start(FIRST, **query))
         drawn = {key: part for key, part in drawn.items() if key not in first}
+    # Who is protected takes one line once it is answered: tests of Decide and of Release go on.
+    drawn = {key: part for key, part in drawn.items() if not key.endswith(".person")}
     changed: list[str] = []
     for part in parts_of(page):
         waiting = [key for key, place in drawn.items() if place == part]
@@ -198,7 +201,7 @@ def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str
         assert ("view.epsilon.slider" in changed) == ("epsilon" not in unread(page))
 
 
-@pytest.mark.parametrize("page", SHARED)
+@pytest.mark.parametrize("page", BESIDE)
 def test_the_link_of_a_page_restores_the_view(page: str) -> None:
     at = start(page, **QUICK, epsilon="2.5", k="3", center="none", seed="7", row_bound="2")
     change(at, "view.relation", "zero out one person")
@@ -211,7 +214,7 @@ def test_the_link_of_a_page_restores_the_view(page: str) -> None:
 
 def test_a_change_on_one_page_is_seen_on_the_next() -> None:
     at = start(**QUICK)
-    for number, page in enumerate((*SHARED, SHARED[0])):
+    for number, page in enumerate((*BESIDE, BESIDE[0])):
         go(at, page)
         before = found(at, "view.seed").value
         assert before == number

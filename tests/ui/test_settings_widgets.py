@@ -16,6 +16,7 @@ from pages.ui import controls, link, sidebar, state
 from pages.ui import page_options as view
 from pages.ui.page_options import ExploreView, page_defaults
 from tests.ui.driver import (
+    BESIDE,
     FIRST,
     PAGES,
     QUICK,
@@ -97,7 +98,7 @@ def test_the_settings_are_the_same_on_every_page_that_uses_them() -> None:
             for key in keys(start(page, **QUICK))
             if key.startswith(("view.", "bar.", "upload", "reset"))
         ]
-        for page in SHARED
+        for page in BESIDE
     }
     everywhere = shown[FIRST]
     assert slider not in everywhere
