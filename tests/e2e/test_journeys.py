@@ -361,6 +361,7 @@ def titles(page: Page) -> list[str]:
 
 def visit(page: Page, title: str) -> None:
     """Go to a page by the menu."""
+    page.mouse.move(0, 0)  # what it rests on may show its help above the menu
     link = page.get_by_test_id("stTopNavLink").filter(has_text=title)
     dropped = page.get_by_test_id("stTopNavDropdownLink")
     for section in page.get_by_test_id("stTopNavSection").all() if not link.count() else ():

@@ -19,10 +19,9 @@ from plotly.offline import get_plotlyjs
 
 from dpviz.auditing import exhibits
 from dpviz.core.number_text import numeral, of_hundred, percent, script
-from dpviz.core.problem import Domain, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.lessons.directions import directional
-from dpviz.lessons.person import person_payload
+from dpviz.lessons.person import person_payload, table
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_prepared
@@ -276,7 +275,7 @@ def test_the_board_holds_still_while_its_sentence_wraps(plain_page: Page, width:
     frames = board.compute_each(ready, settings, epsilons)
     payload = board.payload(ready, settings, columns, epsilons, frames)
     payload["least"] = board.least_epsilons(ready, settings)
-    if width == 1400:  # a sentence that is too long for one line at one epsilon only
+    if width == 1400:  # a sentence that takes a line more at one epsilon only
         columns[0]["label"] = payload["columns"][0]["label"] = (
             "A mechanism of a very long name " * 3
         )
@@ -334,8 +333,7 @@ def test_releases_of_both_worlds_lie_among_each_other_at_one_scale(plain_page: P
 def test_directions_of_both_worlds_are_two_histograms_with_the_guessers_threshold(
     plain_page: Page,
 ) -> None:
-    problem = Problem(41, 2, 1, Relation.ZERO_OUT, Domain.ball(2))
-    for key in directional(problem):
+    for key in directional(table()):
         plain_page.goto("about:blank")
         payload, drawn = person_drawn(plain_page, [key])
         up = [one[1:] for one in drawn if one[0] == "fillRect"][1:]  # the first is the shade
@@ -351,8 +349,8 @@ def test_directions_of_both_worlds_are_two_histograms_with_the_guessers_threshol
         assert heights[0].sum() == pytest.approx(heights[1].sum(), rel=1e-6)
         # The rates that are said are the shares that are drawn before the threshold.
         said = plain_page.locator(".dp-sentence").inner_text()
-        rates = [int(rate) for rate in re.findall(r"for (\d+) of 100|for (\d+) of", said) for rate
-                 in rate if rate]  # fmt: skip
+        (told,) = re.findall(r"is in, (\d+) right, (\d+) wrong", said)
+        rates = [int(told[1]), int(told[0])]
         starts = np.array([one[0] for one in up]) - 1.5
         wide = starts[1] - starts[0]
         before = np.clip((x + shaded - starts) / wide, 0, 1)

@@ -491,6 +491,8 @@ def _headline(epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
     out, within = texts["risk"]
     most = of_hundred(both_worlds(Spent(epsilon, 0.0, True, "pure")).within)
     limit = f"; after anything at ε {numeral(epsilon, 3)} without δ at most {most} right"
+    if most == within:  # it takes the whole of what its epsilon allows
+        limit = ""
     return {
         "recovery": f"{at}, {label} recovers {texts['recovery']}{tie}",
         "risk": f"of 100 guesses who is in, after {label}: {within} right, {out} wrong{limit}",
