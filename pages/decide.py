@@ -5,6 +5,7 @@ PAGE = {
     "icon": ":material/approval_delegation:",
     "place": 60,
     "term": "both-worlds",
+    "answers_first": True,
     "unread": ("epsilon", "precision", "directions", "mechanisms"),
 }
 

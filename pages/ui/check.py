@@ -117,7 +117,14 @@ def unusable() -> None:
     )
 
 
-def step(raw: RawTable, problem: str | None, few: str | None, *, quiet: bool = False) -> None:
+def step(
+    raw: RawTable,
+    problem: str | None,
+    few: str | None,
+    *,
+    quiet: bool = False,
+    folded: bool = False,
+) -> None:
     """Show every column with its kind, gaps, use and what to look at, to be changed.
 
     Parameters
@@ -129,6 +136,8 @@ def step(raw: RawTable, problem: str | None, few: str | None, *, quiet: bool = F
         That its rows are too few for the chosen delta.
     quiet : bool
         Whether nothing that the rows decide is said before the check is opened.
+    folded : bool
+        Whether it never opens by itself, but for a table that cannot be used.
     """
     left = names_in(state.get("leave_out"))
     checks = check_columns(raw, left)
@@ -140,7 +149,7 @@ def step(raw: RawTable, problem: str | None, few: str | None, *, quiet: bool = F
     file_id = st.session_state["check.file"]
     said = unit.answered()
     asks = any(check.asks(person=said, used=now[check.name] != "drop") for check in checks)
-    must = asks and not quiet and file_id not in seen
+    must = asks and not (quiet or folded) and file_id not in seen
     box = st.expander(
         f"Check your table: {len(checks)} columns" + ("" if quiet else f", {words}"),
         expanded=problem is not None or must,

@@ -31,6 +31,8 @@ class PageInfo:
         Whether it ignores the shared settings, and so does not show them.
     own_reading : bool
         Whether it reads the table by itself: what Explore makes of it is nothing to it.
+    answers_first : bool
+        Whether its own answers come first: the check of an uploaded table never opens by itself.
     unread : tuple of str
         What it does not read of the row above it.
     releases : bool
@@ -46,6 +48,7 @@ class PageInfo:
     term: str = "epsilon"
     own_settings: bool = False
     own_reading: bool = False
+    answers_first: bool = False
     unread: tuple[str, ...] = ()
     releases: bool = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import BinaryIO
 
 import pandas as pd
@@ -86,7 +87,14 @@ def known(table: Table | BinaryIO) -> Schema:
             found = _written()
             found.require()
             return found
-    return unit.stated(draft(table, "the table", limits=UPLOADED))
+    return unit.stated(_from_data(table))
+
+
+def _from_data(table: Table | BinaryIO) -> Schema:
+    """Return a schema taken from the table; what its check leaves out takes no part."""
+    found, left = draft(table, "the table", limits=UPLOADED), names_in(state.get("leave_out"))
+    kept = tuple(replace(one, use=one.use and one.name not in left) for one in found.columns)
+    return replace(found, columns=kept) if sum(one.use for one in kept) > 1 else found
 
 
 def draw(table: Table | BinaryIO) -> None:
@@ -356,7 +364,7 @@ def _files(table: Table | BinaryIO) -> None:
     """Draw where a schema can come from, and go to."""
 
     def filled() -> None:
-        _try(lambda: draft(table, "the table", limits=UPLOADED))
+        _try(lambda: _from_data(table))
 
     def loaded() -> None:
         file = st.session_state["schema.file"]

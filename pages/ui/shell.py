@@ -186,7 +186,7 @@ def _check(current: Current, page: PageInfo) -> None:
             few = too_few_rows(delta, current.prepared.n)
         shown = current.prepared
         quiet = page.first and shown is not None and board.publishable(shown)
-        check.step(raw, current.problem, few, quiet=quiet)
+        check.step(raw, current.problem, few, quiet=quiet, folded=page.answers_first)
     if current.problem is not None:
         check.unusable()
 

@@ -188,3 +188,20 @@ def test_numbered_classes_are_those_of_the_words(coded: bool) -> None:
     )
     words = ["class 1", "class 2", "class 1"] if coded else ["erika", "max", "erika"]
     assert table.labels.tolist() == words
+
+
+def test_what_the_check_leaves_out_takes_no_part_in_decide() -> None:
+    at = upload(start("decide", k="1", ceiling="25"), "t.csv", visits())
+    assert errors(at) == []
+    assert left_out(at) == ("Patient Nr",)
+    # the answers come first: what must be looked at is said and not opened
+    assert not any("Is -999 a value?" in text.value for text in at.markdown)
+    assert any("Check your table" in box.label and "to look at" in box.label for box in at.expander)
+    held_rows = at.session_state["decide.prospect"][1].rows.schema
+    assert held_rows.names_used == ("a", "b")
+    # nobody left out: the control
+    change(opened(at), "check.person", "one")
+    at.session_state["view"]["leave_out"] = ""
+    at.session_state["check.chosen"] = {}
+    at = at.run()
+    assert "Patient Nr" in at.session_state["decide.prospect"][1].rows.schema.names_used
