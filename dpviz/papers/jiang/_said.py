@@ -185,7 +185,8 @@ SAID = declared(
         ),
         "theorem-8": _needed(THEOREM_8, PPCA),
         "factor-log-d": Look(
-            Power(along("Theorem 7 over Theorem 8", statements.RATIO), 0.0, slack=0.05, upper=True)
+            Power(along("Theorem 7 over Theorem 8", statements.RATIO), 0.0, slack=0.05, upper=True),
+            built=True,
         ),
         "time": Look(Power(along("published", statements.WORK), 0.0, slack=0.05)),
         "time-components": Look(Power(along("", lemmas.WORK), 0.0, slack=0.05), [lemmas.TIME]),

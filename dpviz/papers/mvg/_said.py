@@ -273,7 +273,7 @@ SAID = declared(
         ),
         "example-1-gamma": Look(Identity(along("gamma", statements.MULTIPLE), 1.0)),
         "example-1-s2": Look(AtMost(along("s2", statements.MULTIPLE))),
-        "example-2": Look(Below(along("kernel", statements.MULTIPLE, least=8.0), 1.0)),
+        "example-2": Look(Below(along("kernel", statements.MULTIPLE, least=8.0), 1.0), built=True),
         "section-5-2": Look(Identity(along("along", statements.SIDE), 1.0, within=0.05)),
         "every-direction": Look(Identity(at("one direction bare", statements.SHARE), 1.0)),
         "gain": Look(
@@ -299,7 +299,8 @@ SAID = declared(
             (
                 Power(along("Algorithm 1", statements.WORK), 0.0, slack=0.02, upper=True),
                 Power(along("Algorithm 2", statements.WORK), 0.0, slack=0.02, upper=True),
-            )
+            ),
+            built=True,
         ),
         "theorem-7": Look(
             Identity(at("", theorems.BEST), 1.0),
