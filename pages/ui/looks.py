@@ -13,6 +13,10 @@ STYLE = """<style>
   color: inherit !important;
 }
 [data-testid="stButtonGroup"] button[kind$="Active"] { font-weight: 600; }
+/* Choices that do not fit side by side take another line: none is faded out at an edge. */
+[data-testid="stButtonGroup"] [role="radiogroup"] {
+  flex-wrap: wrap; overflow-x: visible; mask-image: none;
+}
 a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus-visible,
 [role="radio"]:focus-visible, [tabindex]:focus-visible {
   outline: 2px solid currentColor !important; outline-offset: 2px;

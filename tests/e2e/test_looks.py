@@ -153,6 +153,22 @@ def test_no_word_of_the_row_above_is_cut(page: Page, server: Server) -> None:
     assert page.evaluate(_CUT_WORDS) != []
 
 
+def test_every_choice_of_a_row_of_choices_is_seen(page: Page, server: Server) -> None:
+    """On Decide at the width of a projector, and on a phone."""
+    open_app(page, f"{server.url}/decide?v=1&table=iris")
+    groups = page.get_by_test_id("stButtonGroup").get_by_role("radiogroup")
+    for width in (1024, 420):
+        page.set_viewport_size({"width": width, "height": 800})
+        expect(groups).to_have_count(3)
+        out = """
+        all => all.flatMap(group => [...group.querySelectorAll('button, [role=radio]')].map(one => {
+          const column = group.closest('[data-testid="stColumn"]') ?? document.body;
+          return one.getBoundingClientRect().right - column.getBoundingClientRect().right;
+        }))
+        """
+        assert max(groups.evaluate_all(out)) <= 1, width
+
+
 def test_the_bar_of_a_phone_is_one_line(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 420, "height": 800})
     open_app(page, f"{server.url}/?v=1&trials=5")
