@@ -97,7 +97,7 @@ In German: choose it below a lesson, or start with `dpviz class --language de`. 
 file of texts in `dpviz/lessons/languages`; `dpviz lesson check` names each text that it leaves out.
 
 Without a network in the room: `dpviz lesson export 3 --out FOLDER` writes a lesson as PDF slides,
-and each step as PNG, SVG and a looped GIF.
+and each step as PNG, SVG and a looped GIF; the arrow below a lesson saves the same from the page.
 """
 
 
