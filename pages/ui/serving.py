@@ -26,14 +26,14 @@ from urllib.parse import urlsplit
 import streamlit as st
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
 from dpviz.core.errors import DpvizError, printable
 from dpviz.core.here import NO_OPENDP, can_release
 from dpviz.core.memory import give_back, share_heaps
-from pages.ui import limits
+from pages.ui import limits, menu
 
 LOG = logging.getLogger("uvicorn.error")
 
@@ -165,6 +165,10 @@ class Guard:
         # look them up outside: what comes this far needs no second look.
         headers = [(name, value) for name, value in scope["headers"] if name != b"origin"]
         scope = {**scope, "headers": headers}
+        if scope["type"] == "http" and scope["path"] == f"{_base()}/{_first()}":
+            query = scope["query_string"].decode("latin-1")
+            await RedirectResponse(f"{_base()}/{query and '?'}{query}")(scope, receive, send)
+            return
         if not _stores(scope):
             await self._app(scope, receive, send)
             return
@@ -236,6 +240,11 @@ def _base() -> str:
     """Return the path that the dashboard lives under, with a slash before it, or nothing."""
     inside = st.get_option("server.baseUrlPath").strip("/")
     return f"/{inside}" if inside else ""
+
+
+def _first() -> str:
+    """Return the name of the first page, which Streamlit knows by the bare address alone."""
+    return next(info.path.stem for info in menu.infos() if info.first)
 
 
 def _given(scope: Scope, header: bytes) -> list[str]:

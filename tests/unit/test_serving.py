@@ -74,6 +74,7 @@ def ask(
     guard: serving.Guard,
     path: str = "/",
     *,
+    query: bytes = b"",
     method: str = "GET",
     host: str | None = f"localhost:{PORT}",
     origin: str | None = None,
@@ -85,7 +86,8 @@ def ask(
     """Return what is answered; a body that is read is given in pieces."""
     said = (("host", host), ("origin", origin), ("content-length", length))
     headers = [(name.encode(), str(text).encode()) for name, text in said if text is not None]
-    scope = {"type": kind, "method": method, "path": path, "headers": headers, "query_string": b""}
+    scope = {"type": kind, "method": method, "path": path, "headers": headers}
+    scope["query_string"] = query
     scope["client"] = None if client is None else (client, 50_000)
     pieces, sent = list(body), list[Message]()
 
@@ -312,6 +314,21 @@ def test_the_counters_are_closed_to_strangers(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("DPVIZ_PUBLIC", "on")
     for path in ("/_stcore/metrics", "/_stcore/metrics/", "/base/_stcore/metrics"):
         assert status(ask(serving.Guard(Streamlit()), path)) == 404
+
+
+@pytest.mark.parametrize(("inside", "base"), [("", ""), ("hub/dpviz/", "/hub/dpviz")])
+def test_the_first_page_answers_to_its_name_too(
+    options: dict[str, Any], inside: str, base: str
+) -> None:
+    options["server.baseUrlPath"] = inside
+    streamlit = Streamlit()
+    sent = ask(serving.Guard(streamlit), f"{base}/explore", query=b"v=1&epsilon=2")
+    assert status(sent) == 307
+    assert (b"location", f"{base}/?v=1&epsilon=2".encode()) in sent[0]["headers"]
+    assert streamlit.scopes == []
+    # another page is Streamlit's to answer
+    ask(serving.Guard(streamlit), f"{base}/tradeoffs")
+    assert len(streamlit.scopes) == 1
 
 
 # Uploads -------------------------------------------------------------------------------------
