@@ -17,7 +17,7 @@ from dpviz.core.number_text import percent
 from dpviz.core.settings import Settings
 from dpviz.metrics import Summary
 from dpviz.preparation.load import load_prepared
-from dpviz.report.tables.planted import EPSILON, EXAMPLES, TAU
+from dpviz.report.tables.precision import EPSILON, EXAMPLES, TAU
 from dpviz.simulation.compare import compare
 
 START, END = "<!-- directions: start -->", "<!-- directions: end -->"

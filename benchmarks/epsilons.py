@@ -17,7 +17,7 @@ from dpviz.core.blas import one_blas_thread
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.board import FRAME_METRICS, frame_epsilons
-from dpviz.simulation import cells, simulate
+from dpviz.simulation import cells, compare, simulate
 
 
 def frames(table: str, mechanisms: tuple[str, ...], trials: int) -> tuple[float, list[bytes]]:
@@ -30,7 +30,7 @@ def frames(table: str, mechanisms: tuple[str, ...], trials: int) -> tuple[float,
     for epsilon in frame_epsilons():
         here = Settings(table=table, mechanisms=mechanisms, trials=trials, epsilon=epsilon)
         for cell in cells.plan(prepared, here, strict=False).cells:
-            values = cells.run_cell(cell, prepared, FRAME_METRICS).metrics["captured_share"]
+            values = compare.run_cell(cell, prepared, FRAME_METRICS).metrics["captured_share"]
             found.append(values.tobytes())
     return time.process_time() - started, found
 

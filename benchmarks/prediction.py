@@ -23,9 +23,8 @@ from dpviz.datasets.builtin import builtin_tables
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.metrics import optimum
 from dpviz.preparation.load import load_prepared
-from dpviz.preparation.plan import planned
+from dpviz.preparation.plan import planned, spectrum_of
 from dpviz.preparation.prepared import Measured, worth
-from dpviz.preparation.spectrum import spectrum_of
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.simulate import Cell
 from dpviz.theory.predict import predict

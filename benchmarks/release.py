@@ -26,7 +26,7 @@ from dpviz.mechanisms import parse_variant
 from dpviz.preparation.transform import Transform
 from dpviz.releasing.grid import quantised, second_moment
 from dpviz.releasing.noise import Law, calibrated, released
-from dpviz.simulation.waterfall import default_mechanism
+from dpviz.studies.waterfall import default_mechanism
 
 BITS = 20
 

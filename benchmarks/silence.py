@@ -22,7 +22,8 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.mechanisms import ALL
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.simulation.cells import plan, run_cell
+from dpviz.simulation.cells import plan
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
 from dpviz.simulation.tasks import LEARNERS, score_projected
 from dpviz.simulation.tasks.learners import REGRESSION

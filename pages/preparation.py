@@ -24,7 +24,7 @@ from dpviz.mechanisms import parse_variant
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.steps import wanted_of
 from dpviz.report.figures.waterfall import waterfall
-from dpviz.simulation.waterfall import BASE, default_mechanism, steps_of, told
+from dpviz.studies.waterfall import BASE, default_mechanism, steps_of, told
 from pages.ui import accounts, controls, parts, state
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain

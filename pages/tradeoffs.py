@@ -31,7 +31,7 @@ from dpviz.report.tables import curves
 from dpviz.report.tables.curves import CurvePoint
 from dpviz.simulation import axes
 from dpviz.simulation.axes import AXES
-from dpviz.simulation.lunch import WHY_THE_BASIS
+from dpviz.simulation.compare import WHY_THE_BASIS
 from pages.ui import (
     controls,
     curve_cache,

@@ -33,8 +33,8 @@ from dpviz.report.tables.precision import (
     price_table,
 )
 from dpviz.simulation.tasks import Task, band_table, finish, load_labelled, plan_task
-from dpviz.simulation.waterfall import BASE, stages, waterfall_table
 from dpviz.studies.compare import Compared
+from dpviz.studies.waterfall import BASE, stages, waterfall_table
 
 FEATURED = ("gaussian", "wishart_difference", "ppca", "analyze_gauss", "laplace", "wishart")
 SHAPED = ("directional_gaussian", "gaussian", "directional_wishart_difference")

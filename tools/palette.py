@@ -20,7 +20,7 @@ from coloraide import Color
 from dpviz.core.paths import app_path
 from dpviz.mechanisms import all_mechanisms
 from dpviz.report.figures.theme import GREY, HIGHLIGHTS
-from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES
+from dpviz.report.tables.projection import LABEL_COLOURS, LABEL_SHAPES
 from tools.generated import write_or_check
 
 PATH = Path(__file__).resolve().parent.parent / "docs" / "palette.md"

@@ -1,6 +1,5 @@
 """What is promised and what holds: claims, exhibits, the attacker, audits of raw releases."""
 
-from dpviz.auditing.options import AuditOptions
 from dpviz.auditing.result import Audit, AuditVerdict
 from dpviz.auditing.run import (
     DEFAULT_CONFIDENCE,
@@ -8,6 +7,7 @@ from dpviz.auditing.run import (
     DEFAULT_K,
     DEFAULT_N,
     DEFAULT_TRIALS,
+    AuditOptions,
     audit,
     default_budget,
 )

@@ -36,10 +36,13 @@ from dpviz.auditing.result import Audit, Count, Sampled
 from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.params import Declared, again, integer, number, text
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import generator
-from dpviz.mechanisms import Mechanism
+from dpviz.core.settings import Settings
+from dpviz.mechanisms import Mechanism, all_mechanisms, featured, parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.simulation.simulate import Batch, Trials, simulate
 
@@ -192,28 +195,28 @@ class Run:
             return tried[0]
         short, long = max(_LEAST_PILOT, trials // 40), max(_LEAST_PILOT, trials // 8)
         rank = {}
-        for number, pair in enumerate(tried):
-            self.progress(f"pilot {number + 1} of {len(tried)}: {pair.name}")
-            rank[number] = self._told(pair, delta, short, number, "short")
-        finalists = sorted(rank, key=lambda number: (rank[number], -number))[-_FINALISTS:]
+        for place, pair in enumerate(tried):
+            self.progress(f"pilot {place + 1} of {len(tried)}: {pair.name}")
+            rank[place] = self._told(pair, delta, short, place, "short")
+        finalists = sorted(rank, key=lambda place: (rank[place], -place))[-_FINALISTS:]
         told = {}
-        for number in finalists:
-            self.progress(f"second pilot: {tried[number].name}")
-            told[number] = self._told(tried[number], delta, long, number, "long")
+        for place in finalists:
+            self.progress(f"second pilot: {tried[place].name}")
+            told[place] = self._told(tried[place], delta, long, place, "long")
         # Luck must not win: chance and search have to tell clearly more than geometry.
-        planned = [number for number in finalists if not tried[number].by_chance] or finalists
-        winner = max(planned, key=lambda number: (told[number], -number))
+        planned = [place for place in finalists if not tried[place].by_chance] or finalists
+        winner = max(planned, key=lambda place: (told[place], -place))
         best, pair = told[winner], tried[winner]
-        for number in sorted(finalists):
-            if _clearly_more(told[number], best):
-                best, pair = told[number], tried[number]
+        for place in sorted(finalists):
+            if _clearly_more(told[place], best):
+                best, pair = told[place], tried[place]
         if not search:
             return pair
         rng = self._generator("search")
-        for number, step in enumerate(_SEARCH_STEPS):
+        for place, step in enumerate(_SEARCH_STEPS):
             near = moved(pair, self.calibration.problem, step, rng)
             self.progress(f"search: {near.name}")
-            here = self._told(near, delta, long, number, "search")
+            here = self._told(near, delta, long, place, "search")
             if _clearly_more(here, best):
                 best, pair = here, near
         return pair
@@ -224,10 +227,10 @@ class Run:
         """Return what a short round tells of the pair that it tells apart best, and the pair."""
         short = max(_LEAST_PILOT, trials // 40)
         told = []
-        for number, pair in enumerate(tried):
-            self.progress(f"pilot {number + 1} of {len(tried)}, d {len(pair.first)}: {pair.name}")
-            told.append(self._told(pair, delta, short, number, "short"))
-        best = max(range(len(tried)), key=lambda number: (told[number], -number))
+        for place, pair in enumerate(tried):
+            self.progress(f"pilot {place + 1} of {len(tried)}, d {len(pair.first)}: {pair.name}")
+            told.append(self._told(pair, delta, short, place, "short"))
+        best = max(range(len(tried)), key=lambda place: (told[place], -place))
         return told[best], tried[best]
 
     def _told(
@@ -395,3 +398,93 @@ def _features(view: EventView, release: Release, scores: dict[str, FloatArray]) 
 
 def _joined(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+# Options ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AuditOptions(Declared):
+    """What to audit, and how hard to try."""
+
+    mechanism: str | Mechanism = text(  # noqa: RUF009, a declaration
+        next(key for key in featured() if not all_mechanisms()[key].info.needs_rows),
+        label="Mechanism",
+        help="Mechanism or variant such as mvg[theorem=3].",
+        flag="MECHANISM",
+        objects=True,
+    )
+    epsilon: float = again(Settings, "epsilon", help="The epsilon that is claimed.")
+    delta: float | None = again(
+        Settings,
+        "delta",
+        help="The delta that is claimed; default 0 for pure claims, "
+        f"{numeral(DEFAULT_DELTA, 6)} for others.",
+    )
+    dimension: int = integer(
+        DEFAULT_D, 2, 200, label="Features d", help="Features of the made-up tables."
+    )
+    k: int = again(Settings, "k", default=DEFAULT_K, high=200, help="Components to release.")
+    rows: int = integer(
+        DEFAULT_N,
+        2,
+        100_000,
+        label="Rows n",
+        help="Rows of the made-up tables; more let them be more concentrated.",
+    )
+    relation: str = again(Settings, "relation", help="What one person may change.")
+    domain: str = again(
+        Settings,
+        "domain",
+        choices={"ball": "rows of length at most 1", "box": "features between -1 and 1"},
+        help="What rows the neighbouring tables may hold.",
+    )
+    seed: int = again(Settings, "seed", help="Same seed, same bounds.")
+    trials: int = integer(
+        DEFAULT_TRIALS,
+        LEAST_TRIALS,
+        1_000_000,
+        label="Draws",
+        help="Releases of each table to choose events on, and as many to count them on.",
+    )
+    confidence: float = number(
+        DEFAULT_CONFIDENCE,
+        0.5,
+        1 - 1e-12,
+        label="Confidence",
+        help="With which all bounds of one audit hold together.",
+    )
+
+    def variant(self, assignments: Sequence[str] = ()) -> Mechanism:
+        """Return the mechanism, with ``[mechanism.]parameter=value`` assignments made."""
+        return varied(parse_variant(self.mechanism), assignments)
+
+    def run(self, assignments: Sequence[str] = (), progress: OnStep | None = None) -> Audit:
+        """Return the audit that the options ask for."""
+        mechanism = self.variant(assignments)
+        return audit(
+            mechanism,
+            default_budget(mechanism, self.epsilon, self.delta),
+            d=self.dimension,
+            k=self.k,
+            relation=Relation(self.relation),
+            n=self.rows,
+            domain=self.domain,
+            seed=self.seed,
+            trials=self.trials,
+            confidence=self.confidence,
+            progress=progress,
+        )
+
+
+def varied(mechanism: Mechanism, assignments: Sequence[str]) -> Mechanism:
+    """Return a mechanism with ``[mechanism.]parameter=value`` assignments made."""
+    for assignment in assignments:
+        path, equals, value = assignment.partition("=")
+        key, dot, name = path.strip().rpartition(".")
+        if not equals or (dot and key != mechanism.key):
+            raise InvalidSetting(
+                "set", f"written {mechanism.key}.parameter=value", assignment, "--set"
+            )
+        mechanism = type(mechanism).from_texts(mechanism.texts() | {name: value})
+    return mechanism

@@ -12,16 +12,15 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.auditing.options import varied
+from dpviz.auditing.run import varied
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import CACHE_HELP, Commands, add_set, add_settings, stated, store_from
 from dpviz.cli.terminal import Steps, Watch, end_progress, tell_ahead, tell_memory
-from dpviz.core.csv_text import csv_text
+from dpviz.core.csv_text import check_out, csv_text
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.json_text import json_text
 from dpviz.core.whole import whole
 from dpviz.mechanisms import parse_variant, with_parameter
-from dpviz.simulation.export import check_out
 from dpviz.studies import Answer
 from dpviz.studies.asked import Study, question_of
 

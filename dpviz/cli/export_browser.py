@@ -10,7 +10,7 @@ from dpviz.cli.options import Commands
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import decimals
 from dpviz.datasets import builtin_tables
-from dpviz.datasets.embedded import FOLDER, INDEX, described, index_of
+from dpviz.datasets.builtin import FOLDER, INDEX, described, index_of
 from dpviz.edition.bundle import Member
 from dpviz.edition.folder import export
 from dpviz.edition.lock import read_lock

@@ -18,10 +18,10 @@ from dpviz.cli.options import (
     whole_number,
 )
 from dpviz.cli.terminal import Watch, tell_ahead
+from dpviz.core.csv_text import check_out
 from dpviz.core.errors import InvalidSetting
 from dpviz.preparation.plan import Planned
 from dpviz.simulation.axes import AXES, parse_values
-from dpviz.simulation.export import check_out
 from dpviz.simulation.jobs import WORKERS_RANGE
 from dpviz.studies.asked import options_of
 from dpviz.studies.sweep import sweep

@@ -8,9 +8,15 @@ text themselves; `unguarded` takes it away again.
 from __future__ import annotations
 
 import csv
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.whole import whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,3 +67,35 @@ def _guarded_table(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 def _cell(cell: Any) -> Any:
     return guarded(cell) if isinstance(cell, str) else cell
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def write_table(table: pd.DataFrame, path: str | Path) -> None:
+    """Write a table as CSV or Parquet, by the ending; whole or not at all.
+
+    Raises
+    ------
+    InvalidSetting
+        If the ending is another, or the folder cannot be written.
+    CannotWrite
+        If the system refuses, such as a full disk.
+    """
+    file = check_out(path)
+    with whole(file) as aside:
+        if file.suffix.lower() == ".csv":
+            write_csv(table, aside)
+        else:
+            table.to_parquet(aside, index=False)
+
+
+def check_out(path: str | Path) -> Path:
+    """Return the path of a table to write, or raise InvalidSetting before any work."""
+    file = Path(path)
+    if file.suffix.lower() not in (".csv", ".parquet"):
+        raise InvalidSetting("out", "a path that ends in .csv or .parquet", str(path), "--out")
+    folder = file.absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or file.is_dir():
+        raise InvalidSetting("out", "in a folder that is there and writable", str(path), "--out")
+    return file.absolute()

@@ -18,8 +18,7 @@ from dpviz.datasets.check import (
     suggested_drops,
 )
 from dpviz.datasets.columns import Kind, RawColumn, listed
-from dpviz.datasets.files import read_raw
-from dpviz.datasets.named import read_bounds, read_thetas
+from dpviz.datasets.files import read_bounds, read_raw, read_thetas
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.source import UPLOADED, Limits
 from dpviz.datasets.table import NAMELESS, Table

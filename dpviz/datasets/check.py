@@ -17,10 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpviz.core.number_text import numeral, percent
-from dpviz.datasets.columns import Kind, RawColumn, counted
+from dpviz.datasets.columns import WARNING, Kind, RawColumn, counted, sentinel
 from dpviz.datasets.files import counts_rows
 from dpviz.datasets.raw import RawTable
-from dpviz.datasets.sentinels import WARNING, sentinel
 
 USES = ("feature", "colour", "drop")
 """What a column can be used for."""

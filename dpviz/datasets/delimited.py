@@ -13,10 +13,17 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from dpviz.core.errors import InvalidTable
+from dpviz.datasets.columns import MISSING_MARKERS
 from dpviz.datasets.layout import Layout
-from dpviz.datasets.sentinels import MISSING_MARKERS
-from dpviz.datasets.source import Source
-from dpviz.datasets.streams import BLOCK_BYTES, CHUNK, LineEnded, RowStream, SpacesCollapsed, as_raw
+from dpviz.datasets.source import (
+    BLOCK_BYTES,
+    CHUNK,
+    LineEnded,
+    RowStream,
+    Source,
+    SpacesCollapsed,
+    as_raw,
+)
 
 DELIMITER_WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "space"}
 _REFUSED_COLUMN = re.compile(r"In CSV column #(\d+):")

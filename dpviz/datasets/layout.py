@@ -17,10 +17,9 @@ from itertools import pairwise
 import pyarrow as pa
 
 from dpviz.core.errors import InvalidTable, printable
+from dpviz.datasets.columns import MISSING_MARKERS
 from dpviz.datasets.numerals import COMMA, POINT, Numerals, judge, numbers_among
-from dpviz.datasets.sentinels import MISSING_MARKERS
-from dpviz.datasets.source import Extent, Source, refuse_foreign
-from dpviz.datasets.streams import BLOCK_BYTES
+from dpviz.datasets.source import BLOCK_BYTES, Extent, Source, refuse_foreign
 
 _TOTALS = {
     "total", "totals", "grand total", "sum", "average", "mean",

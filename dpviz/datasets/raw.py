@@ -19,14 +19,15 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.datasets.columns import (
     MAX_CATEGORIES,
+    WARNING,
     Kind,
     RawColumn,
     counted,
     distinct,
     listed,
+    sentinel_rows,
     to_numpy,
 )
-from dpviz.datasets.sentinels import WARNING, sentinel_rows
 from dpviz.datasets.source import IN_MEMORY, Limits
 from dpviz.datasets.table import Table
 

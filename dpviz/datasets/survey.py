@@ -17,9 +17,15 @@ import pyarrow.compute as pc
 from dpviz.core.errors import InvalidTable
 from dpviz.core.number_text import numeral
 from dpviz.datasets import numerals
-from dpviz.datasets.columns import MAX_CATEGORIES, Kind, RawColumn, counted, to_numpy
+from dpviz.datasets.columns import (
+    MAX_CATEGORIES,
+    MISSING_MARKERS,
+    Kind,
+    RawColumn,
+    counted,
+    to_numpy,
+)
 from dpviz.datasets.numerals import COMMA, NO_NUMERALS, Numerals
-from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import readable
 
 MAX_MAGNITUDE = 1e100

@@ -14,7 +14,7 @@ from dpviz.accounting import accounting
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.gaussian import delta_of, noise_std
 from dpviz.accounting.sensitivity import frobenius
-from dpviz.auditing.worlds import both_worlds
+from dpviz.auditing.attack import both_worlds
 from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.core.params import format_number

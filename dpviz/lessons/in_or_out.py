@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
-from dpviz.auditing.worlds import both_worlds
+from dpviz.auditing.attack import both_worlds
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.moments import SecondMoment

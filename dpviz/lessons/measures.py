@@ -15,7 +15,8 @@ from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.board import PICTURE_POINTS
 from dpviz.report.tables.projection import procrustes
-from dpviz.simulation.cells import Result, plan, run_cell
+from dpviz.simulation.cells import plan
+from dpviz.simulation.compare import Result, run_cell
 from dpviz.theory.predict import components_found
 
 _PLANES = 200

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.auditing.worlds import both_worlds
+from dpviz.auditing.attack import both_worlds
 from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator

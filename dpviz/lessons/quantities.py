@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from dpviz.accounting.accounting import Spent
-from dpviz.auditing.attack import posterior_bound
+from dpviz.auditing.attack import both_worlds, posterior_bound
 from dpviz.auditing.exhibits import support_table
 from dpviz.auditing.leaking import leak
-from dpviz.auditing.worlds import both_worlds
 from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import decimals, numeral, percent, thousands
 from dpviz.core.params import format_number

@@ -7,8 +7,13 @@ from dataclasses import dataclass, replace
 
 from dpviz.accounting import accounting
 from dpviz.accounting.accounting import Spent
-from dpviz.auditing.attack import excess_probability, posterior, posterior_bound
-from dpviz.auditing.worlds import Worlds, both_worlds
+from dpviz.auditing.attack import (
+    Worlds,
+    both_worlds,
+    excess_probability,
+    posterior,
+    posterior_bound,
+)
 from dpviz.core.errors import DpvizError
 from dpviz.core.parts import ApproximatePart, Part, PurePart
 from dpviz.core.problem import Budget, Problem

@@ -11,7 +11,7 @@ from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import Risk
 from dpviz.mechanisms import Mechanism
 from dpviz.report.sentences.phrases import join_words
-from dpviz.report.sentences.targets import range_words
+from dpviz.report.sentences.tradeoffs import range_words
 
 
 def epsilon_words(offer: Offer) -> str:

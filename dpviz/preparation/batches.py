@@ -25,7 +25,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidTable, printable
 from dpviz.core.number_text import numeral
 from dpviz.datasets import delimited, numerals
-from dpviz.datasets.columns import Kind, listed
+from dpviz.datasets.columns import MISSING_MARKERS, Kind, listed
 from dpviz.datasets.files import (
     DAMAGED,
     Settled,
@@ -40,7 +40,6 @@ from dpviz.datasets.files import (
 )
 from dpviz.datasets.formats import opened
 from dpviz.datasets.layout import Layout, detect
-from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import IN_MEMORY, Source, readable
 from dpviz.datasets.survey import MAX_MAGNITUDE, is_text, plain_numbers
 from dpviz.datasets.table import NAMELESS

@@ -36,7 +36,7 @@ from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.frames import FrameBatches, SparseRows
 from dpviz.preparation.passes import Batched, ColumnFacts, InMemory, Passes
 from dpviz.preparation.prepared import Measured, PublicLabels
-from dpviz.preparation.subsample import Subsample
+from dpviz.preparation.sums import Subsample
 from dpviz.preparation.transform import Transform
 
 PEOPLE = "the number of rows n and the features' names"

@@ -26,8 +26,7 @@ from dpviz.core.number_text import numeral
 from dpviz.datasets.raw import unit_words
 from dpviz.datasets.table import Table
 from dpviz.preparation.frames import SparseRows
-from dpviz.preparation.subsample import Subsample
-from dpviz.preparation.sums import ByLengthOf, Longest, Moments, RowSummary, Sum, norms
+from dpviz.preparation.sums import ByLengthOf, Longest, Moments, RowSummary, Subsample, Sum, norms
 from dpviz.preparation.transform import Transform
 
 _ASK_FROM = 1 << 28  # bytes from which free memory is looked up

@@ -14,11 +14,13 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
-from dpviz.core.params import params_of
+from dpviz.core.params import format_number, params_of
 from dpviz.core.problem import Domain
 from dpviz.core.settings import Settings
+from dpviz.datasets import load
+from dpviz.datasets.builtin import builtin_tables
+from dpviz.preparation.bounding import prepare
 from dpviz.preparation.prepared import Measured
-from dpviz.preparation.spectrum import MOST_PLANNED, spectrum_file, spectrum_of
 
 PREFIX = "plan:"
 _FORM = (
@@ -36,7 +38,7 @@ def settings_of_plan(settings: Settings, n: int, spectrum: str) -> Settings:
     settings : Settings
     n : int
     spectrum : str
-        As it was typed; see `dpviz.preparation.spectrum.spectrum_of`.
+        As it was typed; see `dpviz.preparation.plan.spectrum_of`.
     """
     params = params_of(Settings)
     plain: dict[str, Any] = {name: params[name].default for name in NEED_ROWS}
@@ -47,7 +49,7 @@ def plan_of(text: str) -> Planned:
     """Return the plan that ``plan:n=...,spectrum=...`` describes.
 
     The spectrum is the path of a CSV file with one eigenvalue of A a line, in
-    squared row bounds, or a text of `dpviz.preparation.spectrum.spectrum_of`.
+    squared row bounds, or a text of `dpviz.preparation.plan.spectrum_of`.
     """
     numbers, comma, spectrum = text.removeprefix(PREFIX).partition(",")
     name, equals, people = numbers.partition("=")
@@ -145,3 +147,142 @@ def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan
         notes=("A plan: no table was read and nothing private was touched.",),
         assumed_public=("the spectrum and the number of people n, as typed",),
     )
+
+
+# Spectra ------------------------------------------------------------------------------------------
+
+
+def spectrum_file(path: Path) -> FloatArray:
+    """Return the eigenvalues in a file, one a line; a first line of words is a heading.
+
+    Raises
+    ------
+    InvalidSetting
+        If a line is not a number from 0, or there are too few or too many.
+    """
+    values: list[float] = []
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, start=1):
+                written = line.strip().rstrip(",")
+                if not written:
+                    continue
+                value = _number(written)
+                if value is None and number == 1:
+                    continue
+                if value is None or len(values) == MOST_PLANNED:
+                    allowed = f"2 to {MOST_PLANNED} numbers from 0, one a line"
+                    raise InvalidSetting("spectrum", allowed, f"another thing in line {number}")
+                values.append(value)
+    except (OSError, UnicodeDecodeError):
+        raise InvalidSetting("spectrum", "a text file that can be read", path.name) from None
+    return np.array(values)
+
+
+def _number(written: str) -> float | None:
+    """Return a finite number from 0, or None."""
+    try:
+        value = float(written)
+    except ValueError:
+        return None
+    return value if 0 <= value < math.inf else None
+
+
+# Plans without a table -----------------------------------------------------
+
+
+MOST_PLANNED = 2_000
+"""Features of a plan: its matrices are d by d."""
+
+
+_SPECTRUM_FORMS = {
+    "power": ("d", "exponent", "total"),
+    "exponential": ("d", "rate", "total"),
+    "rank": ("d", "rank", "signal", "noise"),
+}
+_SPECTRUM_ALLOWED = (
+    "a list such as 0.4,0.2,0.1; power:d=50,exponent=1.5,total=0.5; "
+    "exponential:d=50,rate=0.3,total=0.5; rank:d=50,rank=3,signal=0.1,noise=0.002; "
+    "or builtin:NAME"
+)
+
+
+def spectrum_of(text: str) -> FloatArray:
+    """Return the eigenvalues that a text describes, descending, in squared row bounds.
+
+    * ``0.4,0.2,0.1``: typed, with ``VALUExCOUNT`` for repeats;
+    * ``power:d=50,exponent=1.5,total=0.5``: proportional to j^-exponent;
+    * ``exponential:d=50,rate=0.3,total=0.5``: proportional to exp(-rate j);
+    * ``rank:d=50,rank=3,signal=0.1,noise=0.002``: that many eigenvalues of
+      signal + noise, the rest noise;
+    * ``builtin:digits``: a built-in table's, prepared by default.
+
+    Raises
+    ------
+    InvalidSetting
+        If the text has another form or a number is out of range.
+    InvalidTable
+        If no built-in table has that name.
+    """
+    form, colon, rest = text.strip().partition(":")
+    if not colon:
+        return _typed(text)
+    if form == "builtin":
+        if rest not in builtin_tables():
+            raise InvalidSetting("spectrum", f"builtin: and {', '.join(builtin_tables())}", rest)
+        own: FloatArray = prepare(load(rest), Settings(table=rest)).moment.eigenvalues
+        return own
+    if form not in _SPECTRUM_FORMS:
+        raise InvalidSetting("spectrum", _SPECTRUM_ALLOWED, text)
+    given = _numbers(form, rest, text)
+    d = _whole("d", given["d"], 2, 100_000)
+    j = np.arange(d)
+    if form == "rank":
+        rank = _whole("rank", given["rank"], 1, d)
+        if not (given["signal"] > 0 and given["noise"] >= 0):
+            raise InvalidSetting("spectrum", "of signal above 0 and noise from 0", text)
+        spectrum: FloatArray = np.where(j < rank, given["signal"], 0.0) + given["noise"]
+        return spectrum
+    if not 0 < given["total"] <= 1:
+        raise InvalidSetting("total", "above 0 and at most 1", format_number(given["total"]))
+    decay = given["exponent" if form == "power" else "rate"]
+    if not 0 <= decay <= 100:
+        raise InvalidSetting("decay", "a number from 0 to 100", format_number(decay))
+    shape = (j + 1.0) ** -decay if form == "power" else np.exp(-decay * j)
+    spectrum = shape * (given["total"] / shape.sum())
+    return spectrum
+
+
+def _typed(text: str) -> FloatArray:
+    values: list[float] = []
+    for item in text.split(","):
+        value, times, count = item.strip().partition("x")
+        try:
+            number, repeats = float(value), int(count) if times else 1
+        except ValueError:
+            raise InvalidSetting("spectrum", _SPECTRUM_ALLOWED, text) from None
+        if not (0 <= number < math.inf and 1 <= repeats <= 100_000):
+            raise InvalidSetting("spectrum", "finite numbers from 0, counts from 1", item.strip())
+        values += [number] * repeats
+    listed: FloatArray = np.sort(np.array(values))[::-1]
+    return listed
+
+
+def _numbers(form: str, rest: str, text: str) -> dict[str, float]:
+    given: dict[str, float] = {}
+    for item in rest.split(","):
+        name, equals, value = item.partition("=")
+        try:
+            given[name.strip()] = float(value) if equals else math.nan
+        except ValueError:
+            raise InvalidSetting("spectrum", _SPECTRUM_ALLOWED, text) from None
+    finite = all(math.isfinite(value) for value in given.values())
+    if set(given) != set(_SPECTRUM_FORMS[form]) or not finite:
+        raise InvalidSetting("spectrum", _SPECTRUM_ALLOWED, text)
+    return given
+
+
+def _whole(name: str, value: float, low: int, high: int) -> int:
+    if not (low <= value <= high and value == int(value)):
+        raise InvalidSetting(name, f"a whole number from {low} to {high}", format_number(value))
+    return int(value)

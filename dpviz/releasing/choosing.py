@@ -16,7 +16,7 @@ from dpviz.core.release import (
 )
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.preparation.account import Chain, chain
-from dpviz.preparation.spectrum import spectrum_of
+from dpviz.preparation.plan import spectrum_of
 from dpviz.preparation.steps import Wanted
 from dpviz.simulation.defaults import advised
 from dpviz.theory.predict import predict
@@ -39,7 +39,7 @@ def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
     Parameters
     ----------
     spectrum : str, array-like or None
-        A text of `dpviz.preparation.spectrum.spectrum_of`, numbers, or None for 1/j.
+        A text of `dpviz.preparation.plan.spectrum_of`, numbers, or None for 1/j.
     d : int
     """
     if spectrum is None:

@@ -14,10 +14,9 @@ import pyarrow.parquet as parquet
 from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import FeatureBounds
 from dpviz.datasets import Table
-from dpviz.datasets.columns import clean_names
+from dpviz.datasets.columns import MISSING_MARKERS, SENTINELS, clean_names, far_from
 from dpviz.datasets.files import DAMAGED, flat_of
 from dpviz.datasets.layout import Layout, detect
-from dpviz.datasets.sentinels import MISSING_MARKERS, SENTINELS, far_from
 from dpviz.datasets.source import Limits, Source, readable
 from dpviz.releasing.records import Given, lines_of, number_parser, open_records, split, usable
 from dpviz.releasing.schema import (

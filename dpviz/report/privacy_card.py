@@ -11,7 +11,7 @@ from dpviz.core.entries import OTHER
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.report.figures.small import loadings_picture
 from dpviz.report.figures.worlds import hundred
-from dpviz.report.tables.labels import LABEL_COLOURS
+from dpviz.report.tables.projection import LABEL_COLOURS
 
 CARD_FORMAT = 1
 RELEASED, PLAN = "RELEASED", "PLAN"

@@ -1,48 +1,42 @@
-"""One setting, resolved: its cells, what is known of each before a draw, and what a run found.
+"""One setting, resolved: its cells, and what is known of each before a draw.
 
-`parts_of` says what of it is to be drawn, for
-`dpviz.simulation.simulate`; `run_cell` measures what comes out.
+`parts_of` says what of it is to be drawn, for `dpviz.simulation.simulate`;
+`dpviz.simulation.compare.run_cell` measures what comes out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 
 from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import mu_of
 from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.eigen import BATCHED_BELOW
 from dpviz.core.errors import CannotRun
 from dpviz.core.memory import too_much
-from dpviz.core.number_text import percent
+from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.release import Aim, Calibration, Release, Status
+from dpviz.core.release import Calibration, Release, Status
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import FREE, Settings
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.mechanisms._suppliers import check_supplier
 from dpviz.metrics import (
-    FLAT,
-    METRICS,
     Outcome,
-    Summary,
-    chance_share,
-    measure,
-    optimum,
-    recovery_of,
-    summarise,
 )
 from dpviz.picture.account import PictureOptions, PicturePlan, chain_of, with_picture
-from dpviz.picture.counting import Picture, PictureNoise, publish
+from dpviz.picture.counting import PictureNoise, publish
 from dpviz.picture.quality import Pictured
+from dpviz.preparation.chain import PreparedDraws as PaidRows
+from dpviz.preparation.chain import noise_edge, run
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import BOUND, Wanted, wanted_of
-from dpviz.simulation.chains import PaidDraws, paid_draws
-from dpviz.simulation.lunch import processed
+from dpviz.preparation.transform import Transform
 from dpviz.simulation.simulate import Cell, Named, Trials, simulate
 
 _BLOCK_ENTRIES = 1 << 21
@@ -298,142 +292,6 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     return outcome
 
 
-_ALL_THE_WAY = 0.995
-"""From here on a bias is shown as 100 per cent, and not spoken of."""
-
-
-def bias_of(cell: Cell, prepared: Measured) -> float | None:
-    """Return the recovery of a release of a cell without noise, see `Result.bias`."""
-    chance = chance_share(prepared.reference, cell.problem.k)
-    if cell.paid is not None or 1 - chance < FLAT:
-        return None
-    mechanism, reference = cell.mechanism, prepared.reference
-    data = prepared.moment_with_rows if mechanism.needs_rows else prepared.moment
-    target = mechanism.target(data, cell.problem, cell.budget)
-    if target is None:
-        return None
-    # the moment keeps its own components
-    seen = prepared.moment if target is data else target
-    if seen is reference:
-        return 1.0
-    V = seen.top(cell.problem.k)
-    share = float(np.einsum("ij,ij->", V, reference.times(V))) / optimum(reference, cell.problem.k)
-    return float(recovery_of(share, chance))
-
-
-def hint_of(aim: Aim, bias: float | None) -> str | None:
-    """Return an aim and its bias in words, None where it leads all the way or nothing is known."""
-    if bias is None or bias >= _ALL_THE_WAY:
-        return None
-    what = "rows within their bound" if aim is Aim.COMPONENTS else str(aim)
-    return f"aims at {what}: at best {percent(max(bias, 0.0))} here"
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What one variant did in one setting.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-    claimed : Budget or None
-    spent : Spent or None
-    status : Status
-    metrics : dict of str to ndarray of shape (trials,)
-    eigenvalues : ndarray of shape (trials, d) or None
-        Of the released matrices.
-    captured_each : ndarray of shape (trials, k)
-        Variance along each released direction.
-    angles : ndarray of shape (trials, k)
-        Principal angles, radians, ascending.
-    components : ndarray of shape (trials, d, k)
-    edges : (float, float) or None
-        Limits of the noise's own spectrum.
-    threshold : float or None
-        Variance below which the noise hides a lone component, for large d.
-    trace : ndarray of shape (trials, steps) or None
-        Of a sampler that only converges.
-    aim : Aim
-        What a release would hold without noise.
-    bias : float or None
-        Recovery of such a release, which no epsilon lifts while it aims at the same; None where
-        nothing is aimed at or can be recovered, and behind a paid preparation.
-    before : dict of str to ndarray of shape (trials,), or None
-        The same metrics of the same releases as they were, where all else is after post-processing.
-    pictures : tuple of Picture
-        What each draw publishes of the rows; empty where nothing is.
-    """
-
-    mechanism: Mechanism
-    claimed: Budget | None
-    spent: Spent | None
-    status: Status
-    metrics: dict[str, FloatArray]
-    eigenvalues: FloatArray | None
-    captured_each: FloatArray
-    angles: FloatArray
-    components: FloatArray
-    edges: tuple[float, float] | None
-    threshold: float | None
-    trace: FloatArray | None
-    aim: Aim
-    bias: float | None
-    before: dict[str, FloatArray] | None = None
-    pictures: tuple[Picture, ...] = ()
-
-    @property
-    def hint(self) -> str | None:
-        """What it aims at and how far that can lead, where it is not all the way; else None."""
-        return hint_of(self.aim, self.bias)
-
-    @property
-    def diagnostics(self) -> dict[str, float]:
-        """What a reader needs to judge an approximate sampler, by name."""
-        return {} if self.trace is None else self.mechanism.diagnose(self.trace)
-
-    @property
-    def summaries(self) -> dict[str, Summary]:
-        """Summary of each metric over the draws."""
-        return {key: summarise(values) for key, values in self.metrics.items()}
-
-
-def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
-    """Draw the trials of a cell and measure them."""
-    account = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid, cell.picture)
-    wanted = [*metrics]
-    aim = cell.mechanism.aims_at(cell.problem, cell.budget)
-    with one_blas_thread():
-        bias = bias_of(cell, prepared)
-
-    def found(part: CellTrials, release: Release) -> Result:
-        outcome, before = part.outcome(release), None
-        pictured = outcome.pictured
-        if cell.free:
-            before = measure(outcome, wanted)
-            release = processed(cell, part.calibration, outcome.release)
-            outcome = replace(outcome, release=release)
-        return Result(
-            mechanism=cell.mechanism,
-            claimed=account.claimed,
-            spent=account.spent,
-            status=account.status,
-            metrics=measure(outcome, wanted),
-            eigenvalues=outcome.release.eigenvalues,
-            captured_each=outcome.captured_each,
-            angles=outcome.angles,
-            components=outcome.release.components,
-            edges=account.edges,
-            threshold=account.threshold,
-            trace=outcome.release.trace,
-            aim=aim,
-            bias=bias,
-            before=before,
-            pictures=pictured.pictures if isinstance(pictured, Pictured) else (),
-        )
-
-    return joined(list(simulate(parts_of(cell, prepared), found)))
-
-
 def in_blocks(cell: Cell, most: int | None = None) -> list[Cell]:
     """Return the cell in parts to be run one after the other.
 
@@ -459,54 +317,6 @@ def taste(d: int, trials: int) -> int:
     """Return how many draws tell what the others take, or 0 where all are done in no time."""
     few = 1 if d >= BATCHED_BELOW else 20
     return few if trials >= 5 * few and trials * d**2 >= 1_000_000 else 0
-
-
-def first_draws(result: Result, most: int) -> Result:
-    """Return a result as if only its first draws had been made."""
-
-    def of(values: FloatArray | None) -> FloatArray | None:
-        return None if values is None else values[:most]
-
-    return replace(
-        result,
-        metrics={key: values[:most] for key, values in result.metrics.items()},
-        before=result.before and {key: values[:most] for key, values in result.before.items()},
-        eigenvalues=of(result.eigenvalues),
-        captured_each=result.captured_each[:most],
-        angles=result.angles[:most],
-        components=result.components[:most],
-        trace=of(result.trace),
-        pictures=result.pictures[:most],
-    )
-
-
-def joined(chunks: Sequence[Result]) -> Result:
-    """Return one result from chunks of trials of the same cell, in order."""
-    if len(chunks) == 1:
-        return chunks[0]
-
-    def together(parts: Sequence[FloatArray | None]) -> FloatArray | None:
-        present = [part for part in parts if part is not None]
-        return np.concatenate(present) if present else None
-
-    return replace(
-        chunks[0],
-        metrics={
-            key: np.concatenate([chunk.metrics[key] for chunk in chunks])
-            for key in chunks[0].metrics
-        },
-        before=chunks[0].before
-        and {
-            key: np.concatenate([(chunk.before or {})[key] for chunk in chunks])
-            for key in chunks[0].before
-        },
-        eigenvalues=together([chunk.eigenvalues for chunk in chunks]),
-        captured_each=np.concatenate([chunk.captured_each for chunk in chunks]),
-        angles=np.concatenate([chunk.angles for chunk in chunks]),
-        components=np.concatenate([chunk.components for chunk in chunks]),
-        trace=together([chunk.trace for chunk in chunks]),
-        pictures=tuple(picture for chunk in chunks for picture in chunk.pictures),
-    )
 
 
 @dataclass(frozen=True)
@@ -583,3 +393,75 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Reso
         else:
             skipped.append(Skipped(mechanism.text, cell))
     return ResolvedSetting(prepared, settings, problem, budget, tuple(cells), tuple(skipped))
+
+
+# Paid preparations --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PaidDraws:
+    """One paid preparation for each draw, and the mechanism that comes after it.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    calibration : Calibration
+        Of the mechanism, on what the preparation leaves.
+    raw : ndarray of shape (n, d)
+    public : Transform
+    made : dpviz.preparation.chain.PreparedDraws
+    """
+
+    mechanism: Mechanism
+    calibration: Calibration
+    raw: FloatArray
+    public: Transform
+    made: PaidRows
+
+    def sees(self, index: int) -> SecondMoment:
+        """Return what the mechanism sees in one draw."""
+        if self.mechanism.needs_rows:
+            return self.made.moment_with_rows(self.raw, self.public, index)
+        return self.made.moment(index, self.calibration.problem.n)
+
+    @property
+    def units(self) -> FloatArray:
+        """The squared row bound of each draw in those of the reference, shape (trials,)."""
+        unit = self.public.row_bound if np.isfinite(self.public.row_bound) else 1.0
+        squared: FloatArray = np.square(self.made.unit / unit)
+        return squared
+
+    def rows(self, index: int) -> FloatArray:
+        """Return the bounded rows of one draw, shape (n, d)."""
+        return self.made.bounded(self.raw, self.public, index)
+
+    def transform(self, index: int, before: Transform) -> Transform:
+        """Return how other rows are prepared in one draw, as far as that is released."""
+        scale = self.made.scale[index] * self.made.unit[index]
+        return replace(before, center=self.made.center[index], scale=scale)
+
+
+def paid_draws(cell: Cell, prepared: Measured) -> PaidDraws:
+    """Return the paid preparation of each trial of a cell.
+
+    Raises
+    ------
+    CannotRun
+        If the preparation leaves nothing usable.
+    """
+    if cell.paid is None or prepared.raw is None or prepared.public is None:
+        raise RuntimeError("a paid preparation needs a table that was prepared for it")
+    mechanism, problem, raw = cell.mechanism, cell.problem, prepared.raw
+    whole = chain_of(mechanism, problem, cell.budget, cell.paid, cell.picture)
+    calibration = mechanism.calibrate(problem, whole.rest)
+    edges = mechanism.spectrum_edges(calibration)
+    if edges is not None:
+        edge = problem.n * max(abs(edges[0]), abs(edges[1]))
+    else:
+        mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
+        edge = noise_edge(problem.d, problem.relation, mu)
+    public = replace(prepared.public, edge=edge)
+    steps = Draws.trials(cell.seed, "prepare", cell.trials)
+    with one_blas_thread():
+        made = run(raw, public, whole.preparation, steps, people=problem.n)
+    return PaidDraws(mechanism, calibration, raw, public, made)

@@ -1,32 +1,52 @@
-"""Every chosen variant side by side in one setting."""
+"""What a run found: one variant in one setting, and every chosen one side by side."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpviz.accounting.accounting import Spent
+from dpviz.core.arrays import FloatArray, on_the_simplex
+from dpviz.core.blas import one_blas_thread
 from dpviz.core.eigen import top_eigen
+from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Aim, Calibration, Release, Status
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
-from dpviz.metrics import optimum
+from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms._weighing import weighed
+from dpviz.metrics import (
+    FLAT,
+    METRICS,
+    Summary,
+    chance_share,
+    measure,
+    optimum,
+    recovery_of,
+    summarise,
+)
+from dpviz.picture.counting import Picture
+from dpviz.picture.quality import Pictured
 from dpviz.preparation.load import handed_on
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.cells import (
+    CellTrials,
     ResolvedSetting,
-    Result,
     Skipped,
-    joined,
+    account_of,
     memory_of,
+    parts_of,
     plan,
-    run_cell,
     taste,
 )
+from dpviz.simulation.simulate import Cell, simulate
 from dpviz.theory.predict import components_found
 
 TABLE_COLUMNS = (
@@ -36,6 +56,233 @@ TABLE_COLUMNS = (
 
 _LARGE = 1_000
 _SMALLER = 800
+
+
+# What one variant did -------------------------------------------------------------------------
+
+
+_ALL_THE_WAY = 0.995
+"""From here on a bias is shown as 100 per cent, and not spoken of."""
+
+
+def bias_of(cell: Cell, prepared: Measured) -> float | None:
+    """Return the recovery of a release of a cell without noise, see `Result.bias`."""
+    chance = chance_share(prepared.reference, cell.problem.k)
+    if cell.paid is not None or 1 - chance < FLAT:
+        return None
+    mechanism, reference = cell.mechanism, prepared.reference
+    data = prepared.moment_with_rows if mechanism.needs_rows else prepared.moment
+    target = mechanism.target(data, cell.problem, cell.budget)
+    if target is None:
+        return None
+    # the moment keeps its own components
+    seen = prepared.moment if target is data else target
+    if seen is reference:
+        return 1.0
+    V = seen.top(cell.problem.k)
+    share = float(np.einsum("ij,ij->", V, reference.times(V))) / optimum(reference, cell.problem.k)
+    return float(recovery_of(share, chance))
+
+
+def hint_of(aim: Aim, bias: float | None) -> str | None:
+    """Return an aim and its bias in words, None where it leads all the way or nothing is known."""
+    if bias is None or bias >= _ALL_THE_WAY:
+        return None
+    what = "rows within their bound" if aim is Aim.COMPONENTS else str(aim)
+    return f"aims at {what}: at best {percent(max(bias, 0.0))} here"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one variant did in one setting.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    claimed : Budget or None
+    spent : Spent or None
+    status : Status
+    metrics : dict of str to ndarray of shape (trials,)
+    eigenvalues : ndarray of shape (trials, d) or None
+        Of the released matrices.
+    captured_each : ndarray of shape (trials, k)
+        Variance along each released direction.
+    angles : ndarray of shape (trials, k)
+        Principal angles, radians, ascending.
+    components : ndarray of shape (trials, d, k)
+    edges : (float, float) or None
+        Limits of the noise's own spectrum.
+    threshold : float or None
+        Variance below which the noise hides a lone component, for large d.
+    trace : ndarray of shape (trials, steps) or None
+        Of a sampler that only converges.
+    aim : Aim
+        What a release would hold without noise.
+    bias : float or None
+        Recovery of such a release, which no epsilon lifts while it aims at the same; None where
+        nothing is aimed at or can be recovered, and behind a paid preparation.
+    before : dict of str to ndarray of shape (trials,), or None
+        The same metrics of the same releases as they were, where all else is after post-processing.
+    pictures : tuple of Picture
+        What each draw publishes of the rows; empty where nothing is.
+    """
+
+    mechanism: Mechanism
+    claimed: Budget | None
+    spent: Spent | None
+    status: Status
+    metrics: dict[str, FloatArray]
+    eigenvalues: FloatArray | None
+    captured_each: FloatArray
+    angles: FloatArray
+    components: FloatArray
+    edges: tuple[float, float] | None
+    threshold: float | None
+    trace: FloatArray | None
+    aim: Aim
+    bias: float | None
+    before: dict[str, FloatArray] | None = None
+    pictures: tuple[Picture, ...] = ()
+
+    @property
+    def hint(self) -> str | None:
+        """What it aims at and how far that can lead, where it is not all the way; else None."""
+        return hint_of(self.aim, self.bias)
+
+    @property
+    def diagnostics(self) -> dict[str, float]:
+        """What a reader needs to judge an approximate sampler, by name."""
+        return {} if self.trace is None else self.mechanism.diagnose(self.trace)
+
+    @property
+    def summaries(self) -> dict[str, Summary]:
+        """Summary of each metric over the draws."""
+        return {key: summarise(values) for key, values in self.metrics.items()}
+
+
+def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
+    """Draw the trials of a cell and measure them."""
+    account = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid, cell.picture)
+    wanted = [*metrics]
+    aim = cell.mechanism.aims_at(cell.problem, cell.budget)
+    with one_blas_thread():
+        bias = bias_of(cell, prepared)
+
+    def found(part: CellTrials, release: Release) -> Result:
+        outcome, before = part.outcome(release), None
+        pictured = outcome.pictured
+        if cell.free:
+            before = measure(outcome, wanted)
+            release = processed(cell, part.calibration, outcome.release)
+            outcome = replace(outcome, release=release)
+        return Result(
+            mechanism=cell.mechanism,
+            claimed=account.claimed,
+            spent=account.spent,
+            status=account.status,
+            metrics=measure(outcome, wanted),
+            eigenvalues=outcome.release.eigenvalues,
+            captured_each=outcome.captured_each,
+            angles=outcome.angles,
+            components=outcome.release.components,
+            edges=account.edges,
+            threshold=account.threshold,
+            trace=outcome.release.trace,
+            aim=aim,
+            bias=bias,
+            before=before,
+            pictures=pictured.pictures if isinstance(pictured, Pictured) else (),
+        )
+
+    return joined(list(simulate(parts_of(cell, prepared), found)))
+
+
+def first_draws(result: Result, most: int) -> Result:
+    """Return a result as if only its first draws had been made."""
+
+    def of(values: FloatArray | None) -> FloatArray | None:
+        return None if values is None else values[:most]
+
+    return replace(
+        result,
+        metrics={key: values[:most] for key, values in result.metrics.items()},
+        before=result.before and {key: values[:most] for key, values in result.before.items()},
+        eigenvalues=of(result.eigenvalues),
+        captured_each=result.captured_each[:most],
+        angles=result.angles[:most],
+        components=result.components[:most],
+        trace=of(result.trace),
+        pictures=result.pictures[:most],
+    )
+
+
+def joined(chunks: Sequence[Result]) -> Result:
+    """Return one result from chunks of trials of the same cell, in order."""
+    if len(chunks) == 1:
+        return chunks[0]
+
+    def together(parts: Sequence[FloatArray | None]) -> FloatArray | None:
+        present = [part for part in parts if part is not None]
+        return np.concatenate(present) if present else None
+
+    return replace(
+        chunks[0],
+        metrics={
+            key: np.concatenate([chunk.metrics[key] for chunk in chunks])
+            for key in chunks[0].metrics
+        },
+        before=chunks[0].before
+        and {
+            key: np.concatenate([(chunk.before or {})[key] for chunk in chunks])
+            for key in chunks[0].before
+        },
+        eigenvalues=together([chunk.eigenvalues for chunk in chunks]),
+        captured_each=np.concatenate([chunk.captured_each for chunk in chunks]),
+        angles=np.concatenate([chunk.angles for chunk in chunks]),
+        components=np.concatenate([chunk.components for chunk in chunks]),
+        trace=together([chunk.trace for chunk in chunks]),
+        pictures=tuple(picture for chunk in chunks for picture in chunk.pictures),
+    )
+
+
+# What post-processing adds: after a release it costs no privacy. Directions: where the noise along
+# directions is known, features are weighed by the released diagonal (`dpviz.mechanisms._weighing`).
+# No rule that turns with its input does better under rotation-invariant noise than the leading
+# eigenvectors of the noisy matrix, so the basis, in which features differ, is all there is to gain
+# from. Variances: a released matrix is brought to the nearest one without negative eigenvalues
+# whose trace is one that rows within their bound can have. Its eigenvectors stay, and as both
+# conditions are convex and hold for what was released with noise, it is never farther from that in
+# the Frobenius norm than before.
+
+WHY_THE_BASIS = (
+    "No rule that treats all directions alike does better than the leading directions of the noisy "
+    "matrix: only features that differ in size leave something to gain."
+)
+
+
+def processed(cell: Cell, calibration: Calibration, release: Release) -> Release:
+    """Return releases of a cell after post-processing.
+
+    Behind a paid preparation each draw has a noise and a bound of its own: variances are only kept
+    from being negative there.
+    """
+    if cell.mechanism.info.guarantee == "none":
+        return release
+    most = np.full(len(release.components), math.inf)
+    if cell.paid is None:
+        release = weighed(cell.mechanism, calibration, release)
+        # rows clipped at a radius are no longer than that
+        reach = cell.problem.domain.radius if release.radius is None else release.radius
+        most[:] = np.square(reach)
+    if release.matrix is None:
+        return release
+    values, vectors = np.linalg.eigh(release.matrix)
+    kept = on_the_simplex(values, most)
+    matrix = (vectors * kept[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return replace(release, matrix=matrix, eigenvalues=kept[:, ::-1].copy())
+
+
+# Side by side ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

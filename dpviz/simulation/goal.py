@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,3 +102,289 @@ class Goal:
     def reached_by(self, value: float) -> bool:
         """Return whether one value of the metric reaches the goal."""
         return value >= self.value if self.measure.better == "higher" else value <= self.value
+
+
+# The search of where it is reached ----------------------------------------------------------------
+
+
+SEARCH_STEP = 0.02  # of the lattice, in the logarithm
+_FIRST_DRAWS = 16
+# Shares of the largest bet that cannot bankrupt, and how the stake is spread over them.
+_BETS = 0.95 * np.logspace(0, -2.5, 10)
+_STAKES = 0.7 ** np.arange(10) / (0.7 ** np.arange(10)).sum()
+_MANY_TESTS = 20  # more than a search makes, as a rule
+WITHIN = 1.15
+"""Ends of an interval that are no further apart than this are not brought closer by more draws."""
+_PATIENCE = 32  # times as many draws where they are
+_NARROWINGS = 16  # points at most that get them
+# Lattice steps from the crossing at which more draws are made. Bounded values prove a mean near 1
+# to be above the goal more slowly than below it, so the upper end gets more room.
+_BELOW, _ABOVE = 2, 4
+_CHECKS = (round(math.log(4) / SEARCH_STEP), round(math.log(64) / SEARCH_STEP))
+
+Sampler = Callable[[float, range], FloatArray]
+
+
+# Bets ----------------------------------------------------------------------
+
+
+class Bets:
+    """Two players, on a mean above and below a threshold, over draws in [0, 1].
+
+    Both start with 1. If the mean is at most the threshold, the capital on
+    ``above`` is a supermartingale whatever the law of the draws, and the other
+    way round. Bets are a mixture fixed in advance, so capital is monotone in
+    every draw.
+
+    Parameters
+    ----------
+    threshold : float
+        Above 0 and below 1.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+        self._logs = np.zeros((2, len(_BETS)))
+        self.best = np.zeros(2)  # largest log capital so far, above and below
+
+    def see(self, values: FloatArray) -> None:
+        """Play on a batch of draws, in order."""
+        gain = values - self.threshold
+        sizes = np.stack([_BETS / self.threshold, -_BETS / (1 - self.threshold)])
+        steps = np.log1p(sizes[:, :, None] * gain)
+        path = self._logs[:, :, None] + np.cumsum(steps, axis=2)
+        capital = np.logaddexp.reduce(path + np.log(_STAKES)[:, None], axis=1)
+        self.best = np.maximum(self.best, capital.max(axis=1))
+        self._logs = path[:, :, -1]
+
+    def verdict(self, log_needed: float) -> int:
+        """Return 1 if the mean is above, -1 if below, 0 if not yet known."""
+        above, below = self.best >= log_needed
+        if above and below:  # each is an error of probability alpha at most
+            return 0
+        return int(above) - int(below)
+
+
+# The search ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where an increasing curve crosses a threshold.
+
+    Attributes
+    ----------
+    low : float or None
+        Largest point shown to lie below the threshold; None if none was.
+    high : float or None
+        Smallest point shown to lie above it; None if none was.
+    last_is_below : bool
+        Whether even the last point was shown to lie below.
+    monotone : bool
+        False if points were seen in the wrong order, so that a single crossing
+        cannot be spoken of.
+    tests, draws : int
+        Work done.
+    """
+
+    low: float | None
+    high: float | None
+    last_is_below: bool
+    monotone: bool
+    tests: int
+    draws: int
+
+
+@dataclass
+class _Test:
+    """What is known of one point."""
+
+    number: int
+    bets: Bets
+    draws: int = 0
+    total: float = 0.0
+    verdict: int = 0
+
+
+@dataclass
+class _Search:
+    """One search on a lattice; see the module docstring."""
+
+    points: FloatArray
+    sample: Sampler
+    threshold: float
+    alpha: float
+    most_draws: int
+    shared: bool
+
+    def __post_init__(self) -> None:
+        self.tests: dict[int, _Test] = {}
+
+    def test(self, index: int, most: int | None = None) -> int:
+        """Return 1, -1 or 0: the point is above, below or not told apart by so many draws."""
+        test = self.tests.setdefault(index, _Test(len(self.tests), Bets(self.threshold)))
+        most = self.most_draws if most is None else most
+        if self.shared:  # alpha/2 for each of the two ends, once
+            log_needed, first = math.log(2 / self.alpha), 0
+        else:
+            log_needed = math.log((test.number + 1) * (test.number + 2) / self.alpha)
+            first = test.number * _PATIENCE * self.most_draws
+        while test.draws < most and test.verdict == 0:
+            upto = min(max(2 * test.draws, _FIRST_DRAWS), most)
+            trials = range(first + test.draws, first + upto)
+            values = self.sample(float(self.points[index]), trials)
+            test.bets.see(values)
+            test.draws, test.total = upto, test.total + float(values.sum())
+            test.verdict = test.bets.verdict(log_needed)
+        return test.verdict
+
+    @property
+    def verdicts(self) -> dict[int, int]:
+        """What was found of each point so far."""
+        return {index: test.verdict for index, test in self.tests.items()}
+
+    def run(self, start: int, step: int) -> Crossing:
+        """Search from a first guess, in growing steps and then by halving."""
+        top = len(self.points) - 1
+        self._reach(start, step)
+        low = self._last_below()
+        high = self._first_above(low)
+        if low >= 0 and high <= top:
+            low, high = self._narrowed(low, high)
+        if not self.shared:
+            for distance in _CHECKS:
+                for far in (high + distance, low - distance):
+                    if 0 <= far <= top:
+                        self.test(far)
+        above = [i for i, v in self.verdicts.items() if v > 0]
+        below = [i for i, v in self.verdicts.items() if v < 0]
+        return Crossing(
+            low=float(self.points[low]) if low >= 0 else None,
+            high=float(self.points[high]) if high <= top else None,
+            last_is_below=low == top,
+            monotone=not above or not below or max(below) < min(above),
+            tests=len(self.tests),
+            draws=sum(test.draws for test in self.tests.values()),
+        )
+
+    def _reach(self, start: int, step: int) -> None:
+        """Test in growing steps up to a point shown above, and down to one shown below."""
+        top = len(self.points) - 1
+        at, width = start, step
+        while self.test(at) <= 0 and at < top:
+            at, width = min(at + width, top), 2 * width
+        at, width = start, step
+        while self.test(at) >= 0 and at > 0:
+            at, width = max(at - width, 0), 2 * width
+
+    def _last_below(self) -> int:
+        """Return the largest point shown below, by halving from what is not; -1 for none."""
+        verdicts, beyond = self.verdicts, len(self.points)
+        low = max((i for i, v in verdicts.items() if v < 0), default=-1)
+        ceiling = min((i for i, v in verdicts.items() if v >= 0 and i > low), default=beyond)
+        while ceiling - low > 1:
+            middle = (low + ceiling) // 2
+            low, ceiling = (middle, ceiling) if self.test(middle) < 0 else (low, middle)
+        return low
+
+    def _first_above(self, low: int) -> int:
+        """Return the smallest point shown above, beyond ``low``; past the last one for none."""
+        verdicts, beyond = self.verdicts, len(self.points)
+        high = min((i for i, v in verdicts.items() if v > 0 and i > low), default=beyond)
+        floor = max((i for i, v in verdicts.items() if v <= 0 and i < high), default=-1)
+        while high - floor > 1:
+            middle = (floor + high) // 2
+            high, floor = (middle, floor) if self.test(middle) > 0 else (high, middle)
+        return high
+
+    def _narrowed(self, low: int, high: int) -> tuple[int, int]:
+        """Return ends that are closer by more draws on either side of the likely crossing."""
+        most = _PATIENCE * self.most_draws
+        for _ in range(_NARROWINGS):
+            if self.points[high] <= WITHIN * self.points[low]:
+                break
+            # What even that many draws do not tell apart is given up.
+            silent = [
+                i for i, t in self.tests.items()
+                if low < i < high and t.verdict == 0 and t.draws >= most
+            ]  # fmt: skip
+            first, last = min(silent, default=high), max(silent, default=low)
+            middle = self._likely(low, high)
+            under, over = math.floor(middle) - _BELOW, math.ceil(middle) + _ABOVE
+            under = max(under, low + 1) if under < first else (low + first) // 2
+            over = min(over, high - 1) if over > last else (high + last + 1) // 2
+            ends = [(under - low, under)] if low < under < first else []
+            ends += [(high - over, over)] if last < over < high else []
+            if not ends:
+                break
+            place = max(ends)[1]
+            found = self.test(place, most)
+            low, high = (place if found < 0 else low), (place if found > 0 else high)
+        return low, high
+
+    def _likely(self, low: int, high: int) -> float:
+        """Return where a line through the means seen between two points reaches the threshold."""
+        places = [i for i in self.tests if low <= i <= high]
+        tests = [self.tests[i] for i in places]
+        weights = np.sqrt([float(test.draws) for test in tests])
+        means = [test.total / test.draws for test in tests]
+        slope, start = np.polyfit(np.array(places) - low, means, 1, w=weights)
+        at = low + (self.threshold - start) / slope if slope > 0 else (low + high) / 2
+        return float(min(max(at, low), high))
+
+
+def crossing(
+    points: FloatArray,
+    sample: Sampler,
+    threshold: float,
+    *,
+    shared: bool,
+    start: int | None = None,
+    confidence: float = 0.95,
+    most_draws: int = 256,
+) -> Crossing:
+    """Find where the mean of noisy values in [0, 1] rises above a threshold.
+
+    Parameters
+    ----------
+    points : ndarray
+        Ascending.
+    sample : callable
+        Point and trial numbers to one value per trial, in [0, 1]; independent
+        over trials.
+    threshold : float
+        Above 0 and below 1.
+    shared : bool
+        Whether each trial's value is known to be non-decreasing along the
+        points; then the same trials serve all points. Otherwise every test has
+        trials of its own.
+    start : int, optional
+        Index of a first guess, such as a prediction's; it changes the work and
+        not the guarantee.
+    confidence : float
+        Probability that ``low`` and ``high`` both are on their right side, for
+        a non-decreasing mean.
+    most_draws : int
+        Per point at first; where the ends are further apart than `WITHIN`, some points near
+        the crossing get up to 32 times as many. Raised to twice what a run of perfect draws
+        needs, where the threshold is close to 0 or 1: a mean above .99 cannot be shown by
+        fewer than some hundred draws.
+    """
+    if not 0 < confidence < 1:
+        raise InvalidSetting("confidence", "above 0 and below 1", confidence)
+    if not 0 < threshold < 1:
+        raise InvalidSetting("threshold", "above 0 and below 1", threshold)
+    if most_draws < _FIRST_DRAWS:
+        raise InvalidSetting("draws", f"at least {_FIRST_DRAWS}", most_draws)
+    most_draws = max(most_draws, 2 * _draws_to_show(threshold, confidence, shared))
+    search = _Search(points, sample, threshold, 1 - confidence, most_draws, shared)
+    guess, step = (len(points) // 2, len(points) // 4 + 1) if start is None else (start, 4)
+    return search.run(guess, step)
+
+
+def _draws_to_show(threshold: float, confidence: float, shared: bool) -> int:
+    """Return how many perfect draws show a mean above the threshold, or below it."""
+    tests = 1 if shared else _MANY_TESTS
+    log_needed = math.log(tests * (tests + 1) / (1 - confidence)) - math.log(_STAKES[0])
+    farther = max(threshold, 1 - threshold)
+    return math.ceil(log_needed / math.log1p(_BETS[0] * (1 - farther) / farther))

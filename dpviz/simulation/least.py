@@ -51,8 +51,7 @@ from dpviz.simulation.cells import (
     variants_of,
     why_not,
 )
-from dpviz.simulation.goal import Goal
-from dpviz.simulation.search import SEARCH_STEP, crossing
+from dpviz.simulation.goal import SEARCH_STEP, Goal, crossing
 from dpviz.simulation.simulate import Cell, simulate
 from dpviz.theory.predict import predict
 

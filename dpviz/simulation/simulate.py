@@ -44,7 +44,7 @@ class Cell:
     paid : Wanted or None
         The steps of the preparation that the budget pays for as well.
     free : bool
-        Whether releases are measured after post-processing as well (`dpviz.simulation.lunch`).
+        Whether releases are measured after post-processing as well (`dpviz.simulation.cells`).
     picture : PictureOptions or None
         What the budget pays for beside the directions, to be published of the rows.
     """

@@ -26,6 +26,7 @@ import pandas as pd
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
+from dpviz.core.csv_text import write_table
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.settings import FREE, Settings
 from dpviz.datasets.table import Table
@@ -47,7 +48,6 @@ from dpviz.simulation.cells import (
     why_not,
 )
 from dpviz.simulation.compare import TABLE_COLUMNS
-from dpviz.simulation.export import write_table
 from dpviz.simulation.jobs import Arrays, Pool, Progress, kept, sent_whole, work
 from dpviz.simulation.simulate import Cell, simulate
 from dpviz.simulation.store import Keys, Store

@@ -24,13 +24,13 @@ import pandas as pd
 
 from dpviz.core import VERSION
 from dpviz.core.blas import kernel
+from dpviz.core.csv_text import write_table
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.here import need
 from dpviz.core.json_text import json_text, strict_json
 from dpviz.core.number_text import numeral
 from dpviz.core.whole import whole
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.export import write_table
 from dpviz.simulation.store import data_digest
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dpviz.core.settings import Settings
 from dpviz.metrics import FLAT, METRICS, chance_share
 from dpviz.preparation.load import handed_on
 from dpviz.preparation.prepared import Measured
-from dpviz.report.sentences.targets import sentence
+from dpviz.report.sentences.tradeoffs import sentence
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import Target, targets
 from dpviz.studies import Answer

@@ -193,7 +193,7 @@ def predict(
         People, from 2 to 1e15. Beside a table: the same population with that many people.
     spectrum : str, path or sequence of float, optional
         Eigenvalues of A = X'X/n in squared row bounds, of sum above 0 and at most 1: the numbers, a
-        file with one a line, or a text of `dpviz.preparation.spectrum.spectrum_of` such as
+        file with one a line, or a text of `dpviz.preparation.plan.spectrum_of` such as
         ``power:d=50,exponent=1.5,total=0.5``.
     **options
         As in `compare`; ``trials`` and ``seed`` are not used.

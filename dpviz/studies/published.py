@@ -22,7 +22,8 @@ from dpviz.picture.shown import drowned
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import handed_on
 from dpviz.report.tables.projection import published_table
-from dpviz.simulation.cells import Result, cell_at, run_cell
+from dpviz.simulation.cells import cell_at
+from dpviz.simulation.compare import Result, run_cell
 from dpviz.simulation.simulate import Cell
 from dpviz.studies import Answer
 from dpviz.studies.asked import Options, asks, ready
@@ -38,7 +39,7 @@ class PublishedPictures(Answer):
 
     Attributes
     ----------
-    results : tuple of dpviz.simulation.cells.Result
+    results : tuple of dpviz.simulation.compare.Result
         One draw each, without metrics; ``pictures`` is empty where nothing may be published.
     prepared : Prepared
     settings : Settings

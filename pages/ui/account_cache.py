@@ -18,9 +18,10 @@ from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.steps import Wanted
 from dpviz.releasing.making import float_safe
 from dpviz.releasing.noise import Law
-from dpviz.simulation.cells import bias_of, cell_at, hint_of
+from dpviz.simulation.cells import cell_at
+from dpviz.simulation.compare import bias_of, hint_of
 from dpviz.simulation.simulate import Cell
-from dpviz.simulation.waterfall import mechanism_of, stages, waterfall_table
+from dpviz.studies.waterfall import mechanism_of, stages, waterfall_table
 
 
 @st.cache_data(scope="session", max_entries=50, show_spinner="Preparing privately", show_time=True)

@@ -25,9 +25,10 @@ from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore as narrative
 from dpviz.report.tables import curves
-from dpviz.simulation import cells as sweeps
-from dpviz.simulation.cells import ResolvedSetting, Result, Skipped
-from dpviz.simulation.compare import Comparison
+from dpviz.simulation import cells
+from dpviz.simulation import compare as running
+from dpviz.simulation.cells import ResolvedSetting, Skipped
+from dpviz.simulation.compare import Comparison, Result
 from dpviz.simulation.simulate import Cell
 from pages.ui import limits
 from pages.ui.shelves import apart
@@ -61,7 +62,7 @@ def chunk(
     """Return one chunk of trials of one variant; add what it took to ``_took``."""
     with limits.deadline(limits.CHUNK_LIMIT):
         began = _own_time()
-        found = sweeps.run_cell(_cell, _measured)
+        found = running.run_cell(_cell, _measured)
         _took.append(_own_time() - began)
     return found
 
@@ -200,7 +201,7 @@ def in_chunks(
         start = stop
     if spent:
         pace.seconds[what] = spent
-    return sweeps.joined(parts)
+    return running.joined(parts)
 
 
 class Progress:
@@ -274,7 +275,7 @@ def comparison(
     data_key: tuple[str, ...], ready: Prepared, settings: Settings, *, early: bool = True
 ) -> Comparison:
     """Return the comparison of one view, from the cache where it can be; see `results`."""
-    chosen = sweeps.plan(ready, settings, strict=False)
+    chosen = cells.plan(ready, settings, strict=False)
     found, slow = results(data_key, chosen, ready, early=early)
     late = {item.mechanism for item in slow}
     drawn = replace(

@@ -25,7 +25,7 @@ from dpviz.report.figures.theme import GREY, Panel, colour_of, panels_of
 from dpviz.report.figures.tradeoff import FEW
 from dpviz.report.tables import curves
 from dpviz.report.tables.curves import CurvePoint
-from dpviz.report.tables.foretold import (
+from dpviz.report.tables.predicted import (
     PREDICTION_COLUMNS,
     Foretold,
     Spot,
@@ -33,8 +33,7 @@ from dpviz.report.tables.foretold import (
     prediction_rows,
     spot_at,
 )
-from dpviz.simulation import axes
-from dpviz.simulation import cells as sweeps
+from dpviz.simulation import axes, cells
 from pages.ui import cached
 from pages.ui.shelves import Kept, apart
 
@@ -130,7 +129,7 @@ def _point(
     """Return one variant at one value, or why it cannot run there."""
     here = axes.settings_at(settings, axis, value)
     measured, key = _measured(data_key, rows, settings, axis, value)
-    cell = sweeps.cell_at(measured, here, mechanism, range(here.trials))
+    cell = cells.cell_at(measured, here, mechanism, range(here.trials))
     if isinstance(cell, str):
         return cell
     try:

@@ -15,7 +15,7 @@ from dpviz.report.tables.board import LINES, PICTURE_POINTS
 from dpviz.report.tables.comparison import distance_table, every_measure_table, spectrum_table
 from dpviz.report.tables.projection import picture_table
 from dpviz.simulation.compare import Comparison
-from dpviz.simulation.waterfall import mechanism_of, told
+from dpviz.studies.waterfall import mechanism_of, told
 from pages.ui import account_cache, board, controls, highlight, parts, state
 from pages.ui.guard import guard
 from pages.ui.texts import plain

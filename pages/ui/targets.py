@@ -12,7 +12,7 @@ from dpviz.metrics import FLAT, METRICS, chance_share
 from dpviz.preparation.bounding import BoundedRows
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import bias_note
-from dpviz.report.sentences.targets import goal_words, predicted_lines, sentence
+from dpviz.report.sentences.tradeoffs import goal_words, predicted_lines, sentence
 from dpviz.simulation.goal import Goal
 from pages.ui import target_cache
 

@@ -12,7 +12,8 @@ from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import all_mechanisms
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.simulation.cells import memory_of, plan, run_cell
+from dpviz.simulation.cells import memory_of, plan
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
 
 D = 200

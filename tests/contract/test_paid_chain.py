@@ -37,8 +37,8 @@ from dpviz.preparation.steps import (
     wanted_of,
 )
 from dpviz.preparation.transform import Transform
-from dpviz.simulation.cells import cell_at, joined, run_cell
-from dpviz.simulation.compare import compare
+from dpviz.simulation.cells import cell_at
+from dpviz.simulation.compare import compare, joined, run_cell
 from dpviz.simulation.simulate import Cell
 from dpviz.simulation.store import Keys
 from dpviz.simulation.sweep import sweep

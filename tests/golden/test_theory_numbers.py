@@ -18,7 +18,7 @@ from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 from dpviz.preparation.bounding import BoundedRows
 from dpviz.preparation.load import load_prepared
-from dpviz.simulation.cells import run_cell
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
 
 BALL_100 = Problem(1_000, 100, 2, Relation.REPLACE, Domain.ball(100))

@@ -12,7 +12,7 @@ import pytest
 
 from dpviz.core.errors import NotAvailable
 from dpviz.datasets import remote
-from dpviz.datasets.remote.verify import matches, text_digest
+from dpviz.datasets.remote.download import matches, text_digest
 from dpviz.datasets.table import Table
 from tests.papers.conftest import NEVER_THERE
 from tests.serving import Answer, Site, serve

@@ -29,7 +29,7 @@ from dpviz.papers.xu.statements import XuStatements
 from dpviz.papers.xu.theorems import XuTheorems
 from dpviz.papers.xu.versions import XuVersions
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import run_cell
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
 
 Z = 6.0  # standard errors; a false alarm about once in 5e8 tests

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpviz.core.csv_text import write_table
 from dpviz.core.errors import CannotWrite
 from dpviz.core.whole import PART, whole
-from dpviz.simulation.export import write_table
 from dpviz.simulation.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]

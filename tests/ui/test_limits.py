@@ -11,7 +11,8 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.pauses import pause, pausing
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import load_prepared
-from dpviz.simulation.cells import plan, run_cell
+from dpviz.simulation.cells import plan
+from dpviz.simulation.compare import run_cell
 from pages.ui import cached, limits
 from tests.ui.driver import errors, keys, nodes, notices, start
 

@@ -12,11 +12,10 @@ from streamlit.testing.v1 import AppTest
 from dpviz.core.allocation_text import parse_allocation
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.prepared import Measured
-from dpviz.report.tables.planted import EXAMPLES
-from dpviz.report.tables.precision import precision_variants
+from dpviz.report.tables.precision import EXAMPLES, precision_variants
 from dpviz.report.tables.shares import shares_file
-from dpviz.simulation import cells as sweeps
-from dpviz.simulation.cells import Result
+from dpviz.simulation import compare as running
+from dpviz.simulation.compare import Result
 from dpviz.simulation.simulate import Cell
 from tests.ui.driver import (
     QUICK,
@@ -213,13 +212,13 @@ def test_tau_moves_the_noise() -> None:
 def test_moving_tau_draws_only_what_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     at = start("precision", **BOX, seed="7", allocation="binary:1,2:0.8")
     drawn: list[Cell] = []
-    run_cell = sweeps.run_cell
+    run_cell = running.run_cell
 
     def watched(cell: Cell, prepared: Measured) -> Result:
         drawn.append(cell)
         return run_cell(cell, prepared)
 
-    monkeypatch.setattr(sweeps, "run_cell", watched)
+    monkeypatch.setattr(running, "run_cell", watched)
     change(at, "view.allocation.tau", 57)
     follows = {parse_variant(text).follows_allocation for text in precision_variants()}
     assert follows == {True, False}

@@ -19,9 +19,9 @@ from streamlit.testing.v1 import AppTest
 from dpviz.cli import main
 from dpviz.metrics import METRICS, offered
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation import cells as sweeps
+from dpviz.simulation import compare as running
 from dpviz.simulation.axes import AXES, AXES_OF_PLANS
-from dpviz.simulation.cells import Result
+from dpviz.simulation.compare import Result
 from dpviz.simulation.simulate import Cell
 from tests.ui.driver import (
     ROOT,
@@ -143,7 +143,7 @@ class Typist:
         self.left = list(seeds)
         self.after = after
         self.drawn: list[tuple[int, int]] = []  # seed and trials of each cell, as it is drawn
-        self._run_cell = sweeps.run_cell
+        self._run_cell = running.run_cell
 
     def __call__(self, cell: Cell, prepared: Measured) -> Result:
         self.drawn.append((cell.seed, len(cell.trials)))
@@ -166,7 +166,7 @@ def rows_drawn(at: AppTest) -> dict[str, list[float]]:
 def test_a_new_setting_abandons_what_was_being_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     at = start(**(SMALL | AWAY | {"seed": "900", "trials": "9"}))
     typist = Typist([901], after=20)
-    monkeypatch.setattr(sweeps, "run_cell", typist)
+    monkeypatch.setattr(running, "run_cell", typist)
     go(at, "tradeoffs")
     assert errors(at) == []
     # The change came after 20 chunks of draws, and the chunk under way was the last of the old
@@ -189,7 +189,7 @@ def test_ten_quick_changes_end_at_the_last(monkeypatch: pytest.MonkeyPatch) -> N
     seeds = range(911, 921)
     at = start(**(SMALL | AWAY | {"seed": "910", "trials": "8"}))
     typist = Typist(seeds, after=2)
-    monkeypatch.setattr(sweeps, "run_cell", typist)
+    monkeypatch.setattr(running, "run_cell", typist)
     go(at, "tradeoffs")
     assert errors(at) == []
     assert [typist.cells(seed) for seed in (910, *seeds[:-1])] == [2] * 10

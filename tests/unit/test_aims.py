@@ -22,8 +22,8 @@ from dpviz.mechanisms import adaptive_clip_gaussian, all_mechanisms, parse_varia
 from dpviz.mechanisms._base import Mechanism
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.report.tables.board import compute
-from dpviz.simulation.cells import bias_of, cell_at, run_cell
-from dpviz.simulation.compare import compare
+from dpviz.simulation.cells import cell_at
+from dpviz.simulation.compare import bias_of, compare, run_cell
 from dpviz.simulation.simulate import Cell
 
 VARIANTS = [*(cls() for cls in all_mechanisms().values()), parse_variant("ppca[rows=unit]")]

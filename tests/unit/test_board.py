@@ -35,10 +35,9 @@ from dpviz.report.figures.boardfile import board_file, full_payload, publishable
 from dpviz.report.figures.handout import report_page
 from dpviz.report.sentences.explore import least_words, verdict
 from dpviz.report.tables import board
-from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES
-from dpviz.report.tables.projection import coordinates
-from dpviz.simulation.cells import CellTrials, Result, parts_of, run_cell
-from dpviz.simulation.compare import Comparison, compare
+from dpviz.report.tables.projection import LABEL_COLOURS, LABEL_SHAPES, coordinates
+from dpviz.simulation.cells import CellTrials, parts_of
+from dpviz.simulation.compare import Comparison, Result, compare, run_cell
 from dpviz.simulation.simulate import Cell
 from dpviz.studies.board import Board
 from dpviz.theory.predict import predict

@@ -11,7 +11,7 @@ from scipy import optimize, stats
 from dpviz.accounting.accounting import Spent, spent
 from dpviz.accounting.gaussian import mu_of, trade_off
 from dpviz.accounting.profiles import GaussianSketch, WishartNoise
-from dpviz.auditing.worlds import both_worlds
+from dpviz.auditing.attack import both_worlds
 from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import all_mechanisms

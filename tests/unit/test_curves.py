@@ -19,10 +19,9 @@ from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.metrics import offered
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.load import load_measured
-from dpviz.preparation.plan import plan_of, planned, whole_people
-from dpviz.preparation.spectrum import spectrum_file
+from dpviz.preparation.plan import plan_of, planned, spectrum_file, whole_people
 from dpviz.report.tables import curves
-from dpviz.report.tables.foretold import (
+from dpviz.report.tables.predicted import (
     PREDICTION_COLUMNS,
     foretell,
     prediction_rows,
@@ -30,7 +29,8 @@ from dpviz.report.tables.foretold import (
 )
 from dpviz.simulation import axes
 from dpviz.simulation.axes import AXES, rows_at
-from dpviz.simulation.cells import cell_at, run_cell
+from dpviz.simulation.cells import cell_at
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.growth import growth_table
 from dpviz.simulation.least import measured_need
 from dpviz.simulation.simulate import Cell

@@ -16,8 +16,8 @@ import pytest
 
 import dpviz
 from dpviz.cli import look, main, terminal
+from dpviz.cli.look import ROWS, glance
 from dpviz.mechanisms import featured
-from dpviz.report.sentences.glance import ROWS, glance
 
 QUICK = ("--trials", "2", "--mechanism", "gaussian")
 

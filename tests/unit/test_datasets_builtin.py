@@ -21,7 +21,7 @@ from dpviz.datasets.builtin.generated import (
     waveform_bases,
     waveform_rows,
 )
-from dpviz.datasets.example import MISSING, ROWS, VARIETIES, example_csv
+from tools.example import MISSING, ROWS, VARIETIES, example_csv
 
 KEYS = (
     "digits",

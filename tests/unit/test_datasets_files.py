@@ -85,7 +85,7 @@ def test_byte_order_mark_is_no_part_of_the_first_name() -> None:
 def test_runs_of_spaces_are_one_delimiter_also_across_read_chunks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dpviz.datasets.streams.CHUNK", 7)
+    monkeypatch.setattr("dpviz.datasets.source.CHUNK", 7)
     table = table_of(" a   b  c \n 1  2   3\n4 5 6  \n  7 8 9\r\n")
     assert table.columns == ("a", "b", "c")
     assert (table.rows == np.arange(1.0, 10).reshape(3, 3)).all()

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import norm
 
 import dpviz
-from dpviz.auditing.worlds import both_worlds
+from dpviz.auditing.attack import both_worlds
 from dpviz.cli import main
 from dpviz.core.number_text import of_hundred
 from dpviz.core.pauses import pausing
@@ -30,7 +30,7 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.load import load_measured
 from dpviz.report.figures.handout import report_page
-from dpviz.simulation import search
+from dpviz.simulation import goal as search
 from dpviz.simulation.cells import evaluate, parts_of
 from dpviz.simulation.compare import compare
 from dpviz.simulation.defaults import advised

@@ -19,7 +19,7 @@ from dpviz.cli import export_browser, main
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.here import in_browser
 from dpviz.datasets import builtin
-from dpviz.datasets.embedded import Embedded, described, embedded_tables, index_of
+from dpviz.datasets.builtin import Embedded, described, embedded_tables, index_of
 from dpviz.edition import bundle
 from dpviz.edition.folder import UNDRAWN, drawn, export, page_names, third_party
 from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile, read_lock

@@ -27,9 +27,8 @@ from dpviz.report.sentences.explore import (
 )
 from dpviz.report.sentences.phrases import bias_note, budget_words, separated
 from dpviz.report.sentences.precision import loss_share
-from dpviz.simulation.cells import Result
-from dpviz.simulation.compare import Comparison, compare
-from dpviz.simulation.waterfall import told
+from dpviz.simulation.compare import Comparison, Result, compare
+from dpviz.studies.waterfall import told
 
 
 @pytest.fixture(scope="module")

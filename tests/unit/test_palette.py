@@ -6,7 +6,7 @@ import pytest
 
 from dpviz.report.figures.board import assets
 from dpviz.report.figures.theme import GREY, HIGHLIGHTS
-from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES
+from dpviz.report.tables.projection import LABEL_COLOURS, LABEL_SHAPES
 from tools import palette
 
 # They differ in lightness alone, by 100, the whole of it.

@@ -20,8 +20,8 @@ from dpviz.picture.counting import exact_answers, places
 from dpviz.picture.quality import expected, right_share, shape_error
 from dpviz.picture.shown import points, steady
 from dpviz.preparation.bounding import prepare
-from dpviz.report.tables.labels import labels_of
-from dpviz.simulation import search
+from dpviz.report.tables.projection import labels_of
+from dpviz.simulation import goal as search
 from dpviz.simulation.cells import cell_at, picture_of
 from dpviz.simulation.compare import Comparison, compare
 from dpviz.simulation.simulate import Cell

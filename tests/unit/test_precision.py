@@ -20,8 +20,8 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import read_thetas
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.report.tables.planted import EXAMPLES, shown
 from dpviz.report.tables.precision import (
+    EXAMPLES,
     NOISE_COLUMNS,
     PRICE_COLUMNS,
     SPEND_COLUMNS,
@@ -36,6 +36,7 @@ from dpviz.report.tables.precision import (
     pair_table,
     precision_variants,
     price_table,
+    shown,
     spend_table,
     supplier_note,
     suppliers,

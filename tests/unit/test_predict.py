@@ -20,7 +20,8 @@ from dpviz.preparation.load import load_prepared
 from dpviz.preparation.prepared import worth
 from dpviz.sampling.goe import symmetric
 from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
-from dpviz.simulation.cells import evaluate, run_cell
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
 from dpviz.theory.predict import (
     Prediction,

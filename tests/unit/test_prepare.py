@@ -28,7 +28,8 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.simulation.cells import plan, run_cell
+from dpviz.simulation.cells import plan
+from dpviz.simulation.compare import run_cell
 
 
 def table_of(rows: Any, name: str = "made", **more: Any) -> Table:

@@ -13,8 +13,7 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.projection import PICTURE_COLUMNS, coordinates, picture_table, procrustes
-from dpviz.simulation.cells import Result
-from dpviz.simulation.compare import compare
+from dpviz.simulation.compare import Result, compare
 
 
 def frame(seed: int, d: int, k: int) -> FloatArray:

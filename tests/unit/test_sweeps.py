@@ -26,8 +26,8 @@ from dpviz.report.tables.comparison import (
     spectrum_table,
 )
 from dpviz.simulation import cells, simulate
-from dpviz.simulation.cells import evaluate, joined, plan, run_cell
-from dpviz.simulation.compare import TABLE_COLUMNS, Comparison, compare
+from dpviz.simulation.cells import evaluate, plan
+from dpviz.simulation.compare import TABLE_COLUMNS, Comparison, compare, joined, run_cell
 from dpviz.simulation.simulate import Cell
 
 SETTINGS = Settings(

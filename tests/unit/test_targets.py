@@ -21,12 +21,12 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.load import load_prepared
-from dpviz.preparation.plan import planned
+from dpviz.preparation.plan import planned, spectrum_of
 from dpviz.preparation.prepared import Measured
-from dpviz.preparation.spectrum import spectrum_of
-from dpviz.report.sentences.targets import goal_words, predicted_sentence, range_words, sentence
-from dpviz.simulation.cells import CellTrials, parts_of, run_cell
-from dpviz.simulation.goal import Goal
+from dpviz.report.sentences.tradeoffs import goal_words, predicted_sentence, range_words, sentence
+from dpviz.simulation.cells import CellTrials, parts_of
+from dpviz.simulation.compare import run_cell
+from dpviz.simulation.goal import WITHIN, Bets, Crossing, Goal, crossing
 from dpviz.simulation.least import (
     PEOPLE_RANGE,
     Predicted,
@@ -37,7 +37,6 @@ from dpviz.simulation.least import (
     predicted_target,
     targets,
 )
-from dpviz.simulation.search import WITHIN, Bets, Crossing, crossing
 from dpviz.simulation.simulate import Cell
 
 POINTS = np.geomspace(0.01, 100, 461)

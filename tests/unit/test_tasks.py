@@ -58,9 +58,16 @@ from dpviz.simulation.tasks import (
     task_curve,
     work,
 )
-from dpviz.simulation.tasks.codes import ClassCode, NoCode, NumberCode, joined, parted
 from dpviz.simulation.tasks.learners import FOLDS
-from dpviz.simulation.tasks.parts import Projecting, Releasing
+from dpviz.simulation.tasks.parts import (
+    ClassCode,
+    NoCode,
+    NumberCode,
+    Projecting,
+    Releasing,
+    joined,
+    parted,
+)
 
 FIXED = Task(tuning="fixed", epsilons="1")
 QUICK = Settings(trials=3, mechanisms=("gaussian",))

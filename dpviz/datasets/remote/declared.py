@@ -32,7 +32,7 @@ class File:
     text : str or None
         The digest of the text alone, which a copy that was packed again or has
         other line ends shares; None where it is `sha256`. See
-        `dpviz.datasets.remote.verify.text_digest`.
+        `dpviz.datasets.remote.download.text_digest`.
     """
 
     name: str

@@ -10,13 +10,17 @@ carries its name in the cache is whole.
 from __future__ import annotations
 
 import errno
+import gzip
+import hashlib
 import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -25,9 +29,10 @@ from urllib.parse import quote, urlsplit
 from dpviz.core.errors import InvalidSetting, NotAvailable
 from dpviz.core.here import NO_DOWNLOADS, in_browser, need
 from dpviz.core.paths import user_cache
+from dpviz.core.whole import whole
 from dpviz.datasets.remote.declared import File, Remote
 from dpviz.datasets.remote.unpack import Damaged, Unpacker
-from dpviz.datasets.remote.verify import digest_of, first_digest, keep_first, matches
+from dpviz.datasets.source import GZIP_MAGIC
 
 if TYPE_CHECKING:
     from requests.exceptions import RequestException
@@ -360,3 +365,88 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
+
+
+# Whether a file is the one on record --------------------------------------------------------------
+
+
+def matches(path: Path, file: File) -> bool:
+    """Return whether a file has the digest on record, or where there is none the first one seen.
+
+    The digest of the text counts as well as that of the raw bytes: copies of
+    one file differ in line ends, in blanks at the ends of lines, and in packing.
+    """
+    if file.sha256 is None:
+        first = first_digest(path)
+        return first is None or first == digest_of(path)
+    key = _state(path)
+    return _digest(*key) == file.sha256 or _text_digest(*key) == (file.text or file.sha256)
+
+
+def digest_of(path: Path) -> str:
+    """Return the sha256 of a file as it is."""
+    return _digest(*_state(path))
+
+
+def first_digest(path: Path) -> str | None:
+    """Return the sha256 that a file without a digest on record had when it was downloaded first."""
+    kept = _first(path)
+    return kept.read_text(encoding="ascii").strip() if kept.is_file() else None
+
+
+def keep_first(path: Path) -> None:
+    """Keep the sha256 of a file beside it, for every later look."""
+    with whole(_first(path)) as aside:
+        aside.write_text(f"{digest_of(path)}\n", encoding="ascii")
+
+
+def _first(path: Path) -> Path:
+    return path.with_name(f"{path.name}.first-sha256")
+
+
+def _state(path: Path) -> tuple[str, int, int]:
+    state = path.stat()
+    return str(path), state.st_mtime_ns, state.st_size
+
+
+def text_digest(path: Path) -> str | None:
+    """Return the sha256 of a text in its plain form, or None for a damaged gzip.
+
+    Unpacked where it is a gzip; blanks at the ends of lines removed, lines
+    ended by a line feed, no empty lines at the end.
+    """
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        with gzip.open(path, "rb") if packed else path.open("rb") as lines:
+            _add_plain(digest, lines)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        return None
+    return digest.hexdigest()
+
+
+def _add_plain(digest: hashlib._Hash, lines: Iterable[bytes]) -> None:
+    empty = 0
+    for line in lines:
+        kept = line.rstrip()
+        if not kept:
+            empty += 1
+            continue
+        digest.update(b"\n" * empty + kept + b"\n")
+        empty = 0
+
+
+# The time and the size make a changed file another entry.
+@lru_cache(maxsize=4096)
+def _digest(path: str, modified: int, size: int) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _text_digest(path: str, modified: int, size: int) -> str | None:
+    return text_digest(Path(path))

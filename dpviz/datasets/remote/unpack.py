@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import IO, cast
 
-from dpviz.datasets.remote.verify import GZIP_MAGIC
+from dpviz.datasets.source import GZIP_MAGIC
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _COMPRESS_MAGIC = b"\x1f\x9d"

@@ -29,7 +29,7 @@ from dpviz.papers.experiment import Chart, Effort, Experiment, Part, series_of
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import run_cell
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
 
 DRAWN, UNIT, CLIPPED, DIVIDED = "as drawn", "unit length", "clipped", "divided"

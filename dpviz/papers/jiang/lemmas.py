@@ -20,7 +20,8 @@ from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.plan import planned
 from dpviz.sampling.wishart import wishart
-from dpviz.simulation.cells import evaluate, run_cell
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
 from dpviz.theory.bounds import wishart_tail
 

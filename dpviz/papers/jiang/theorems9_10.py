@@ -14,7 +14,7 @@ from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series, ser
 from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, GAUSSIAN, LAPLACE, WISHART
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.plan import planned
-from dpviz.simulation.cells import run_cell
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
 from dpviz.theory.bounds import low_rank_error_scaling, pure_error_floor_scaling
 from dpviz.theory.growth import StatedGrowth

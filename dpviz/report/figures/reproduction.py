@@ -20,7 +20,7 @@ from dpviz.papers.measurements import Mean
 from dpviz.papers.said import number
 from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import DASHES, GREY, MARKERS, colour_of_key, scatter, told
-from dpviz.report.tables.labels import LABEL_COLOURS
+from dpviz.report.tables.projection import LABEL_COLOURS
 from dpviz.report.tables.ticks import log_ticks
 
 _COLUMNS = 3

@@ -23,7 +23,7 @@ from dpviz.report.figures.theme import (
     wrapped,
 )
 from dpviz.report.tables.board import linear_up_to
-from dpviz.report.tables.labels import LABEL_COLOURS
+from dpviz.report.tables.projection import LABEL_COLOURS
 
 _ACROSS = 3  # panels in a row
 _TALL = 250  # pixels of one row of panels

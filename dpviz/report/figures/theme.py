@@ -15,7 +15,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Status
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.report.tables.ticks import decades
-from dpviz.simulation.cells import Result
+from dpviz.simulation.compare import Result
 
 if TYPE_CHECKING:  # a board needs colours and no Plotly
     import plotly.graph_objects as go

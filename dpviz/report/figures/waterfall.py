@@ -17,7 +17,7 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        Columns step, recovery, se: of `dpviz.simulation.waterfall.waterfall_table`.
+        Columns step, recovery, se: of `dpviz.studies.waterfall.waterfall_table`.
     height : int
         Pixels.
     """

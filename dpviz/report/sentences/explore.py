@@ -15,9 +15,7 @@ from dpviz.core.settings import AS_RELEASED, Settings
 from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.report.sentences.phrases import SEPARATED, bias_note, budget_words, join_words, separated
 from dpviz.report.sentences.precision import loss_share
-from dpviz.simulation.cells import Result
-from dpviz.simulation.compare import Comparison
-from dpviz.simulation.lunch import WHY_THE_BASIS
+from dpviz.simulation.compare import WHY_THE_BASIS, Comparison, Result
 
 _MODEST = 0.01
 """A delta above this share of 1/n is warned of."""

@@ -13,8 +13,7 @@ from dpviz.core.problem import (
 )
 from dpviz.metrics import optimum
 from dpviz.report.sentences.phrases import budget_words, separated
-from dpviz.simulation.cells import Result
-from dpviz.simulation.compare import Comparison
+from dpviz.simulation.compare import Comparison, Result
 
 DIRECTIONAL_FAMILY = "directional"
 

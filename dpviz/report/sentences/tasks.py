@@ -11,8 +11,8 @@ from dpviz.core.release import VERDICT_MARKS, VERDICT_WORDS, Verdict
 from dpviz.report.sentences.phrases import join_words
 from dpviz.simulation.tasks.learners import CLUSTERING, REGRESSION, Score
 from dpviz.simulation.tasks.plan import CHANCE, CLEAN, TaskPlan
+from dpviz.simulation.tasks.run import FLOOR
 from dpviz.simulation.tasks.task import APART, PROJECTION, TUNED, label_words
-from dpviz.simulation.tasks.tidy import FLOOR
 
 _LEAST_ROUNDS = 5  # below this a band is a few points and tells nothing apart
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.accounting.accounting import Spent
-from dpviz.auditing.worlds import both_worlds
+from dpviz.auditing.attack import both_worlds
 from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.number_text import decimals, numeral, of_hundred, percent
@@ -47,7 +47,6 @@ from dpviz.picture.shown import drowned, points, steady
 from dpviz.preparation.account import is_numeric
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured, worth
-from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES, RAMP, labels_of, packed
 from dpviz.report.tables.payload import (
     BoardCell,
     BoardColumn,
@@ -63,13 +62,19 @@ from dpviz.report.tables.payload import (
     Told,
     Truth,
 )
-from dpviz.report.tables.projection import coordinates
+from dpviz.report.tables.projection import (
+    LABEL_COLOURS,
+    LABEL_SHAPES,
+    RAMP,
+    coordinates,
+    labels_of,
+    packed,
+)
 from dpviz.report.tables.ticks import decades, round_ticks
-from dpviz.simulation.cells import Result, Skipped, cell_at, first_draws, plan, run_cell
-from dpviz.simulation.compare import Comparison
+from dpviz.simulation.cells import Skipped, cell_at, plan
+from dpviz.simulation.compare import WHY_THE_BASIS, Comparison, Result, first_draws, run_cell
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import Predicted, about
-from dpviz.simulation.lunch import WHY_THE_BASIS
 from dpviz.simulation.simulate import Cell
 from dpviz.theory.predict import predict
 

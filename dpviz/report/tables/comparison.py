@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpviz.metrics import METRICS
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import Result
+from dpviz.simulation.compare import Result
 
 SPECTRUM_COLUMNS = (
     "mechanism", "component", "true", "median", "low", "high", "released",

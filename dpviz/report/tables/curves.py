@@ -17,7 +17,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS, chance_distance, optimum, summarise
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.axes import rows_at, settings_at, where
-from dpviz.simulation.cells import Result
+from dpviz.simulation.compare import Result
 from dpviz.theory.bounds import (
     davis_kahan,
     found_at,

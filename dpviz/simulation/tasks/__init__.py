@@ -10,7 +10,18 @@ from dpviz.simulation.tasks.plan import (
     plan_task,
     releasing_rows,
 )
-from dpviz.simulation.tasks.run import TaskStep, finish, kept, task_curve, work
+from dpviz.simulation.tasks.run import (
+    FLOOR,
+    TASK_BAND_COLUMNS,
+    TASK_COLUMNS,
+    TaskStep,
+    band_table,
+    finish,
+    kept,
+    score_table,
+    task_curve,
+    work,
+)
 from dpviz.simulation.tasks.scores import (
     Labelled,
     score_guess,
@@ -19,13 +30,6 @@ from dpviz.simulation.tasks.scores import (
     split,
 )
 from dpviz.simulation.tasks.task import Task, kinds_of, label_words, learner_for, learners_for
-from dpviz.simulation.tasks.tidy import (
-    FLOOR,
-    TASK_BAND_COLUMNS,
-    TASK_COLUMNS,
-    band_table,
-    score_table,
-)
 
 __all__ = [
     "CHANCE",

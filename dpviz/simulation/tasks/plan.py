@@ -28,8 +28,7 @@ from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.batches import LARGE_BYTES, is_large
 from dpviz.preparation.load import with_bounds_read
 from dpviz.preparation.steps import Wanted, wanted_of
-from dpviz.simulation.cells import Skipped, account_of, evaluate, part_of, why_not
-from dpviz.simulation.chains import paid_draws
+from dpviz.simulation.cells import Skipped, account_of, evaluate, paid_draws, part_of, why_not
 from dpviz.simulation.simulate import Cell, Named, simulate, simulate_tables
 from dpviz.simulation.store import source_digest
 from dpviz.simulation.tasks.learners import (

@@ -1,6 +1,6 @@
 """The example upload in ``data/``: synthetic, so that it may be shared freely.
 
-``python -m dpviz.datasets.example FILE`` writes it again, byte for byte.
+``python -m tools.example FILE`` writes it again, byte for byte.
 """
 
 from __future__ import annotations
