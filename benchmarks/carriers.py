@@ -28,7 +28,7 @@ from playwright.sync_api import Browser, Page, WebSocket
 
 from benchmarks.paint import START, STOP
 from benchmarks.visits import chromium, visitor
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import featured
 from dpviz.preparation.load import load_prepared

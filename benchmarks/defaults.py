@@ -29,10 +29,10 @@ import numpy as np
 
 from benchmarks.package_tables import Source, made_tables, real_tables
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Problem, Relation, default_delta
 from dpviz.core.release import Calibration, Verdict
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table

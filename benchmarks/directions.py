@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.number_text import percent
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import Settings
 from dpviz.metrics import Summary
 from dpviz.preparation.load import load_prepared

@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 import time
 
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._pure import PureLaw

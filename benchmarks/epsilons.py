@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from dpviz.core.blas import one_blas_thread
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.board import FRAME_METRICS, frame_epsilons

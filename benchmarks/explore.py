@@ -26,7 +26,7 @@ import numpy as np
 
 from dpviz import datasets
 from dpviz.core import eigen
-from dpviz.core.blas import one_blas_thread
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table

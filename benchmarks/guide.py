@@ -25,7 +25,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from dpviz.core.settings import Settings
 from dpviz.lessons import decide, lessons
 from dpviz.lessons.questions import Answers

@@ -24,7 +24,7 @@ SMALLEST = 1e-6
 def answer(kernel: str, *words: str) -> tuple[str, dict[str, Any]]:
     """Return the kernel that a process really used, and what a comparison printed there."""
     code = (
-        "import sys; from dpviz.core.blas import kernel; from dpviz.cli import main\n"
+        "import sys; from dpviz.core.resources import kernel; from dpviz.cli import main\n"
         "print(kernel(), file=sys.stderr); sys.exit(main(sys.argv[1:]))"
     )
     run = subprocess.run(

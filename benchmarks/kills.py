@@ -24,7 +24,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from dpviz.cli import main as dpviz
-from dpviz.core.paths import PACKAGE
+from dpviz.core.files import PACKAGE
 from dpviz.core.seeding import generator
 from dpviz.releasing.ledger import Ledger
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from benchmarks.load import Visitor, memory, table
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from tests.e2e.harness import Server
 
 

@@ -45,7 +45,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from dpviz.core.seeding import generator
 from tests.e2e.harness import Server
 

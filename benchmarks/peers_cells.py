@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dpviz import datasets
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.package_tables import Source, real_tables
 from benchmarks.peers_cells import PEERS, Table, measure_ours, measure_peer
 from dpviz import datasets
-from dpviz.core.blas import one_blas_thread
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
 from dpviz.peers import REQUIREMENTS, python_of
 

@@ -26,8 +26,8 @@ from sklearn.isotonic import isotonic_regression
 from benchmarks.peers_half import section
 from benchmarks.picture import EPSILONS, TABLES
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.problem import Budget, Relation
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import MOST_SHARED, Settings
 from dpviz.datasets import load

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.problem import Budget, Relation
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import load

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.problem import Budget, default_delta
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import Settings
 from dpviz.datasets.builtin import builtin_tables
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant

@@ -26,7 +26,7 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 import dpviz
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
 from tools.edition import fetch

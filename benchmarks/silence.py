@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from dpviz.core.pauses import pausing
+from dpviz.core.cancelling import cancelled_by
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
@@ -55,7 +55,7 @@ def longest(cell: Cell, prepared: Prepared, most: float) -> tuple[float, float, 
             raise _Enough
 
     try:
-        with pausing(look):
+        with cancelled_by(look):
             run_cell(cell, prepared)
             look()
     except _Enough:

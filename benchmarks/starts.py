@@ -25,7 +25,7 @@ from streamlit.logger import set_log_level
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.testing.v1 import AppTest
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 
 ROOT = Path(__file__).resolve().parents[1]
 _OURS = ("dpviz", "pages", "app")

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpviz.core.entries import PRIVATE
-from dpviz.core.here import in_browser
 from dpviz.core.number_text import numeral, percent
 from dpviz.core.params import format_number, params_of
+from dpviz.core.platform import in_browser
 from dpviz.core.settings import Settings
 from dpviz.lessons import ceiling, words
 from dpviz.lessons.card import card_html, card_page

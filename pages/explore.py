@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.core.csv_text import csv_text
+from dpviz.core.files import csv_text
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.sentences import explore as narrative
 from dpviz.simulation.compare import Comparison

@@ -14,10 +14,10 @@ import time
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.core.csv_text import csv_text
 from dpviz.core.errors import DpvizError
-from dpviz.core.here import NO_DOWNLOADS, ONE_PROCESS, in_browser
+from dpviz.core.files import csv_text
 from dpviz.core.number_text import decimals
+from dpviz.core.platform import NO_DOWNLOADS, ONE_PROCESS, in_browser
 from dpviz.datasets import remote
 from dpviz.papers import (
     MEANINGS,

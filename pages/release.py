@@ -21,8 +21,8 @@ from contextlib import suppress
 from typing import BinaryIO
 
 from dpviz.core.errors import DpvizError
-from dpviz.core.here import NO_LEDGER, in_browser
 from dpviz.core.params import format_number, params_of
+from dpviz.core.platform import NO_LEDGER, in_browser
 from dpviz.datasets import Table
 from dpviz.lessons import receipt
 from dpviz.picture.account import SHARE

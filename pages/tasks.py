@@ -15,8 +15,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpviz.core.csv_text import csv_text
 from dpviz.core.errors import InvalidTable
+from dpviz.core.files import csv_text
 from dpviz.core.params import params_of
 from dpviz.core.release import Verdict
 from dpviz.mechanisms import Mechanism, parse_variants

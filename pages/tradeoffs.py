@@ -14,7 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpviz.core.csv_text import csv_text
+from dpviz.core.files import csv_text
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import AS_RELEASED, FREE
 from dpviz.datasets import builtin_tables

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dpviz.auditing.bounds import epsilon_bound, lower_limit, upper_limit
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.problem import Relation
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.preparation.account import Chain

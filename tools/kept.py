@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import dpviz
-from dpviz.core.json_text import json_text
+from dpviz.core.files import json_text
 from dpviz.core.settings import Settings
 from dpviz.studies import Answer, versions
 from pages.ui import link

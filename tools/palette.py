@@ -17,7 +17,7 @@ from pathlib import Path
 
 from coloraide import Color
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from dpviz.mechanisms import all_mechanisms
 from dpviz.report.figures.theme import GREY, HIGHLIGHTS
 from dpviz.report.tables.projection import LABEL_COLOURS, LABEL_SHAPES

@@ -25,10 +25,10 @@ from dpviz.auditing.neighbours import Pair, eigenvector_pairs
 from dpviz.auditing.result import Audit, AuditVerdict
 from dpviz.auditing.run import OnStep, Run, audit
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Release
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
 from dpviz.mechanisms import Mechanism
 from dpviz.simulation.simulate import Batch, Trials, simulate

@@ -34,12 +34,12 @@ from dpviz.auditing.events import (
 from dpviz.auditing.neighbours import Pair, candidates, moved
 from dpviz.auditing.result import Audit, Count, Sampled
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, again, integer, number, text
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, featured, parse_variant

@@ -16,10 +16,8 @@ from dpviz.auditing.run import varied
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import CACHE_HELP, Commands, add_set, add_settings, stated, store_from
 from dpviz.cli.terminal import Steps, Watch, end_progress, tell_ahead, tell_memory
-from dpviz.core.csv_text import check_out, csv_text
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.json_text import json_text
-from dpviz.core.whole import whole
+from dpviz.core.files import atomic_write, check_out, csv_text, json_text
 from dpviz.mechanisms import parse_variant, with_parameter
 from dpviz.studies import Answer
 from dpviz.studies.asked import Study, question_of
@@ -142,7 +140,7 @@ def tell(question: Study, found: Answer, arguments: argparse.Namespace, words: s
     else:
         text = found.printed() + "\n"
     if arguments.out is not None and question.prints_to_out:
-        with whole(Path(arguments.out)) as aside:
+        with atomic_write(Path(arguments.out)) as aside:
             aside.write_text(text, encoding="utf-8")
     else:
         print(text, end="")

@@ -12,10 +12,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from dpviz.cli.options import Commands
-from dpviz.core.environment import server_options
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.here import need
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
+from dpviz.core.platform import need, server_options
 from dpviz.lessons.room import ADDRESS, KEY, NAME, letters
 
 

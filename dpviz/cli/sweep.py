@@ -18,8 +18,8 @@ from dpviz.cli.options import (
     whole_number,
 )
 from dpviz.cli.terminal import Watch, tell_ahead
-from dpviz.core.csv_text import check_out
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.files import check_out
 from dpviz.preparation.plan import Planned
 from dpviz.simulation.axes import AXES, parse_values
 from dpviz.simulation.jobs import WORKERS_RANGE

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from dpviz.core.memory import gigabytes
+from dpviz.core.resources import gigabytes
 from dpviz.report.sentences.phrases import duration, text_table
 from dpviz.simulation.jobs import Progress
 

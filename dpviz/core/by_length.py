@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidTable
-from dpviz.core.memory import too_much
+from dpviz.core.resources import too_much
 
 PER_OCTAVE = 8
 _LOW, _HIGH = -33 * PER_OCTAVE, 56 * PER_OCTAVE

@@ -14,8 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from dpviz.core.allocation import ALLOCATION_ALLOWED, DIRECTIONS_ALLOWED
-from dpviz.core.allocation_text import check_allocation, check_directions, travels
+from dpviz.core.allocation import (
+    ALLOCATION_ALLOWED,
+    DIRECTIONS_ALLOWED,
+    check_allocation,
+    check_directions,
+    travels,
+)
 from dpviz.core.entries import (
     BOUNDS_ALLOWED,
     BOUNDS_WORDS,

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
-from dpviz.core.csv_text import unguarded
 from dpviz.core.errors import InvalidSetting, InvalidTable, printable
+from dpviz.core.files import unguarded
 from dpviz.core.number_text import numeral
 from dpviz.datasets import delimited
 from dpviz.datasets.columns import Kind, RawColumn, clean_names, distinct, listed

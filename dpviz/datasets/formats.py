@@ -28,8 +28,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, printable
-from dpviz.core.here import NO_WORKBOOKS, in_browser, need
 from dpviz.core.number_text import numeral
+from dpviz.core.platform import NO_WORKBOOKS, in_browser, need
 from dpviz.datasets.columns import counted, listed
 from dpviz.datasets.source import IN_MEMORY, OLE_MAGIC, UTF16, ZIP_MAGIC, Limits, Source
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import PurePosixPath
 
-from dpviz.core.paths import PACKAGE, app_path
+from dpviz.core.files import PACKAGE, app_path
 from dpviz.edition.sources import Library
 
 SITE = "/lib/python3.12/site-packages"

@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from dpviz.core.files import app_path
 from dpviz.core.number_text import decimals
-from dpviz.core.paths import app_path
 from dpviz.edition import bundle
 from dpviz.edition.bundle import is_licence
 from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile

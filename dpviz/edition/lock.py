@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.core.errors import DpvizError
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 
 SOURCE = app_path().parent / "browser"
 """The folder of the bridge, the worker, the start screen and the lock."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.files import atomic_write
 from dpviz.core.number_text import numeral
-from dpviz.core.whole import whole
 from dpviz.lessons.languages import words
 from dpviz.lessons.lesson import INVENTED, Lesson
 from dpviz.lessons.scene import scene
@@ -357,6 +357,6 @@ def export(lesson: Lesson, folder: Path) -> list[Path]:
     for step in range(len(lesson.steps)):
         files |= step_files(lesson, step)
     for name, content in files.items():
-        with whole(folder / name) as path:
+        with atomic_write(folder / name) as path:
             path.write_bytes(content)
     return [folder / name for name in files]

@@ -18,10 +18,10 @@ import numpy as np
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.sensitivity import mahalanobis, reaches
 from dpviz.core.arrays import FloatArray
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import choice
-from dpviz.core.pauses import pause
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release, Verdict
 from dpviz.core.seeding import Draws
@@ -195,7 +195,7 @@ def belief_weights(matrices: FloatArray, shares: FloatArray, stds: FloatArray) -
         product = np.empty_like(weight)
         weight[...] = believed / np.square(noise)
         for _ in range(_FIT_STEPS):
-            pause()
+            check_cancelled()
             above = np.multiply(weight, above_noise, out=product).sum(axis=1, keepdims=True)
             below = np.multiply(weight, believed, out=product).sum(axis=1, keepdims=True)
             kappa = np.maximum(above / below, 0.0)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.moments import SecondMoment
 from dpviz.core.params import integer
-from dpviz.core.pauses import pause
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
@@ -97,7 +97,7 @@ class PowerMethod(Mechanism):
         width = int(calibration.values["columns"])
         frames = np.linalg.qr(draws.normal(problem.d, width)).Q
         for step in range(1, int(calibration.values["steps"]) + 1):
-            pause()
+            check_cancelled()
             noise = draws.normal(problem.d, width)
             noise *= calibration.scale * self.noise_factor(frames)
             product = data.times(frames)

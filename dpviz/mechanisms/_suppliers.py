@@ -17,9 +17,8 @@ import numpy as np
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.gaussian import mu_of
 from dpviz.accounting.sensitivity import frobenius, nuclear
-from dpviz.core.allocation import DIRECTIONS_ALLOWED, UNIFORM
-from dpviz.core.allocation_text import check_directions as canonical_directions
-from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.allocation import DIRECTIONS_ALLOWED, UNIFORM, parse_allocation
+from dpviz.core.allocation import check_directions as canonical_directions
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral

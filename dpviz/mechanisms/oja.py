@@ -14,11 +14,11 @@ from dpviz.accounting.gaussian import noise_std
 from dpviz.accounting.sensitivity import projected_frobenius
 from dpviz.accounting.subsampled import SubsampledGaussian, least_epsilon, least_multiplier
 from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import choice, integer
 from dpviz.core.parts import GaussianPart
-from dpviz.core.pauses import pause
 from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
@@ -188,7 +188,7 @@ class Oja(Mechanism):
         if self.sampling == "pass":
             batches = np.array_split(np.argsort(draws.uniform(n)[0]), steps)
         for step in range(steps):
-            pause()
+            check_cancelled()
             if self.sampling == "pass":
                 batch = batches[step]
                 size = float(len(batch))

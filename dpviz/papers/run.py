@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.core.blas import one_blas_thread
+from dpviz.core.resources import one_blas_thread
 from dpviz.datasets import remote
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Found, Measurements, shipped_points

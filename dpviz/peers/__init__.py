@@ -29,8 +29,8 @@ from filelock import FileLock
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
+from dpviz.core.files import user_cache
 from dpviz.core.number_text import numeral
-from dpviz.core.paths import user_cache
 from dpviz.mechanisms._function import mechanism
 
 VERSIONS = {"diffprivlib": "0.6.6", "opendp": "0.16.0"}

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.entries import (
     FROM_DATA,
     MIDPOINT,
@@ -29,6 +28,7 @@ from dpviz.core.entries import (
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral, percent
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, categories_in, names_in
 from dpviz.datasets.table import Table

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpviz.core.allocation_text import is_file, numbered, of_mapping
+from dpviz.core.allocation import is_file, numbered, of_mapping
 from dpviz.core.entries import BOUNDS_ALLOWED, FeatureBounds, names_file
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import params_of, text_of

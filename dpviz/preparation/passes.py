@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import InBlocks, Lengths, ReadAgain
 from dpviz.core.errors import InvalidSetting, InvalidTable
-from dpviz.core.memory import too_much
 from dpviz.core.moments import SecondMoment, is_thin
 from dpviz.core.number_text import numeral
+from dpviz.core.resources import too_much
 from dpviz.datasets.raw import unit_words
 from dpviz.datasets.table import Table
 from dpviz.preparation.frames import SparseRows

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.core.allocation_text import numbered, parse_allocation
+from dpviz.core.allocation import numbered, parse_allocation
 from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation, default_delta

@@ -38,12 +38,11 @@ from typing import Any, TypeAlias
 from filelock import FileLock, Timeout
 
 from dpviz.accounting.composition import epsilon_of_rho, rho_meeting, rho_of_pure
-from dpviz.core.environment import server_options
 from dpviz.core.errors import DpvizError, InvalidSetting
-from dpviz.core.json_text import strict_json
+from dpviz.core.files import flush_folder, strict_json
 from dpviz.core.number_text import decimals, numeral
+from dpviz.core.platform import server_options
 from dpviz.core.problem import Budget, Relation, Unit
-from dpviz.core.whole import flush_folder
 
 ACCOUNTS = ("basic", "zcdp")
 RELEASE, FIT = "release", "fit"

@@ -17,13 +17,13 @@ import numpy as np
 
 from dpviz.core import VERSION
 from dpviz.core.arrays import FloatArray, fix_signs
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.entries import PRIVATE, PUBLIC, UNIT, Entries, Entry, FeatureBounds
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable, printable
 from dpviz.core.problem import (
     Budget,
     Relation,
 )
+from dpviz.core.resources import one_blas_thread
 from dpviz.datasets import Table, builtin_tables, is_remote, load
 from dpviz.datasets.formats import SheetText, is_workbook, sheet_text
 from dpviz.datasets.source import Source

@@ -40,7 +40,7 @@ from dpviz.accounting.composition import epsilon_of_rho, rho_meeting, rho_of_pur
 from dpviz.accounting.discrete import least_scale, proved_epsilon
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
-from dpviz.core.here import NO_OPENDP
+from dpviz.core.platform import NO_OPENDP
 from dpviz.core.problem import Budget, Relation
 from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT, IntArray
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.core.errors import CannotWrite, DpvizError
-from dpviz.core.json_text import strict_json
+from dpviz.core.files import Reserved, cannot_write, strict_json
 from dpviz.core.number_text import numeral
-from dpviz.core.whole import Reserved, cannot_write
 from dpviz.releasing.ledger import Ledger, Receipt
 
 

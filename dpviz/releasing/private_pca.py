@@ -22,13 +22,13 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from dpviz.accounting.composition import rho_of
 from dpviz.core.arrays import FloatArray, fix_signs
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.by_length import ByLength, InBlocks, squares_along
 from dpviz.core.entries import PUBLIC, Entries, Entry, Pairs
 from dpviz.core.errors import CannotRun, InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
 from dpviz.core.release import Release, Status, Verdict
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import Chain, chain

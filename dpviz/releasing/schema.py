@@ -22,10 +22,9 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import FeatureBounds, kinds_of, stated_categories
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
-from dpviz.core.json_text import strict_json
+from dpviz.core.files import atomic_write, strict_json
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Unit
-from dpviz.core.whole import whole
 from dpviz.datasets import Table
 
 FORMAT = 1
@@ -324,7 +323,7 @@ class Schema:
 
     def write(self, out: Path) -> None:
         """Write the schema's file, whole or not at all."""
-        with whole(out) as aside:
+        with atomic_write(out) as aside:
             aside.write_text(self.to_text(), encoding="utf-8")
 
     def _json(self) -> dict[str, Any]:

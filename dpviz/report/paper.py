@@ -14,10 +14,10 @@ from typing import Any
 
 from dpviz.core import VERSION
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.files import atomic_write
 from dpviz.core.number_text import decimals, numeral
 from dpviz.core.problem import Relation
 from dpviz.core.settings import Settings
-from dpviz.core.whole import whole
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.handout import bibtex, references, sources_of
@@ -159,6 +159,6 @@ def write_paper(
     files["references.bib"] = (bibtex(mechanisms) + "\n").encode()
     files["methods.tex"] = (again + methods + "\n").encode()
     for name, content in files.items():
-        with whole(home / name) as aside:
+        with atomic_write(home / name) as aside:
             aside.write_bytes(content)
     return [home / name for name in files]

@@ -33,7 +33,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.pauses import pause
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.seeding import Draws, generator
 from dpviz.sampling.bingham import IntArray, groups, streams_of
 from dpviz.sampling.columns import weighted_sums
@@ -208,7 +208,7 @@ def _proposed(
     places = np.tile(np.arange(block), streams.size)
     frames = np.empty((len(owners), d, 0))
     for j in range(k - 1, -1, -1):
-        pause()
+        check_cancelled()
         counts = np.bincount(owners, minlength=streams.size)
         normal = _normals(streams, counts, k - j + d - j - 1)
         columns, log_probability = envelope.column(j, frames, normal)
@@ -240,7 +240,7 @@ def acceptance(envelope: Envelope, k: int) -> float:
     frames = np.empty((_PILOT, d, 0))
     share = 1.0
     for j, normal in zip(range(k - 1, -1, -1), _pilot(d, k), strict=True):
-        pause()
+        check_cancelled()
         columns, log_probability = envelope.column(j, frames, normal)
         share *= float(np.exp(log_probability).mean())
         if share < WORTH:

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.pauses import pause
 from dpviz.core.seeding import Draws
 
 BoolArray = NDArray[np.bool_]
@@ -132,7 +132,7 @@ def exact_vectors(double_gaps: FloatArray, draws: Draws) -> BinghamDraws:
     for group in groups(draws.size, block * q):
         todo = group
         while len(todo):
-            pause()
+            check_cancelled()
             streams = streams_of(draws, todo)
             normal = streams.normal(block, q)
             threshold = streams.exponential(block)

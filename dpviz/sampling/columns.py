@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.pauses import pause
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.seeding import Draws
 from dpviz.sampling.bingham import (
     BoolArray,
@@ -268,7 +268,7 @@ def fast_columns(
     for group in groups(len(fixed), law.block * d):
         todo = group[drawn[group]]
         while len(todo):
-            pause()
+            check_cancelled()
             streams = streams_of(draws, todo)
             normal = streams.normal(law.block, d)
             threshold = streams.exponential(law.block)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.pauses import pause
 from dpviz.core.seeding import Draws
 from dpviz.sampling.bingham import groups, log_acceptance, streams_of, unit_rows
 
@@ -78,7 +78,7 @@ def bingham_each(eigenvalues: FloatArray, draws: Draws) -> FloatArray:
     for group in groups(draws.size, block * q):
         todo = group
         while len(todo):
-            pause()
+            check_cancelled()
             streams = streams_of(draws, todo)
             normal = streams.normal(block, q)
             threshold = streams.exponential(block)

@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.pauses import pause
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.seeding import Draws, generator
 from dpviz.sampling.bingham import best_shift, groups, streams_of
 from dpviz.sampling.stiefel import uniform_frames
@@ -74,7 +74,7 @@ def acceptance(double_gaps: FloatArray, k: int) -> float:
     step = max(1, _PILOT_ENTRIES // pilot[0].size)
     parts = []
     for first in range(0, len(pilot), step):
-        pause()  # all at once would take seconds where d and k are large
+        check_cancelled()  # all at once would take seconds where d and k are large
         parts.append(_log_acceptance(pilot[first : first + step], scale)[1])
     return float(np.exp(np.minimum(np.concatenate(parts), 0.0)).mean())
 
@@ -114,10 +114,10 @@ def exact_frames(
     for group in groups(draws.size, block * d * k):
         todo = group
         while len(todo):
-            pause()
+            check_cancelled()
             streams = streams_of(draws, todo)
             proposed, log_probability = _log_acceptance(streams.normal(block, d, k), scale)
-            pause()  # of many columns a block takes seconds
+            check_cancelled()  # of many columns a block takes seconds
             accepted = streams.exponential(block) >= -log_probability
             first = accepted.argmax(axis=1)
             found = accepted.any(axis=1)
@@ -125,9 +125,9 @@ def exact_frames(
             out[todo[found]] = proposed[found, first[found]]
             todo = todo[~found]
     basis = np.linalg.qr(out).Q
-    pause()
+    check_cancelled()
     turns = uniform_frames(draws, k, k)
-    pause()
+    check_cancelled()
     frames: FloatArray = basis @ turns
     return frames, proposals
 

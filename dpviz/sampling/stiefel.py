@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.pauses import pause
 from dpviz.core.seeding import Draws
 from dpviz.sampling.bingham import BoolArray, IntArray, descending, exact_vectors
 from dpviz.sampling.columns import ColumnLaw, columns_of, weighted_sums
@@ -160,7 +160,7 @@ def stiefel_bingham(
     for sweep in range(1, sweeps + 1):
         frames = frames @ uniform_frames(draws, k, k)
         for j in range(k):
-            pause()
+            check_cancelled()
             fixed = np.ascontiguousarray(frames[:, :, others[j]])
             columns, used, dense = columns_of(law, fixed, frames[:, :, j], draws)
             proposals += used

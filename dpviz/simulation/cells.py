@@ -15,13 +15,12 @@ import numpy as np
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.gaussian import mu_of
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.eigen import BATCHED_BELOW
 from dpviz.core.errors import CannotRun
-from dpviz.core.memory import too_much
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release, Status
+from dpviz.core.resources import one_blas_thread, too_much
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import FREE, Settings
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants

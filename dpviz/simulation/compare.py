@@ -13,11 +13,11 @@ import pandas as pd
 
 from dpviz.accounting.accounting import Spent
 from dpviz.core.arrays import FloatArray, on_the_simplex
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.eigen import top_eigen
 from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Aim, Calibration, Release, Status
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism

@@ -19,11 +19,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
-from dpviz.core.apart import Apart
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.here import in_browser
+from dpviz.core.platform import in_browser
+from dpviz.core.resources import one_blas_thread
+from dpviz.core.worker import Worker
 
 Arrays = dict[str, FloatArray]
 """What a job makes: named arrays."""
@@ -105,7 +105,7 @@ class Pool:
         Address of a Dask scheduler.
     apart : bool
         Whether a single worker is a process of its own, which ends at once where the caller's
-        `dpviz.core.pauses.pause` raises.
+        `dpviz.core.cancelling.pause` raises.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def _run_all(
     """Yield the place and the arrays of each job as it finishes, in any order."""
     with _blas_held():
         if pool.apart and pool.workers == 1 and pool.backend != DASK:
-            with Apart() as own:
+            with Worker() as own:
                 for job in jobs:
                     yield own.run(_run_one, job, keeper)
         elif in_browser() or (pool.workers == 1 and pool.backend != DASK):

@@ -33,8 +33,8 @@ from functools import cached_property
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import CannotRun, InvalidSetting
-from dpviz.core.pauses import pause
 from dpviz.core.problem import EPSILON_RANGE, Budget, Problem, default_delta
 from dpviz.core.release import Release, Status
 from dpviz.core.settings import Settings
@@ -184,7 +184,7 @@ class _Question:
         )  # fmt: skip
 
     def why_not(self, point: float) -> str | None:
-        pause()  # a lattice has a thousand points
+        check_cancelled()  # a lattice has a thousand points
         rows = self.measured.serves(self.mechanism) and self.what == "epsilon"
         return self.mechanism.why_not(self.problem(point), self.budget(point), rows=rows)
 
@@ -194,7 +194,7 @@ class _Question:
         return why_not(self.mechanism, self.problem(point), self.budget(point), paid) is not None
 
     def scale(self, point: float) -> float:
-        pause()
+        check_cancelled()
         return self.mechanism.calibrate(self.problem(point), self.budget(point)).scale
 
     def status(self, point: float) -> Status:
@@ -219,7 +219,7 @@ class _Question:
         return np.concatenate(list(simulate(parts_of(cell, seen, size), values)))
 
     def predicted(self, point: float) -> float | None:
-        pause()
+        check_cancelled()
         if self.measured.raw is not None:
             return None  # a paid preparation has no law to predict from
         return self._law(point, self.budget(point))

@@ -14,11 +14,11 @@ from typing import TypeVar
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.moments import SecondMoment
-from dpviz.core.pauses import pause
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 from dpviz.picture.account import PictureOptions
@@ -143,7 +143,7 @@ _Kept = TypeVar("_Kept")
 def simulate(
     cells: Iterable[_Trials],
     keep: Callable[[_Trials, Release], _Kept],
-    on_block: Callable[[], object] = pause,
+    on_block: Callable[[], object] = check_cancelled,
 ) -> Iterator[_Kept]:
     """Draw the releases of every cell and yield what is kept of each block, in order.
 
@@ -196,7 +196,7 @@ def simulate_tables(
     calibration: Calibration,
     rows: Callable[[int], FloatArray],
     streams: Named | Batch,
-    on_block: Callable[[], object] = pause,
+    on_block: Callable[[], object] = check_cancelled,
 ) -> Iterator[FloatArray]:
     """Yield the released table of each trial, one at a time: a table is large.
 

@@ -25,11 +25,10 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import kernel
 from dpviz.core.by_length import ByLength
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.paths import PACKAGE, user_cache
-from dpviz.core.whole import cannot_write, whole
+from dpviz.core.files import PACKAGE, atomic_write, cannot_write, user_cache
+from dpviz.core.resources import kernel
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.simulate import Cell
@@ -44,7 +43,7 @@ _PART_SECONDS = 3600.0
 _NOT_SOURCE = (
     "auditing", "releasing", "testing", "report", "lessons", "studies",  # above this room
     "papers", "cli", "edition", "_app",
-    "simulation/store.py", "core/paths.py", "core/here.py",
+    "simulation/store.py", "core/files.py", "core/platform.py",
 )  # fmt: skip
 
 
@@ -199,7 +198,7 @@ class Store:
             path.parent.mkdir(exist_ok=True, mode=0o700)
         except OSError as error:
             raise cannot_write(path.parent, error) from None
-        with whole(path, private=True) as aside:
+        with atomic_write(path, private=True) as aside:
             aside.write_bytes(_pack(metrics, key))
 
     def prune(self) -> None:

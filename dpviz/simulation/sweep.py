@@ -25,9 +25,9 @@ import numpy as np
 import pandas as pd
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
-from dpviz.core.csv_text import write_table
 from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.files import write_table
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import FREE, Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, parse_variant

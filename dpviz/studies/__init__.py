@@ -23,13 +23,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from dpviz.core import VERSION
-from dpviz.core.blas import kernel
-from dpviz.core.csv_text import write_table
 from dpviz.core.errors import DpvizError, InvalidSetting
-from dpviz.core.here import need
-from dpviz.core.json_text import json_text, strict_json
+from dpviz.core.files import atomic_write, json_text, strict_json, write_table
 from dpviz.core.number_text import numeral
-from dpviz.core.whole import whole
+from dpviz.core.platform import need
+from dpviz.core.resources import kernel
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.store import data_digest
 
@@ -220,7 +218,7 @@ class Answer(ABC):
             "left_out": list(self.with_rows),
         }
         text = json_text(content)
-        with whole(file) as aside:
+        with atomic_write(file) as aside:
             aside.write_text(text + "\n", encoding="utf-8")
         return file
 

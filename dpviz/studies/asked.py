@@ -32,7 +32,7 @@ from typing import (
 
 from numpy.typing import ArrayLike
 
-from dpviz.core.allocation_text import of_mapping
+from dpviz.core.allocation import of_mapping
 from dpviz.core.entries import FeatureBounds, Pairs, bounds_of
 from dpviz.core.errors import WrongArgument
 from dpviz.core.number_text import numeral

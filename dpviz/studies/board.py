@@ -13,8 +13,8 @@ from typing import Any, Literal, Unpack, cast
 import pandas as pd
 
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.files import atomic_write
 from dpviz.core.settings import Settings
-from dpviz.core.whole import whole
 from dpviz.lessons import decide
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import risk
@@ -205,7 +205,7 @@ class Board(Answer):
         else:
             flag = " --working-view" if self.working_view else ""
             text = self.html(f"{self._written.command(verb='board')}{flag} --out {out.name}")
-        with whole(out) as aside:
+        with atomic_write(out) as aside:
             aside.write_text(text, encoding="utf-8")
 
 

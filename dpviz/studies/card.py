@@ -17,11 +17,10 @@ import pandas as pd
 from dpviz.auditing.attack import excess_probability, posterior_bound
 from dpviz.core import VERSION
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
-from dpviz.core.here import need
-from dpviz.core.json_text import strict_json
+from dpviz.core.files import atomic_write, strict_json
 from dpviz.core.params import Declared, text
+from dpviz.core.platform import need
 from dpviz.core.problem import protects
-from dpviz.core.whole import whole
 from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger, ledger_at
 from dpviz.releasing.making import content_of, given_by
@@ -426,5 +425,5 @@ def write(found: Filed, out: Path) -> None:
         (out, f"{found.to_json()}\n"),
         (out.with_suffix(".html"), found.to_html()),
     ):
-        with whole(path) as aside:
+        with atomic_write(path) as aside:
             aside.write_text(content, encoding="utf-8")

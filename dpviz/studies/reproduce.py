@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from dpviz.core.json_text import finite
+from dpviz.core.files import finite
 from dpviz.datasets import remote
 from dpviz.papers import (
     PAPERS,

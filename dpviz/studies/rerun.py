@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.json_text import json_text, strict_json
+from dpviz.core.files import json_text, strict_json
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, again, text
 from dpviz.core.settings import Settings

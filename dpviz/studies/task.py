@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from dpviz.core.allocation_text import is_file, of_mapping
+from dpviz.core.allocation import is_file, of_mapping
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings

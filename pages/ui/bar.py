@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.allocation import parse_allocation
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings

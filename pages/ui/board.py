@@ -16,7 +16,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.core.here import in_browser
+from dpviz.core.platform import in_browser
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.preparation.bounding import Prepared

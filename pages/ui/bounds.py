@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.core.csv_text import csv_text
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.files import csv_text
 from dpviz.datasets import Table
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.tables.precision import bounds_of_rows

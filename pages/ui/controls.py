@@ -13,8 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.core.allocation import DEFAULT_SHARE
-from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.allocation import DEFAULT_SHARE, parse_allocation
 from dpviz.core.entries import ADAPTIVE, UNDECLARED
 from dpviz.core.number_text import decimals
 from dpviz.core.params import Param, format_number, params_of

@@ -15,8 +15,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import CannotRun
-from dpviz.core.pauses import pause
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
@@ -192,7 +192,7 @@ def predicted(
             spots.append(spot_at(rows, measured, own, axis, value))
         line: list[Foretold | None] = []
         for spot in spots:
-            pause()
+            check_cancelled()
             line.append(foretell(mechanism, spot))
             new = prediction_rows(mechanism, line[-1:], metric)
             if new:

@@ -16,8 +16,8 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.number_text import numeral
-from dpviz.core.pauses import pause
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.preparation.bounding import Prepared
@@ -120,7 +120,7 @@ def foretell(
     for epsilon in epsilons:
         if epsilon not in known:
             known[epsilon] = board.predicted(prepared, undrawn, [epsilon])
-            pause()
+            check_cancelled()
     here = [known[epsilon] for epsilon in epsilons]
     names = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
     message = {

@@ -19,9 +19,9 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.core.environment import server_options
+from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import DpvizError
-from dpviz.core.pauses import pausing
+from dpviz.core.platform import server_options
 from dpviz.report.sentences.phrases import duration
 from pages.ui.turns import Turns
 
@@ -206,7 +206,7 @@ def looking_up() -> Iterator[None]:
 
     Any look at the session lets Streamlit end a run, also where nothing may be drawn.
     """
-    with pausing(_looker()):
+    with cancelled_by(_looker()):
         yield
 
 
@@ -225,7 +225,7 @@ def telling(act: Callable[[], None]) -> Iterator[None]:
             last = time.monotonic()
             act()
 
-    with pausing(both):
+    with cancelled_by(both):
         yield
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.allocation import parse_allocation
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings, names_in

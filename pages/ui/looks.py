@@ -37,7 +37,7 @@ h3 { font-size: 1.2rem !important; }
   /* Where a finger cannot hover the tools of a chart would always lie on its title. */
   [data-testid="stPlotlyChart"] .modebar-container { display: none !important; }
 }
-/* A grid's own button writes other people's names as formulas (dpviz/core/csv_text.py). */
+/* A grid's own button writes other people's names as formulas (dpviz/core/files.py). */
 [data-testid="stElementToolbar"] button[aria-label^="Download as CSV"] { display: none !important; }
 /* Folded away it is out of sight, and would still take the focus. */
 [data-testid="stSidebar"][data-collapsed="true"] { visibility: hidden; }

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz import papers
-from dpviz.core.csv_text import csv_text
+from dpviz.core.files import csv_text
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms

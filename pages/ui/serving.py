@@ -31,8 +31,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
 from dpviz.core.errors import DpvizError, printable
-from dpviz.core.here import NO_OPENDP, can_release
-from dpviz.core.memory import give_back, share_heaps
+from dpviz.core.platform import NO_OPENDP, can_release
+from dpviz.core.resources import give_back, share_heaps
 from pages.ui import limits, menu
 
 LOG = logging.getLogger("uvicorn.error")

@@ -10,8 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.core.allocation import SMALLEST_SHARE, Allocation
-from dpviz.core.allocation_text import LONGEST_IN_LINK, of_mapping
+from dpviz.core.allocation import LONGEST_IN_LINK, SMALLEST_SHARE, Allocation, of_mapping
 from dpviz.core.errors import DpvizError
 from dpviz.core.number_text import numeral
 from dpviz.core.number_text import script as number_script

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.core.errors import DpvizError
-from dpviz.core.here import NO_OPENDP, can_release, in_browser
+from dpviz.core.platform import NO_OPENDP, can_release, in_browser
 from dpviz.report.sentences.explore import delta_note, epsilon_note, too_few_rows
 from pages.ui import (
     bar,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.core.errors import DpvizError
-from dpviz.core.here import UPLOADS_STAY, in_browser
 from dpviz.core.params import params_of
+from dpviz.core.platform import UPLOADS_STAY, in_browser
 from dpviz.core.settings import Settings
 from dpviz.datasets import RawTable, builtin_tables
 from dpviz.datasets.formats import is_workbook

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpviz.accounting import accounting
-from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.allocation import parse_allocation
 from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws, generator

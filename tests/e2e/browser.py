@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from dpviz.core.environment import switch
+from dpviz.core.platform import switch
 
 NO_BROWSER = (
     "browser tests skipped: no Chromium on PATH; get one with apt-get install chromium,"

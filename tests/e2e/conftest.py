@@ -22,7 +22,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, browser_required, find_chromium
 from tests.e2e.harness import (
     PATIENCE,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from tests.e2e.harness import (
     Server,
     is_free,

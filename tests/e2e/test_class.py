@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from dpviz.lessons import course
 from dpviz.lessons.in_or_out import Round
 from dpviz.lessons.languages import words

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, watch_of
 
 ServerFactory = Callable[..., Server]

@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 import dpviz
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from dpviz.core.seeding import generator
 from dpviz.releasing.schema import Column, Schema
 from tests.e2e.harness import (

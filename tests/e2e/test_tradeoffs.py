@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from tests.e2e.harness import Server, open_app, open_group, open_popover, rerun, wait_idle
 
 QUICK = "/tradeoffs?v=1&table=iris&trials=5&m=gaussian,laplace"

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import directions
 from benchmarks.directions import BELIEFS, EXACT, ISOTROPIC, PLANTED_EPSILON, planted
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 
 ROOT = app_path().parent
 EQUAL, RIGHT, HALF, WRONG = BELIEFS

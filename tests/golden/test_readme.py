@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from pages.ui.page_options import page_defaults
 from tools import readme
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from dpviz.datasets import remote
 from dpviz.mechanisms import all_mechanisms
 from dpviz.papers import (

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.reproduction import opening, own_report, with_headline
 from dpviz.cli import main
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from dpviz.papers import (
     MEANINGS,
     PAPERS,

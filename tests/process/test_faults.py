@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.core.csv_text import write_table
 from dpviz.core.errors import CannotWrite
-from dpviz.core.whole import PART, whole
+from dpviz.core.files import PART, atomic_write, write_table
 from dpviz.simulation.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,7 +171,7 @@ def test_what_fails_on_the_way_changes_nothing(tmp_path: Path) -> None:
     file.write_text("before")
 
     def fail() -> None:
-        with whole(file) as aside:
+        with atomic_write(file) as aside:
             aside.write_text("half")
             raise RuntimeError
 

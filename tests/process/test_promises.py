@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from tests.e2e.harness import Server
 from tools import promises
 from tools.promises import Asking, check_of, outgoing, sentences, watching

@@ -24,7 +24,7 @@ from urllib.error import HTTPError
 import pytest
 
 from benchmarks.load import Visitor, memory, table
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from tests.e2e.harness import Server, free_port, is_free
 from tools.promises import answer, put, shaken, status_of
 

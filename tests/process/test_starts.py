@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import dpviz
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = (

@@ -30,8 +30,8 @@ from streamlit.testing.v1.element_tree import (
     Widget,
 )
 
+from dpviz.core.files import app_path
 from dpviz.core.params import params_of
-from dpviz.core.paths import app_path
 from pages.ui.menu import infos
 from pages.ui.page_options import ClaimsView
 

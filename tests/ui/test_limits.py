@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from dpviz.core.cancelling import cancelled_by, check_cancelled
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.pauses import pause, pausing
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import load_prepared
 from dpviz.simulation.cells import plan
@@ -80,22 +80,22 @@ def test_long_work_looks_up_again_and_again(variant: str, k: int) -> None:
             raise Left
 
     (cell,) = plan(prepared, replace(settings, mechanisms=(variant,))).cells
-    with pausing(act), pytest.raises(Left):
+    with cancelled_by(act), pytest.raises(Left):
         run_cell(cell, prepared)
     assert looks == 31
 
 
 def test_nobody_is_asked_outside() -> None:
-    pause()  # nothing happens
-    with pausing(lambda: None):
-        pause()
-    pause()
+    check_cancelled()  # nothing happens
+    with cancelled_by(lambda: None):
+        check_cancelled()
+    check_cancelled()
 
 
 def test_a_deadline_ends_work() -> None:
     def work() -> None:
         while True:
-            pause()
+            check_cancelled()
 
     with limits.looking_up(), limits.deadline(0.05), pytest.raises(limits.TooSlow):
         work()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.allocation import parse_allocation
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.prepared import Measured
 from dpviz.report.tables.precision import EXAMPLES, precision_variants

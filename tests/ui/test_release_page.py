@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.cli import main
 from dpviz.core.errors import CannotWrite
+from dpviz.core.files import Reserved
 from dpviz.core.problem import Budget, Relation
-from dpviz.core.whole import Reserved
 from dpviz.releasing.ledger import Ledger, Spend
 from pages.ui import shell
 from tests.ui.driver import (

@@ -15,8 +15,10 @@ from scipy import optimize
 from dpviz.accounting import accounting
 from dpviz.accounting.sensitivity import mahalanobis, mahalanobis_nuclear
 from dpviz.cli import main
-from dpviz.core.allocation import SMALLEST_SHARE, UNIFORM, Allocation
-from dpviz.core.allocation_text import (
+from dpviz.core.allocation import (
+    SMALLEST_SHARE,
+    UNIFORM,
+    Allocation,
     check_allocation,
     check_directions,
     numbered,

@@ -18,7 +18,7 @@ from dpviz.accounting.gaussian import mu_of
 from dpviz.auditing import attack
 from dpviz.auditing import table as claims
 from dpviz.cli import main
-from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.allocation import parse_allocation
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator

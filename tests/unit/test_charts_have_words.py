@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 
 OURS = {"sections", "comparison"}  # of our own, with a method or a function named alike
 DRAWN = (

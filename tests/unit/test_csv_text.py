@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 
 from dpviz.cli import main
 from dpviz.core.allocation import Allocation
-from dpviz.core.csv_text import csv_text, guarded, unguarded, write_csv
+from dpviz.core.files import (
+    csv_text,
+    guarded,
+    unguarded,
+    write_csv,
+)
 from dpviz.datasets import read_bounds, read_thetas
 from dpviz.report.tables.shares import shares_file
 
@@ -80,7 +85,7 @@ def test_every_csv_goes_this_way() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr in {"to_csv", "write_csv", "to_excel"}
     ]
-    assert {line.partition(":")[0] for line in found} == {"dpviz/core/csv_text.py"}
+    assert {line.partition(":")[0] for line in found} == {"dpviz/core/files.py"}
 
 
 def test_a_sweep_keeps_the_name_of_a_file_as_text(tmp_path: Path) -> None:

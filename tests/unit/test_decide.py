@@ -14,8 +14,8 @@ from scipy.stats import norm
 import dpviz
 from dpviz.auditing.attack import both_worlds
 from dpviz.cli import main
+from dpviz.core.cancelling import cancelled_by
 from dpviz.core.number_text import of_hundred
-from dpviz.core.pauses import pausing
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import generator
@@ -332,7 +332,7 @@ def test_a_search_can_be_ended_before_each_batch_of_draws(monkeypatch: pytest.Mo
             raise Left
 
     monkeypatch.setattr("dpviz.simulation.least.parts_of", counted)
-    with pausing(look), pytest.raises(Left):
+    with cancelled_by(look), pytest.raises(Left):
         decide.offer_of(MEASURED, SETTINGS, Answers(), parse_variant("gaussian"))
     assert len(drawn) == 2
 

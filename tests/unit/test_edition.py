@@ -17,7 +17,7 @@ import pytest
 
 from dpviz.cli import export_browser, main
 from dpviz.core.errors import InvalidSetting, InvalidTable
-from dpviz.core.here import in_browser
+from dpviz.core.platform import in_browser
 from dpviz.datasets import builtin
 from dpviz.datasets.builtin import Embedded, described, embedded_tables, index_of
 from dpviz.edition import bundle

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpviz.core.environment import ServerOptions, server_options, switch
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.platform import ServerOptions, server_options, switch
 from tests.e2e.browser import browser_required
 
 SWITCHES = ("DPVIZ_PUBLIC", "DPVIZ_UPLOADS", "DPVIZ_RELEASE", "DPVIZ_LEDGERS_TEMPORARY")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpviz.auditing.leaking import leak
-from dpviz.core.paths import PACKAGE
+from dpviz.core.files import PACKAGE
 from dpviz.core.settings import Settings
 from dpviz.lessons import Lesson, State, course
 from dpviz.lessons.cast import plain, published, pure, shaped

@@ -11,7 +11,7 @@ import pytest
 from joblib import parallel
 
 from dpviz.core.errors import DpvizError
-from dpviz.core.here import NO_DOWNLOADS, in_browser
+from dpviz.core.platform import NO_DOWNLOADS, in_browser
 from dpviz.datasets import remote
 from dpviz.simulation.jobs import Arrays, Pool, work
 

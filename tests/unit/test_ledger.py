@@ -16,7 +16,7 @@ import pytest
 from dpviz.accounting.composition import epsilon_of_rho
 from dpviz.cli import main
 from dpviz.core.errors import DpvizError, InvalidSetting
-from dpviz.core.paths import PACKAGE
+from dpviz.core.files import PACKAGE
 from dpviz.core.problem import Budget, Relation, Unit
 from dpviz.releasing import ledger as ledger_module
 from dpviz.releasing.ledger import Contents, Ledger, LedgerError, Receipt, Spend

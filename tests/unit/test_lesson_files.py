@@ -10,8 +10,8 @@ from PIL import Image
 
 from dpviz import lessons as package
 from dpviz.cli import main
+from dpviz.core.files import app_path
 from dpviz.core.params import params_of
-from dpviz.core.paths import app_path
 from dpviz.core.settings import Settings
 from dpviz.lessons import languages
 from dpviz.lessons.lesson import Lesson

@@ -10,8 +10,7 @@ import pytest
 
 from dpviz.accounting.gaussian import epsilon_of, noise_std
 from dpviz.accounting.sensitivity import mahalanobis
-from dpviz.core.allocation import Allocation
-from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.allocation import Allocation, parse_allocation
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpviz.core.memory import give_back, share_heaps
+from dpviz.core.resources import give_back, share_heaps
 
 
 class Ring:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpviz.cli import main
-from dpviz.core import memory
+from dpviz.core import resources
 from dpviz.core.errors import CannotRun, InvalidTable
 from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
@@ -23,19 +23,19 @@ def wide(n: int, d: int) -> Table:
 
 
 def free(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
-    monkeypatch.setattr(memory, "free_bytes", lambda: size)
+    monkeypatch.setattr(resources, "free_bytes", lambda: size)
 
 
 def test_the_least_of_system_and_container_counts(tmp_path: Path) -> None:
     system = tmp_path / "meminfo"
     system.write_text("MemTotal: 9 kB\nMemAvailable:    2000 kB\n", encoding="utf-8")
-    assert memory.free_bytes(system, tmp_path) == 2_048_000
+    assert resources.free_bytes(system, tmp_path) == 2_048_000
     (tmp_path / "memory.max").write_text("max\n", encoding="utf-8")
     (tmp_path / "memory.current").write_text("5\n", encoding="utf-8")
-    assert memory.free_bytes(system, tmp_path) == 2_048_000
+    assert resources.free_bytes(system, tmp_path) == 2_048_000
     (tmp_path / "memory.max").write_text("1005\n", encoding="utf-8")
-    assert memory.free_bytes(system, tmp_path) == 1000
-    assert memory.free_bytes(tmp_path / "none", tmp_path / "none") is None
+    assert resources.free_bytes(system, tmp_path) == 1000
+    assert resources.free_bytes(tmp_path / "none", tmp_path / "none") is None
 
 
 def test_a_mechanism_without_room_is_skipped_and_refused_if_named(

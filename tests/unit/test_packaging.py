@@ -16,8 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from dpviz.core.here import NO_OPENDP
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
+from dpviz.core.platform import NO_OPENDP
 from dpviz.papers.report import PAPERS
 from dpviz.papers.said import text_of
 from tests.sources import Import, imports, imports_in
@@ -253,7 +253,7 @@ def test_an_installed_package_finds_its_own_dashboard(installed: Path, tmp_path:
     # Another app.py beside the package, as somebody else's distribution may leave one.
     (installed / "app.py").write_text("", encoding="utf-8")
     try:
-        code = "import dpviz.core.paths; print(dpviz.core.paths.app_path())"
+        code = "import dpviz.core.files; print(dpviz.core.files.app_path())"
         where = {"PYTHONPATH": str(installed)}
         found = _run("-c", code, folder=tmp_path, environment=where)
     finally:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 
 HIGHLIGHTED = {"code", "echo"}
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from dpviz import datasets
 from dpviz.accounting.gaussian import noise_std
-from dpviz.core.allocation import SMALLEST_SHARE, UNIFORM, Allocation
-from dpviz.core.allocation_text import of_mapping, parse_allocation
+from dpviz.core.allocation import SMALLEST_SHARE, UNIFORM, Allocation, of_mapping, parse_allocation
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.settings import Settings
 from dpviz.datasets import read_thetas

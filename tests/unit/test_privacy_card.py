@@ -19,7 +19,7 @@ from python_calamine import CalamineWorkbook
 import dpviz
 from dpviz.cli import main
 from dpviz.core.errors import DpvizError, InvalidSetting
-from dpviz.core.paths import PACKAGE
+from dpviz.core.files import PACKAGE
 from dpviz.releasing.schema import Column, Schema
 from dpviz.report.figures.small import biplot_picture, loadings_picture
 from dpviz.report.privacy_card import suspicion_words, to_html

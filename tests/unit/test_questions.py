@@ -18,8 +18,8 @@ import pytest
 import dpviz
 from dpviz import cli
 from dpviz.cli import main
-from dpviz.core.csv_text import csv_text
 from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.files import csv_text
 from dpviz.metrics import METRICS
 from dpviz.studies import Answer, Made
 from dpviz.studies.asked import asking_functions, question_of

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from dpviz.cli import main
-from dpviz.core import whole
-from dpviz.core.paths import PACKAGE
+from dpviz.core import files
+from dpviz.core.files import PACKAGE
 from dpviz.core.problem import Budget, Relation
 from dpviz.datasets import Table
 from dpviz.releasing import making
@@ -142,7 +142,7 @@ def test_room_is_taken_where_the_system_has_no_call_for_it(
         raise OSError(errno.EOPNOTSUPP, "no such call")
 
     monkeypatch.setattr(os, "posix_fallocate", missing)
-    taken = whole.Reserved(tmp_path, 3 * 2**20 + 5, "it")
+    taken = files.Reserved(tmp_path, 3 * 2**20 + 5, "it")
     (part,) = tmp_path.iterdir()
     assert part.stat().st_size == 3 * 2**20 + 5
     taken.become(tmp_path / "file", b"short")
@@ -156,7 +156,7 @@ def _failing(*broken: int) -> Callable[..., None]:
     real = os.replace
 
     def replace(source: Path, target: Path) -> None:
-        if Path(source).name.endswith(whole.PART):
+        if Path(source).name.endswith(files.PART):
             count[0] += 1
             if count[0] in broken:
                 raise OSError(errno.EIO, "broken")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dpviz.cli import main
 from dpviz.core.errors import DpvizError, InvalidSetting
-from dpviz.core.paths import PACKAGE
+from dpviz.core.files import PACKAGE
 from dpviz.datasets import Limits, Table, builtin_tables, load_builtin
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.records import open_records

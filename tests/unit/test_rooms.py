@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.core.paths import PACKAGE
+from dpviz.core.files import PACKAGE
 from tests.sources import Import, imports
 from tools.house import House, components
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dpviz.core.pauses import pausing
+from dpviz.core.cancelling import cancelled_by
 from dpviz.core.seeding import Draws
 from dpviz.sampling import frames, macg
 from dpviz.sampling.stiefel import stiefel_bingham
@@ -51,13 +51,13 @@ def test_a_large_law_is_tried_in_slices_that_look_up_and_change_nothing(
     """Sixteen fixed proposals of 600 x 290: one a slice, as together they take too long."""
     double_gaps = np.linspace(0, 40, 600)
     looks: list[None] = []
-    with pausing(lambda: looks.append(None)):
+    with cancelled_by(lambda: looks.append(None)):
         sliced = macg.acceptance(double_gaps, 290)
     assert len(looks) == 16
     pilot = macg._pilot(600, 290)
     monkeypatch.setattr(macg, "_PILOT_ENTRIES", 1 << 30)
     monkeypatch.setattr(macg, "_pilot", lambda d, k: pilot)
     looks.clear()
-    with pausing(lambda: looks.append(None)):
+    with cancelled_by(lambda: looks.append(None)):
         assert macg.acceptance(double_gaps, 290) == sliced > 0
     assert len(looks) == 1  # the control

@@ -13,7 +13,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from dpviz.core.here import NO_OPENDP
+from dpviz.core.platform import NO_OPENDP
 from pages.ui import limits, serving, shell
 
 PORT = 8501

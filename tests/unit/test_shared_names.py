@@ -10,7 +10,7 @@ import pytest
 
 import dpviz
 from dpviz.cli import main
-from dpviz.core.paths import PACKAGE
+from dpviz.core.files import PACKAGE
 from dpviz.lessons import decide
 from dpviz.mechanisms import parse_variant
 

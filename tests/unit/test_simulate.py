@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.core.files import PACKAGE, app_path
 from dpviz.core.moments import SecondMoment
-from dpviz.core.paths import PACKAGE, app_path
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import (
     Release,

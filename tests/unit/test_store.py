@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.core.paths import PACKAGE
+from dpviz.core.files import PACKAGE
 from dpviz.simulation.store import _NOT_SOURCE, source_digest
 from tests.sources import imports
 

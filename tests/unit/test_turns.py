@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dpviz.core.pauses import in_threads, pause, pausing
+from dpviz.core.cancelling import cancelled_by, check_cancelled, in_threads
 from pages.ui.turns import Turns
 
 
@@ -185,7 +185,7 @@ def test_threads_end_when_their_caller_is_asked_to() -> None:
     def work(item: int) -> int:
         try:
             while True:
-                pause()
+                check_cancelled()
                 time.sleep(0.001)
         finally:
             ended.append(item)
@@ -195,7 +195,7 @@ def test_threads_end_when_their_caller_is_asked_to() -> None:
         if len(looks) > 2:
             raise Left
 
-    with pausing(leave), pytest.raises(Left):
+    with cancelled_by(leave), pytest.raises(Left):
         in_threads(work, [1, 2, 3], 2, look=0.01)
     assert set(looks) == {threading.current_thread()}  # where Streamlit can stop a run
     assert sorted(ended) == [1, 2]  # the third was never begun

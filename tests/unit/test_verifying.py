@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dpviz.cli import main
-from dpviz.core.paths import PACKAGE
+from dpviz.core.files import PACKAGE
 from dpviz.releasing.ledger import Ledger
 
 DATA = PACKAGE.parent / "data"

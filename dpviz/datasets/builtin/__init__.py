@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from dpviz.core.errors import InvalidTable, printable
-from dpviz.core.paths import app_path
+from dpviz.core.files import app_path
 from dpviz.core.plugins import from_outside, kept_apart
 from dpviz.datasets.files import read_raw
 from dpviz.datasets.table import Table

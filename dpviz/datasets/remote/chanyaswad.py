@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.core.errors import InvalidTable
-from dpviz.core.here import need
+from dpviz.core.platform import need
 from dpviz.datasets.remote.declared import (
     CHANYASWAD,
     UCI_LICENCE,

@@ -27,9 +27,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from dpviz.core.errors import InvalidSetting, NotAvailable
-from dpviz.core.here import NO_DOWNLOADS, in_browser, need
-from dpviz.core.paths import user_cache
-from dpviz.core.whole import whole
+from dpviz.core.files import atomic_write, user_cache
+from dpviz.core.platform import NO_DOWNLOADS, in_browser, need
 from dpviz.datasets.remote.declared import File, Remote
 from dpviz.datasets.remote.unpack import Damaged, Unpacker
 from dpviz.datasets.source import GZIP_MAGIC
@@ -396,7 +395,7 @@ def first_digest(path: Path) -> str | None:
 
 def keep_first(path: Path) -> None:
     """Keep the sha256 of a file beside it, for every later look."""
-    with whole(_first(path)) as aside:
+    with atomic_write(_first(path)) as aside:
         aside.write_text(f"{digest_of(path)}\n", encoding="ascii")
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from dpviz.accounting.accounting import spent
 from dpviz.core.allocation import UNIFORM, Allocation
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws, generator
 from dpviz.datasets import remote
 from dpviz.mechanisms import Mechanism, parse_variant

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpviz.core.csv_text import write_csv
-from dpviz.core.whole import whole
+from dpviz.core.files import atomic_write, write_csv
 from dpviz.papers.report import Findings, drawn, lines_table, markdown
 
 
@@ -32,21 +31,21 @@ def write(reproduction: Findings, folder: Path) -> list[Path]:
 
     key = reproduction.experiment.key
     report = folder / f"{key}.md"
-    with whole(report) as aside:
+    with atomic_write(report) as aside:
         aside.write_text(markdown(reproduction, level=1), encoding="utf-8")
     lines, points = folder / f"{key}-lines.csv", folder / f"{key}-points.csv"
     for path, table in ((lines, lines_table(reproduction)), (points, reproduction.points)):
-        with whole(path) as aside:
+        with atomic_write(path) as aside:
             write_csv(table, aside)
     files = [report, lines, points]
     library = folder / "plotly.min.js"
     if not library.is_file():  # else the first picture would write it, in place
-        with whole(library) as aside:
+        with atomic_write(library) as aside:
             aside.write_text(get_plotlyjs(), encoding="utf-8")
     for chart in drawn(reproduction):
         path = folder / f"{key}-{chart.name}.html"
         figure = chart_figure(reproduction.points, chart)
-        with whole(path) as aside:
+        with atomic_write(path) as aside:
             figure.write_html(aside, include_plotlyjs="directory", full_html=True)
         files.append(path)
     return files

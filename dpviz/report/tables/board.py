@@ -22,11 +22,11 @@ import numpy as np
 from dpviz.accounting.accounting import Spent
 from dpviz.auditing.attack import both_worlds
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
+from dpviz.core.cancelling import in_threads
 from dpviz.core.number_text import decimals, numeral, of_hundred, percent
-from dpviz.core.pauses import in_threads
 from dpviz.core.problem import EPSILON_RANGE
 from dpviz.core.release import Status, Verdict
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
 from dpviz.core.settings import MOST_SHARED, Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dpviz.core.allocation import SMALLEST_SHARE, SUM_TOLERANCE, UNIFORM, Allocation, refused
 from dpviz.core.arrays import FloatArray
-from dpviz.core.csv_text import csv_text
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.files import csv_text
 from dpviz.core.number_text import numeral
 
 SHARE_DIGITS = 6

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
 from dpviz.core.entries import FeatureBounds
 from dpviz.core.errors import CannotRun, InvalidTable
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings, codes_in, levels_in, names_in
 from dpviz.datasets import builtin_tables, load

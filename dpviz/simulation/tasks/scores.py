@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.core.apart import Apart
 from dpviz.core.arrays import FloatArray
-from dpviz.core.blas import one_blas_thread
+from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.pauses import pausing
+from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
+from dpviz.core.worker import Worker
 from dpviz.simulation.tasks.learners import (
     CLASSIFICATION,
     REGRESSION,
@@ -214,7 +214,10 @@ def _score(
     def told() -> None:
         tick()
 
-    with pausing(told), Apart() as own:  # whoever ticks may stop, and a long fit looks up nowhere
+    with (
+        cancelled_by(told),
+        Worker() as own,
+    ):  # whoever ticks may stop, and a long fit looks up nowhere
         return own.run(_learned, *given)
 
 

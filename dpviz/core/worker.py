@@ -1,8 +1,8 @@
 """Work in a process of its own, which ends at once when nobody wants it any more.
 
 Compiled code cannot be asked to stop: one fit of scikit-learn may take minutes and look up nowhere.
-The caller waits for such work here and pauses meanwhile (`dpviz.core.pauses`); whatever ends it
-there ends the process. The process also ends with the one that started it, however that ended.
+The caller waits for such work here and looks up meanwhile (`dpviz.core.cancelling`); whatever ends
+it there ends the process. The process also ends with the one that started it, however that ended.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any, Self, TypeVar
 
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import DpvizError
-from dpviz.core.here import in_browser
-from dpviz.core.pauses import pause
+from dpviz.core.platform import in_browser
 
 _Out = TypeVar("_Out")
 
@@ -40,7 +40,7 @@ class Ended(DpvizError):
         )
 
 
-class Apart:
+class Worker:
     """One process that does what it is given, one piece after the other.
 
     It is started with the first piece, and ended by the end of the context. Inside a browser there
@@ -74,7 +74,7 @@ class Apart:
         if in_browser():
             return work(*given)
         while not _places.acquire(timeout=_LOOK_SECONDS):
-            pause()
+            check_cancelled()
         try:
             if self._process is None:
                 self._process = _started()
@@ -104,11 +104,11 @@ class Apart:
             if answer is not None:
                 answers.append(answer)
 
-        talk = threading.Thread(target=exchange, name="apart", daemon=True)
+        talk = threading.Thread(target=exchange, name="worker", daemon=True)
         talk.start()
         while talk.is_alive():
             talk.join(_LOOK_SECONDS)
-            pause()
+            check_cancelled()
         if not answers:
             raise Ended(process.wait())  # its pipe is closed, so it has ended
         error, result = pickle.loads(answers[0])
@@ -128,7 +128,7 @@ class Apart:
 def _started() -> subprocess.Popen[bytes]:
     """Start a process that imports what this one would."""
     return subprocess.Popen(
-        [sys.executable, "-m", "dpviz.core.apart"],
+        [sys.executable, "-m", "dpviz.core.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},

@@ -1,15 +1,52 @@
-"""Free memory goes back to the system, and lies together until it does; how much there is."""
+"""What a process takes of its machine: threads of BLAS, and memory."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import re
+from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 
-import pyarrow as pa
+from threadpoolctl import ThreadpoolController
 
 from dpviz.core.number_text import decimals
+
+# --- BLAS -----------------------------------------------------------------------------------------
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    # Looking the loaded libraries up takes milliseconds, so once per process.
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Limit BLAS to one thread at once; used as a context, lift the limit at its end."""
+    limited: AbstractContextManager[object] = _threadpools().limit(limits=1, user_api="blas")
+    return limited
+
+
+@cache
+def kernel() -> str:
+    """Return the BLAS libraries in use with their kernels, such as ``openblas 0.3.30 Haswell``.
+
+    A library picks a kernel by the processor. Another one adds in another order, so numbers of the
+    same seed differ from about the twelfth digit on (``python -m benchmarks.kernels``).
+    """
+    import scipy.linalg  # noqa: F401  # brings a library of its own, which has to be there by now
+
+    found = {
+        " ".join(str(library.get(fact)) for fact in ("internal_api", "version", "architecture"))
+        for library in ThreadpoolController().info()
+        if library["user_api"] == "blas"
+    }
+    return ", ".join(sorted(found))
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
 
 _ARENA_MAX = -8  # glibc's M_ARENA_MAX
 
@@ -30,6 +67,8 @@ def give_back() -> None:
     Python, Arrow and the C library keep what they have freed for the next use: after many people
     have left a server that would be most of what it holds.
     """
+    import pyarrow as pa  # here, as whoever wants one BLAS thread need not wait for it
+
     gc.collect()
     pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's own

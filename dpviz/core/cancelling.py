@@ -1,8 +1,8 @@
 """Where long work may be asked to stop.
 
-Loops that can run for minutes call `pause` each time round. It does nothing, unless the caller has
-asked, for its own thread or task, to be told: a page then sees whether its visitor has moved on.
-Nothing that is computed depends on it.
+Loops that can run for minutes call `check_cancelled` each time round. It does nothing, unless the
+caller has asked, for its own thread or task, to be told: a page then sees whether its visitor has
+moved on. Nothing that is computed depends on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-from dpviz.core.here import in_browser
+from dpviz.core.platform import in_browser
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -23,8 +23,8 @@ _ASKED: ContextVar[Callable[[], None] | None] = ContextVar("asked", default=None
 
 
 @contextmanager
-def pausing(act: Callable[[], None]) -> Iterator[None]:
-    """Call a function at every `pause` of the work inside; what it raises ends the work."""
+def cancelled_by(act: Callable[[], None]) -> Iterator[None]:
+    """Call a function at every `check_cancelled` of the work inside; what it raises ends it."""
     token = _ASKED.set(act)
     try:
         yield
@@ -32,7 +32,7 @@ def pausing(act: Callable[[], None]) -> Iterator[None]:
         _ASKED.reset(token)
 
 
-def pause() -> None:
+def check_cancelled() -> None:
     """Let the caller look up, if it asked to."""
     act = _ASKED.get()
     if act is not None:
@@ -48,8 +48,8 @@ def in_threads(
 ) -> list[_Out]:
     """Return the work on each item, done by some threads that end when the caller is asked to.
 
-    The caller's thread pauses while it waits; what ends it there ends the threads at their next
-    pause.
+    The caller's thread looks up while it waits; what ends it there ends the threads where they
+    next look up.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def in_threads(
     workers : int
         Threads; with one it all happens here.
     look : float
-        Seconds between two pauses of the caller.
+        Seconds between two looks of the caller.
     """
     if workers == 1 or len(items) < 2 or in_browser():  # where there are no threads
         return [work(item) for item in items]
@@ -69,7 +69,7 @@ def in_threads(
             raise _Unwanted
 
     def one(item: _In) -> _Out:
-        with pausing(stop):
+        with cancelled_by(stop):
             stop()
             return work(item)
 
@@ -77,7 +77,7 @@ def in_threads(
         try:
             waiting = [pool.submit(one, item) for item in items]
             while wait(waiting, timeout=look).not_done:
-                pause()
+                check_cancelled()
         except BaseException:
             ended.set()
             raise

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.core import apart
-from dpviz.core.apart import Apart, Ended
+from dpviz.core import worker
+from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
-from dpviz.core.pauses import pausing
 from dpviz.core.seeding import generator
+from dpviz.core.worker import Ended, Worker
 from dpviz.simulation.jobs import Pool, work
 from dpviz.simulation.tasks import learners, score_projected
 from dpviz.simulation.tasks.scores import Labelled
@@ -49,7 +49,7 @@ def gone(pid: int) -> bool:
 
 
 def test_one_process_does_piece_after_piece() -> None:
-    with Apart() as own:
+    with Worker() as own:
         first = own.run(os.getpid)
         assert first != os.getpid()
         assert own.run(print, "this is no answer") is None
@@ -80,21 +80,21 @@ def test_errors_come_back_from_a_worker_as_they_were(error: DpvizError) -> None:
 
 
 def test_work_that_nobody_wants_ends() -> None:
-    with Apart() as own:
+    with Worker() as own:
         pid = own.run(os.getpid)
         began = time.monotonic()
 
         def stop() -> None:
             raise Unwanted
 
-        with pausing(stop), pytest.raises(Unwanted):
+        with cancelled_by(stop), pytest.raises(Unwanted):
             own.run(time.sleep, 600)
         assert time.monotonic() - began < 5.0
     assert gone(pid)
 
 
 def test_an_early_end_is_one_sentence() -> None:
-    with Apart() as own, pytest.raises(Ended, match=r"^The work ended .* \(status 3\), .*\.$"):
+    with Worker() as own, pytest.raises(Ended, match=r"^The work ended .* \(status 3\), .*\.$"):
         own.run(os._exit, 3)
 
 
@@ -102,8 +102,8 @@ def test_an_early_end_is_one_sentence() -> None:
 def test_it_ends_with_its_maker() -> None:
     script = (
         "import os, time\n"
-        "from dpviz.core.apart import Apart\n"
-        "own = Apart()\n"
+        "from dpviz.core.worker import Worker\n"
+        "own = Worker()\n"
         "print(own.run(os.getpid), flush=True)\n"
         "own.run(time.sleep, 600)\n"
     )
@@ -116,8 +116,8 @@ def test_it_ends_with_its_maker() -> None:
 
 
 def test_inside_a_browser_it_is_done_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "in_browser", lambda: True)
-    with Apart() as own:
+    monkeypatch.setattr(worker, "in_browser", lambda: True)
+    with Worker() as own:
         assert own.run(os.getpid) == os.getpid()
 
 
@@ -161,7 +161,7 @@ def test_a_long_fit_goes_apart_and_gives_the_same_score(monkeypatch: pytest.Monk
     with pytest.raises(Unwanted):
         score_projected(*given, tick=stop)
     # who does not ask to be told waits in place
-    monkeypatch.setattr(apart, "_started", stop)
+    monkeypatch.setattr(worker, "_started", stop)
     assert score_projected(*given)[0] == here
 
 
