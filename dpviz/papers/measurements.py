@@ -128,32 +128,6 @@ class Measurements:
             mine = self.draws.get(point)
             self.draws[point] = values if mine is None else np.concatenate([mine, values])
 
-    def get(
-        self, panel: str, series: str, quantity: str, x: float | None = None
-    ) -> FloatArray | None:
-        """Return the draws of a point, or None where nothing was measured."""
-        return self.draws.get(Point(panel, series, quantity, x))
-
-    def mean(self, panel: str, series: str, quantity: str, x: float | None = None) -> Mean | None:
-        """Return the mean of a point, or None where nothing was measured."""
-        values = self.get(panel, series, quantity, x)
-        return None if values is None else Mean.of(values)
-
-    def curve(self, panel: str, series: str, quantity: str) -> dict[float, FloatArray]:
-        """Return the draws along the axis, by ascending x."""
-        found = {
-            point.x: values
-            for point, values in self.draws.items()
-            if point.x is not None and point[:3] == (panel, series, quantity)
-        }
-        return dict(sorted(found.items()))
-
-    def panels(self, quantity: str | None = None) -> list[str]:
-        """Return the panels present, in the order first measured."""
-        return list(
-            dict.fromkeys(point.panel for point in self.draws if quantity in (None, point.quantity))
-        )
-
     def table(self) -> pd.DataFrame:
         """Return one row per point, with `SUMMARY_COLUMNS`.
 

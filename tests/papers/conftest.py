@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dpviz.core.arrays import FloatArray
 from dpviz.papers import Effort, Reproduction, absent_data, experiment, reproduce
+from dpviz.papers.measurements import Mean, Measurements, Point
 from dpviz.simulation.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +17,22 @@ NO_DATA = "DPVIZ_DATA names no folder or address with the raw files"
 # Public files that the folder of raw files does not hold either; their parts are tested with
 # made-up tables of the same form.
 NEVER_THERE = frozenset({"census", "localization", "secom", "covertype", "musk2"})
+
+
+def draws_at(found: Measurements, *point: str | float) -> FloatArray:
+    """Return the draws at a point: panel, series, quantity, and x where it has one."""
+    return found.draws[Point(*point)]
+
+
+def mean_at(found: Measurements, *point: str | float) -> Mean:
+    """Return the mean of the draws at a point."""
+    return Mean.of(draws_at(found, *point))
+
+
+def draws_along(found: Measurements, *line: str) -> dict[float, FloatArray]:
+    """Return the draws along the axis of a panel, series and quantity."""
+    places = sorted(point.x for point in found if point[:3] == line and point.x is not None)
+    return {x: draws_at(found, *line, x) for x in places}
 
 
 @pytest.fixture(scope="session")

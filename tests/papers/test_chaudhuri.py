@@ -46,6 +46,7 @@ from dpviz.papers.experiment import Effort, Experiment
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.simulate import Cell
+from tests.papers.conftest import draws_along, draws_at, mean_at
 
 GAUSSIAN, DIFFERENCE = ADDED
 
@@ -162,7 +163,7 @@ def table1(quick: Callable[[str], Reproduction]) -> Measurements:
 def test_exact_pca_is_at_the_top_of_the_printed_axis(
     figure1: Measurements, key: str, stated: float
 ) -> None:
-    best = figure1.get(key, NON_PRIVATE.label, UTILITY, DATA_SETS[key].sizes[-1])
+    best = draws_at(figure1, key, NON_PRIVATE.label, UTILITY, DATA_SETS[key].sizes[-1])
     assert best == pytest.approx(stated, abs=1e-4)
 
 
@@ -173,23 +174,23 @@ def test_gaussian_noise_under_the_same_claim_keeps_what_mod_sulq_loses(
 ) -> None:
     n = DATA_SETS[key].sizes[-1]
     exact, gaussian, ppca, difference, floor = (
-        figure1.mean(key, mechanism.label, UTILITY, n)
+        mean_at(figure1, key, mechanism.label, UTILITY, n)
         for mechanism in (NON_PRIVATE, GAUSSIAN, PPCA, DIFFERENCE, RANDOM)
     )
     assert gaussian.value > 0.85 * exact.value  # .87 on insurance, above .999 on kddcup99
     assert gaussian.value > ppca.value
     assert difference.value - floor.value > 6 * np.hypot(difference.se, floor.se)
     # MOD-SULQ's delta covers all of its loss, with two orders of magnitude to spare.
-    assert figure1.get(key, SULQ.label, SPENT)[0] == 0
-    assert 0 < figure1.get(key, SULQ.label, ADVANTAGE)[0] < 2e-4
+    assert draws_at(figure1, key, SULQ.label, SPENT)[0] == 0
+    assert 0 < draws_at(figure1, key, SULQ.label, ADVANTAGE)[0] < 2e-4
 
 
 @pytest.mark.xdist_group("chaudhuri_figure1")
 def test_ppca_on_kddcup99_is_in_the_range_of_its_limit(figure1: Measurements) -> None:
     n = DATA_SETS["kddcup99"].sizes[-1]
     loss = (
-        figure1.get("kddcup99", NON_PRIVATE.label, UTILITY, n)[0]
-        - figure1.mean("kddcup99", PPCA.label, UTILITY, n).value
+        draws_at(figure1, "kddcup99", NON_PRIVATE.label, UTILITY, n)[0]
+        - mean_at(figure1, "kddcup99", PPCA.label, UTILITY, n).value
     )
     assert loss == pytest.approx(tail_loss(n, 116, 4, ALPHA), rel=0.1)
 
@@ -197,7 +198,7 @@ def test_ppca_on_kddcup99_is_in_the_range_of_its_limit(figure1: Measurements) ->
 @pytest.mark.xdist_group("chaudhuri_figure1")
 @pytest.mark.parametrize("key", ["insurance", "kddcup99"])
 def test_chains_have_forgotten_their_starts(figure1: Measurements, key: str) -> None:
-    first, last = (figure1.get(key, PPCA.label, gap)[0] for gap in (FIRST_GAP, LAST_GAP))
+    first, last = (draws_at(figure1, key, PPCA.label, gap)[0] for gap in (FIRST_GAP, LAST_GAP))
     assert first > 30  # the starts were far apart
     # Student's t of two groups of three (4 degrees of freedom): beyond 13 with probability 2e-4.
     assert abs(last) < 13
@@ -244,14 +245,13 @@ def test_figure_1_on_a_made_up_table(
     small: dict[str, int], key: str, mechanisms: tuple[Mechanism, ...]
 ) -> None:
     found = measured_on(FIGURE, key, FIGURE.shared(key), mechanisms)
-    assert found.get(key, "", FEATURES)[0] == small[key]
+    assert draws_at(found, key, "", FEATURES)[0] == small[key]
     for mechanism in mechanisms:
-        assert list(found.curve(key, mechanism.label, UTILITY)) == [500, 2_000]
+        assert list(draws_along(found, key, mechanism.label, UTILITY)) == [500, 2_000]
     # The floor is known: the mean over uniform subspaces is k/d of the trace.
     moment = FIGURE.shared(key).rows.moment
-    floor = found.mean(key, RANDOM.label, UTILITY, 500)
+    floor = mean_at(found, key, RANDOM.label, UTILITY, 500)
     expected = DATA_SETS[key].k / small[key] * moment.total
-    assert floor is not None
     assert floor.value == pytest.approx(expected, abs=6 * floor.se)
 
 
@@ -260,9 +260,9 @@ def test_table_1_on_a_made_up_table(small: dict[str, int]) -> None:
     for panel in ("localization", "localization without the activity"):
         for mechanism in (*STUDIED, *ADDED):
             # Nothing tells the labels: one row in twenty falls.
-            values = found.get(panel, mechanism.label, ACCURACY)
+            values = draws_at(found, panel, mechanism.label, ACCURACY)
             assert values == pytest.approx(95, abs=2.5)
-    assert found.get("localization", "", MAJORITY)[0] == pytest.approx(95)
+    assert draws_at(found, "localization", "", MAJORITY)[0] == pytest.approx(95)
 
 
 # ---- Figure 2 ----------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from dpviz.sampling.goe import symmetric_laplace
 from dpviz.sampling.wishart import wishart
 from dpviz.simulation.growth import noise_norms
 from dpviz.theory.growth import fitted_power
+from tests.papers.conftest import draws_along, draws_at, mean_at
 
 Quick = Callable[[str], Reproduction]
 
@@ -105,8 +106,7 @@ def test_norms_at_d_400_reach_the_edges_of_their_limits(quick: Quick) -> None:
         calibration = mechanism.calibrate(problem, Budget(1.0, 1e-6))
         edges = mechanism.spectrum_edges(calibration)
         assert edges is not None
-        mean = found.mean("Table 1", mechanism.label, table1.NORM, 400.0)
-        assert mean is not None
+        mean = mean_at(found, "Table 1", mechanism.label, table1.NORM, 400.0)
         assert 0.965 < mean.value / (max(map(abs, edges)) * problem.n) < 1.01, mechanism.key
 
 
@@ -114,7 +114,9 @@ def test_norms_at_d_400_reach_the_edges_of_their_limits(quick: Quick) -> None:
 def test_over_its_rate_only_the_wishart_falls_far(quick: Quick) -> None:
     found = quick("jiang_table1").found
     first = {
-        mechanism.label: float(found.curve("Table 1", mechanism.label, table1.OVER)[10.0].mean())
+        mechanism.label: float(
+            draws_along(found, "Table 1", mechanism.label, table1.OVER)[10.0].mean()
+        )
         for mechanism in table1.STATED
     }
     # d ln d over d: ln(400)/ln(10) = 2.6.
@@ -133,8 +135,7 @@ def test_at_the_measured_ratio_the_noises_are_equal(quick: Quick) -> None:
     know the quotient to 2 %.
     """
     found, d = quick("jiang_theorem5").found, 20
-    mean = found.mean("Theorem 5", theorem5.EQUAL[WISHART], theorem5.RATIO, float(d))
-    assert mean is not None
+    mean = mean_at(found, "Theorem 5", theorem5.EQUAL[WISHART], theorem5.RATIO, float(d))
     nuclear, draws = 0.7, Draws.batch(np.random.default_rng(0), 400)
     one = symmetric_laplace(draws, d) * (mean.value * nuclear)
     other = wishart(draws, d, d + 1) * (nuclear / 2)
@@ -166,23 +167,18 @@ def test_the_stated_n_is_enough_and_more_than_is_needed(quick: Quick) -> None:
     found = quick("jiang_theorems7_8")
     for table in theorems7_8.TABLES:
         for statement in STATEMENTS:
-            shares = found.found.get(table, statement.name, theorems7_8.SHARE)
-            assert shares is not None
+            shares = draws_at(found.found, table, statement.name, theorems7_8.SHARE)
             assert share_interval(shares)[0] >= 1 - ETA
         for mechanism, statement in MAIN.items():
-            curve = found.found.curve(table, mechanism.label, theorems7_8.SHARE)
+            curve = draws_along(found.found, table, mechanism.label, theorems7_8.SHARE)
             assert curve[1 / 128].mean() < 0.5
-            high = found.found.get(table, mechanism.label, theorems7_8.ENOUGH)
-            stated = found.found.get(table, statement.name, theorems7_8.STATED)
-            assert high is not None
-            assert stated is not None
+            high = draws_at(found.found, table, mechanism.label, theorems7_8.ENOUGH)
+            stated = draws_at(found.found, table, statement.name, theorems7_8.STATED)
             assert high[0] < stated[0]
         printed, ours = (
-            found.found.get(table, statement.name, theorems7_8.STATED)
+            draws_at(found.found, table, statement.name, theorems7_8.STATED)
             for statement in STATEMENTS[:2]
         )
-        assert printed is not None
-        assert ours is not None
         # (1 - rho^2)/sqrt((1 - rho^2)/2) at rho = .9, but for rounding up.
         assert ours[0] / printed[0] == pytest.approx(math.sqrt(2 * 0.19), rel=1e-3)
 
@@ -218,7 +214,8 @@ def test_the_need_falls_with_the_gap_and_grows_with_d(quick: Quick) -> None:
         powers = {}
         for axis, panel in growth.PANELS.items():
             few, enough = (
-                found.curve(panel, mechanism.label, what) for what in (growth.FEW, growth.ENOUGH)
+                draws_along(found, panel, mechanism.label, what)
+                for what in (growth.FEW, growth.ENOUGH)
             )
             first, last = min(few), max(few)
             span = np.log(last / first)
@@ -236,7 +233,7 @@ def test_the_need_falls_with_the_gap_and_grows_with_d(quick: Quick) -> None:
 
 
 def _all(found: Reproduction, panel: str, series: str, quantity: str) -> Any:
-    return np.concatenate(list(found.found.curve(panel, series, quantity).values()))
+    return np.concatenate(list(draws_along(found.found, panel, series, quantity).values()))
 
 
 @pytest.mark.xdist_group("jiang_theorems9_10")
@@ -285,8 +282,8 @@ def test_the_work_of_subspace_iteration_is_counted(quick: Quick) -> None:
     """3 k d^2 + 2 k d + 2 k^2 d multiplications a step; steps do not grow with d."""
     found = quick("jiang_lemmas").found
     for d in lemmas.TIME_D:
-        steps = found.get(lemmas.TIME, "", lemmas.STEPS, float(d))
-        work = found.get(lemmas.TIME, "", lemmas.WORK, float(d))
+        steps = draws_at(found, lemmas.TIME, "", lemmas.STEPS, float(d))
+        work = draws_at(found, lemmas.TIME, "", lemmas.WORK, float(d))
         assert steps is not None
         assert work is not None
         each = 3 + (2 + 2 * lemmas.K) / d

@@ -31,6 +31,7 @@ from dpviz.papers.xu.versions import XuVersions
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
+from tests.papers.conftest import draws_along, draws_at
 
 Z = 6.0  # standard errors; a false alarm about once in 5e8 tests
 EXPERIMENTS = (XuFigure1, XuFigure2, XuFigure3, XuFigure4, XuFigure5)
@@ -250,7 +251,7 @@ def test_eta_is_the_ratio_of_the_errors(along: str, measured: Measured) -> None:
     found = _xu_error.eta_draws(part, measured, 0, ks, epsilons, 10.0)
     for x in ks if along == "k" else epsilons:
         lip, lop, eta, limit = (
-            found.get("Musk", *point, float(x))
+            draws_at(found, "Musk", *point, float(x))
             for point in (
                 (_xu.LIP.label, _xu_error.ERROR),
                 (_xu.LOP.label, _xu_error.ERROR),
@@ -258,8 +259,6 @@ def test_eta_is_the_ratio_of_the_errors(along: str, measured: Measured) -> None:
                 (_xu.LIMIT, _xu_error.ETA),
             )
         )
-        assert lip is not None
-        assert lop is not None
         np.testing.assert_allclose(eta, lip / lop, rtol=1e-12)
         np.testing.assert_allclose(limit, 0.1)
         assert (lip < 1).all()  # a projection is never longer than the rows
@@ -275,7 +274,7 @@ def test_theta_is_the_closed_form(cls: type[Experiment], along: str) -> None:
         label = _xu.BY_KEY[key].label
         known = _xu.facts(view.on(label))
         assert known.k == k
-        for x, theta in found.curve(label, _xu_noise.SIMULATED, _xu_noise.THETA).items():
+        for x, theta in draws_along(found, label, _xu_noise.SIMULATED, _xu_noise.THETA).items():
             n, at = (known.n, int(x)) if along == "k" else (int(x), known.k)
             expected = _xu_noise.closed_form(n, known.d, at)
             # Relative variance of ||E||^2: 20 (d + 2 d(d-1))/(2 d^2)^2 < 10/d^2 for E1 and
@@ -290,7 +289,7 @@ def test_sets_that_are_known_by_shape_need_no_table() -> None:
     """Theta of Secom and Covtype: the published n and d, .0095/sqrt(k) and 1.22e-7/sqrt(k)."""
     found = joined(measure(XuFigure1(), lambda key: None, ("",)))
     for label, d, unit in (("Secom", 590, 0.0095), ("Covtype", 54, 1.22e-7)):
-        curve = found.curve(label, _xu_noise.SIMULATED, _xu_noise.THETA)
+        curve = draws_along(found, label, _xu_noise.SIMULATED, _xu_noise.THETA)
         assert len(curve) > 5
         for k, theta in curve.items():
             # E1's norm varies by sqrt(10)/(2 d) from run to run; the unit has three digits
@@ -304,7 +303,7 @@ def test_figure_5_lies_between_a_random_subspace_and_the_exact_one() -> None:
     found = joined(measure(experiment, experiment.shared, ("waveform",)))
 
     def accuracy(label: str) -> float:
-        values = found.get("Waveform", label, figure5.ACCURACY, figure5.HIGH)
+        values = draws_at(found, "Waveform", label, figure5.ACCURACY, figure5.HIGH)
         assert values is not None
         return float(values.mean())
 
@@ -320,12 +319,10 @@ def test_figure_5_lies_between_a_random_subspace_and_the_exact_one() -> None:
 def test_lemmas_are_searched_up_to_what_is_proved() -> None:
     found = joined(measure(XuTheorems(), lambda key: None, ("",)))
     # one row of 1,001 turns the top component, and with it every row's projection
-    moved = found.get("Lemma 2", "", theorems.MOVED)
-    assert moved is not None
+    moved = draws_at(found, "Lemma 2", "", theorems.MOVED)
     assert moved[0] == 1_000
     for d in theorems.SEARCH_D:
-        entries = found.get("Lemma 1", f"d = {d}", theorems.ALL_ENTRIES)
-        assert entries is not None
+        entries = draws_at(found, "Lemma 1", f"d = {d}", theorems.ALL_ENTRIES)
         assert entries[0] == pytest.approx(math.sqrt(2) * d)
 
 
@@ -341,11 +338,9 @@ def test_a_wrong_exponent_is_caught() -> None:
 def test_published_tables_tell_neighbours_apart_and_a_fair_coin_would_not() -> None:
     found = joined(measure(XuStatements(), lambda key: None, ("",)))
     for name in ("Z1", "Z2"):
-        told = found.get(statements.EPSILON_PANEL, name, statements.ADVANTAGE)
-        assert told is not None
+        told = draws_at(found, statements.EPSILON_PANEL, name, statements.ADVANTAGE)
         assert told.mean() * math.tanh(0.5) == pytest.approx(1.0)
-    left, right = (found.get("wine", side, statements.SIDE) for side in ("left", "right"))
-    assert left is not None
+    left, right = (draws_at(found, "wine", side, statements.SIDE) for side in ("left", "right"))
     np.testing.assert_allclose(left, right, rtol=1e-9)
 
 
@@ -378,12 +373,11 @@ def test_a_run_on_one_version_gives_what_the_figures_find(measured: Measured) ->
     part = _xu.Runs("musk2", "laplace", 0, 4)
     found = XuVersions().run(part, measured, 0)
     k = _xu.least_k(measured.moment.eigenvalues)
-    theta = _xu_noise.theta_draws(
+    beside = _xu_noise.theta_draws(
         _xu.Runs("musk", "laplace", 0, 4), measured, 0, [(measured.n, k, k)]
-    ).get("Musk", _xu_noise.SIMULATED, _xu_noise.THETA, float(k))
-    scaled = found.get("Musk", versions.TWO, versions.SCALED_THETA, float(k))
-    assert theta is not None
-    assert scaled is not None
+    )
+    theta = draws_at(beside, "Musk", _xu_noise.SIMULATED, _xu_noise.THETA, float(k))
+    scaled = draws_at(found, "Musk", versions.TWO, versions.SCALED_THETA, float(k))
     # the same draws of E1; those of E2 are named by the table, and vary by sqrt(5/(4 n k)) each
     spread = math.sqrt(5 / (4 * measured.n * k))
     np.testing.assert_allclose(scaled, 100 * theta, rtol=Z * math.sqrt(2) * spread)
