@@ -21,20 +21,11 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.screenshots import smaller
-from dpviz.papers import (
-    Chart,
-    Effort,
-    Experiment,
-    Findings,
-    drawn,
-    experiments,
-    markdown,
-    page,
-    reproduce,
-    ship,
-    shipped,
-    tally,
-)
+from dpviz.papers import all_shipped, experiments
+from dpviz.papers.experiment import Chart, Effort, Experiment
+from dpviz.papers.report import drawn, markdown, page, tally
+from dpviz.papers.run import Findings, reproduce
+from dpviz.papers.shipped import ship
 from dpviz.report.figures.reproduction import chart_figure
 from dpviz.simulation.jobs import Pool, Progress
 from dpviz.simulation.store import Store, default_folder
@@ -143,9 +134,8 @@ def main() -> None:
     parser.add_argument("--shipped", action="store_true", help="run nothing: report what ships")
     given = parser.parse_args()
     if given.readme is not None:
-        ready = [one for item in experiments().values() if (one := shipped(item)) is not None]
         text = given.readme.read_text(encoding="utf-8")
-        given.readme.write_text(with_headline(text, list(ready)), encoding="utf-8")
+        given.readme.write_text(with_headline(text, all_shipped()), encoding="utf-8")
         return
     if given.folder is None:
         parser.error("a folder, or --readme")
@@ -153,9 +143,7 @@ def main() -> None:
         parser.exit(2, NO_BROWSER + "\n")
     if not given.shipped:
         run_all(given.workers, given.only)
-    found: list[Findings] = [
-        one for item in experiments().values() if (one := shipped(item)) is not None
-    ]
+    found = all_shipped()
     reports: Path = given.folder / "reproduction"
     reports.mkdir(parents=True, exist_ok=True)
     count = draw(found, reports)

@@ -19,21 +19,12 @@ from dpviz.core.files import csv_text
 from dpviz.core.number_text import decimals
 from dpviz.core.platform import NO_DOWNLOADS, ONE_PROCESS, in_browser
 from dpviz.datasets import remote
-from dpviz.papers import (
-    MEANINGS,
-    PAPERS,
-    Effort,
-    Experiment,
-    Findings,
-    drawn,
-    experiment,
-    experiments,
-    lines_table,
-    markdown,
-    printing_order,
-    runs,
-    shipped,
-)
+from dpviz.papers import all_shipped, experiment
+from dpviz.papers.experiment import Effort, Experiment
+from dpviz.papers.report import PAPERS, command, drawn, lines_table, markdown, printing_order, runs
+from dpviz.papers.run import Findings
+from dpviz.papers.said import MEANINGS
+from dpviz.papers.shipped import shipped
 from dpviz.report.figures.reproduction import (
     chart_figure,
     chart_panels,
@@ -58,14 +49,9 @@ YIELDS = "What would yield each printed figure, with an interval"
 WANTED, FAILED = "papers_wanted", "papers_failed"  # a download asked for, and one that failed
 
 
-def every() -> list[Findings]:
-    """Return what ships, of all experiments."""
-    return [one for item in experiments().values() if (one := shipped(item)) is not None]
-
-
 def overview() -> None:
     """Say in one line how many claims have each answer."""
-    claims = [claim for one in every() for claim in one.claims]
+    claims = [claim for one in all_shipped() for claim in one.claims]
     if claims:
         st.html(key_html(claims))
 
@@ -84,7 +70,7 @@ def meanings() -> None:
 
 def reading() -> None:
     """Show every claim as a square, in the order in which the papers print them."""
-    found = every()
+    found = all_shipped()
     st.caption("Every sentence and number that is answered, in printing order. A click opens it.")
     for name in PAPERS:
         claims = printing_order(found, name)
@@ -312,7 +298,8 @@ def take_away(found: Findings) -> None:
         key="papers.md",
         icon=":material/download:",
     )
-    parts.reproduce_command(found)
+    st.caption("The same numbers from the command line:")
+    parts.copyable(command(found))
 
 
 title, switch = st.columns([1, 3], vertical_alignment="bottom")

@@ -19,7 +19,9 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant, parse_variants
-from dpviz.papers import drawn, experiment, shipped
+from dpviz.papers import experiment
+from dpviz.papers.report import drawn
+from dpviz.papers.shipped import shipped
 from dpviz.preparation.bounding import prepare
 from dpviz.report.figures import account, claims, precision, tasks
 from dpviz.report.figures.reproduction import chart_figure

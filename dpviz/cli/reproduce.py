@@ -13,7 +13,9 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.datasets import remote
-from dpviz.papers import absent_data, experiment, experiments, tally
+from dpviz.papers import experiment, experiments
+from dpviz.papers.report import tally
+from dpviz.papers.run import absent_data
 from dpviz.report.figures.report import write
 from dpviz.simulation.jobs import WORKERS_RANGE
 from dpviz.simulation.store import default_folder

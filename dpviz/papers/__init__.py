@@ -13,85 +13,10 @@ import pkgutil
 from functools import cache
 
 from dpviz.core.errors import InvalidSetting
-from dpviz.papers.experiment import (
-    Chart,
-    Effort,
-    Experiment,
-    Info,
-    Part,
-    PrintedFrame,
-    Series,
-    series_of,
-)
-from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.report import (
-    PAPERS,
-    Findings,
-    Paper,
-    command,
-    drawn,
-    heading,
-    latex,
-    lines_table,
-    markdown,
-    page,
-    printing_order,
-    runs,
-    summary,
-    tally,
-)
-from dpviz.papers.run import Reproduction, RunStep, absent_data, kept, reproduce, work
-from dpviz.papers.said import MEANINGS, Agreement, Claim, ClaimAnswer, Line, Said, Stated, counted
-from dpviz.papers.shipped import Provenance, Shipped, ship, shipped
+from dpviz.papers.experiment import Effort, Experiment
+from dpviz.papers.run import Findings, kept
+from dpviz.papers.shipped import shipped
 from dpviz.simulation.store import Store
-
-__all__ = [
-    "MEANINGS",
-    "PAPERS",
-    "Agreement",
-    "Chart",
-    "Claim",
-    "ClaimAnswer",
-    "Effort",
-    "Experiment",
-    "Findings",
-    "Info",
-    "Line",
-    "Measurements",
-    "Paper",
-    "Part",
-    "Point",
-    "PrintedFrame",
-    "Provenance",
-    "Reproduction",
-    "RunStep",
-    "Said",
-    "Series",
-    "Shipped",
-    "Stated",
-    "absent_data",
-    "command",
-    "counted",
-    "drawn",
-    "experiment",
-    "experiments",
-    "heading",
-    "kept",
-    "known",
-    "latex",
-    "lines_table",
-    "markdown",
-    "page",
-    "printing_order",
-    "reproduce",
-    "runs",
-    "series_of",
-    "ship",
-    "shipped",
-    "summary",
-    "tally",
-    "work",
-]
 
 
 @cache
@@ -155,3 +80,8 @@ def known(item: Experiment, store: Store | None = None) -> Findings:
     if step.progress.total and step.progress.done == step.progress.total:
         return step.reproduction
     return shipped(item) or step.reproduction
+
+
+def all_shipped() -> list[Findings]:
+    """Return what ships, of all experiments."""
+    return [one for item in experiments().values() if (one := shipped(item)) is not None]

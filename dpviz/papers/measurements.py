@@ -185,26 +185,20 @@ class Found:
         self.means = dict(means)
 
     @classmethod
-    def of(cls, table: pd.DataFrame) -> Found:
-        """Return what a table of points holds, with `SUMMARY_COLUMNS`."""
+    def of(cls, known: Measurements | pd.DataFrame) -> Found:
+        """Return the means of draws, or of a table of points with `SUMMARY_COLUMNS`."""
+        if isinstance(known, Measurements):  # without the quantiles of its table
+            return cls(
+                {
+                    point._replace(x=None if point.x is None else float(point.x)): Mean.of(values)
+                    for point, values in known.draws.items()
+                }
+            )
+        rows = known[list(SUMMARY_COLUMNS[:7])].itertuples(index=False, name=None)
         return cls(
             {
-                Point(panel, series, quantity, None if pd.isna(x) else float(x)): Mean.near(
-                    mean, se, int(draws)
-                )
-                for panel, series, quantity, x, draws, mean, se in table[
-                    list(SUMMARY_COLUMNS[:7])
-                ].itertuples(index=False, name=None)
-            }
-        )
-
-    @classmethod
-    def measured(cls, found: Measurements) -> Found:
-        """Return `of` of what was measured, without the quantiles of its table."""
-        return cls(
-            {
-                point._replace(x=None if point.x is None else float(point.x)): Mean.of(values)
-                for point, values in found.draws.items()
+                Point(a, b, c, None if pd.isna(x) else float(x)): Mean.near(mean, se, int(draws))
+                for a, b, c, x, draws, mean, se in rows
             }
         )
 

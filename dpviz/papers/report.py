@@ -9,9 +9,8 @@ import pandas as pd
 
 from dpviz.papers.experiment import Chart, Experiment
 from dpviz.papers.measurements import Found, shipped_points
-from dpviz.papers.run import Reproduction
+from dpviz.papers.run import Findings
 from dpviz.papers.said import MEANINGS, Claim, Line, answer, counted, said_of, text_of
-from dpviz.papers.shipped import Shipped
 from dpviz.papers.solve import SOLVER, what_was_run
 
 SUMMARY_KEYS = (
@@ -51,10 +50,6 @@ LINE_COLUMNS = (
     "experiment", "panel", "item", "reported", "measured", "agreement", "note",
     "reported_value", "reported_error", "mean", "mean_low", "mean_high", "draws",
 )  # fmt: skip
-
-
-Findings = Reproduction | Shipped
-"""What an experiment found: by a run here, or in what ships."""
 
 
 def summary(found: Sequence[Findings]) -> list[dict[str, str]]:

@@ -26,48 +26,56 @@ from dpviz.simulation.store import Store, source_digest
 _SHARED_SETS = 2  # tables kept in memory at a time, per process
 
 
-def answers(
-    experiment: Experiment, found: Found, absent: Sequence[str], complete: bool
-) -> list[Claim]:
-    """Return the answer to all that is looked at in an experiment."""
-    labels = [remote.sets()[key].label for key in absent]
-    if experiment.stand_in:
-        found = found.beside(Found.of(shipped_points(experiment.stand_in)))
-    return [answer(said, found, labels, complete) for said in experiment.said]
+@dataclass(frozen=True)
+class Provenance:
+    """With what results were measured.
 
+    Attributes
+    ----------
+    date : str
+        ISO.
+    code : str
+        Digest of the experiment's code; see `code_digest`.
+    versions : dict of str to str
+        Of this package and of the libraries its numbers come from.
+    """
 
-def lines_of(claims: Sequence[Claim]) -> list[Line]:
-    """Return the lines of some claims, in order."""
-    return [line for claim in claims for line in claim.lines]
+    date: str
+    code: str
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Reproduction:
-    """What an experiment found, so far or in the end.
+class Findings:
+    """What an experiment found: so far, in the end, or in the full run that ships.
 
     Attributes
     ----------
     experiment : Experiment
     effort : Effort
     seed : int
-    found : Measurements
+    found : Measurements or DataFrame
+        The draws of a run; of one that ships its points, with `SUMMARY_COLUMNS`.
     absent : tuple of str
         Keys of the data sets that are not at hand; their parts were not run.
     complete : bool
         Whether all other parts were run.
+    made : Provenance or None
+        Of what ships.
     """
 
     experiment: Experiment
     effort: Effort
     seed: int
-    found: Measurements
+    found: Measurements | pd.DataFrame
     absent: tuple[str, ...]
     complete: bool
+    made: Provenance | None = None
 
     @property
     def points(self) -> pd.DataFrame:
         """What was measured, one row per point; see `Measurements.table`."""
-        return self.found.table()
+        return self.found.table() if isinstance(self.found, Measurements) else self.found
 
     @cached_property
     def claims(self) -> list[Claim]:
@@ -75,12 +83,33 @@ class Reproduction:
 
         Until a run is finished a claim without data is not yet measured.
         """
-        return answers(self.experiment, Found.measured(self.found), self.absent, self.complete)
+        item, found = self.experiment, Found.of(self.found)
+        labels = [remote.sets()[key].label for key in self.absent]
+        if item.stand_in:
+            found = found.beside(Found.of(shipped_points(item.stand_in)))
+        return [answer(said, found, labels, self.complete) for said in item.said]
 
     @property
     def lines(self) -> list[Line]:
         """Every claim in every panel, beside what was measured there."""
-        return lines_of(self.claims)
+        return [line for claim in self.claims for line in claim.lines]
+
+    @property
+    def words(self) -> str:
+        """What was measured, when and with what; empty of a run that does not ship."""
+        if self.made is None:
+            return ""
+        how = (
+            "Measured in full"
+            if self.complete
+            else "A full run stopped before its end; what it had not reached is not yet measured"
+        )
+        return f"{how}, {self.made.date}, dpviz {self.made.versions['dpviz']}"
+
+    @property
+    def current(self) -> bool:
+        """Whether the experiment's code is still the one that was run."""
+        return self.made is None or self.made.code == code_digest(self.experiment)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +117,7 @@ class RunStep:
     """A reproduction under way."""
 
     progress: Progress
-    reproduction: Reproduction
+    reproduction: Findings
 
 
 def absent_data(experiment: Experiment) -> tuple[str, ...]:
@@ -131,7 +160,7 @@ def work(
                 found.add(read[place])
             complete = len(step.done) == len(jobs)
             yield RunStep(
-                step.progress, Reproduction(experiment, effort, seed, found, absent, complete)
+                step.progress, Findings(experiment, effort, seed, found, absent, complete)
             )
 
 
@@ -149,7 +178,7 @@ def reproduce(
     store: Store | None = None,
     pool: Pool | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> Reproduction:
+) -> Findings:
     """Run an experiment to its end; parameters as in `work`."""
     steps: Iterator[RunStep] = work(experiment, effort, seed=seed, store=store, pool=pool)
     for step in steps:

@@ -10,81 +10,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
 
 from dpviz.core import VERSION
 from dpviz.papers.experiment import Effort, Experiment
-from dpviz.papers.measurements import RESULTS, SUMMARY_COLUMNS, Found, shipped_points
-from dpviz.papers.run import Reproduction, answers, lines_of
-from dpviz.papers.said import Claim, Line
+from dpviz.papers.measurements import RESULTS, SUMMARY_COLUMNS, shipped_points
+from dpviz.papers.run import Findings, Provenance
 from dpviz.papers.source import code_digest
 
 _DIGITS = 6  # significant ones, of numbers that are drawn
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """With what results were measured.
-
-    Attributes
-    ----------
-    date : str
-        ISO.
-    code : str
-        Digest of the experiment's code; see `code_digest`.
-    versions : dict of str to str
-        Of this package and of the libraries its numbers come from.
-    """
-
-    date: str
-    code: str
-    versions: dict[str, str]
-
-    @property
-    def words(self) -> str:
-        """The date and the version as text."""
-        return f"{self.date}, dpviz {self.versions['dpviz']}"
-
-
-@dataclass(frozen=True, eq=False)
-class Shipped:
-    """What a full run found, read from a file; attributes as of `Reproduction`."""
-
-    experiment: Experiment
-    effort: Effort
-    seed: int
-    claims: list[Claim]
-    points: pd.DataFrame
-    absent: tuple[str, ...]
-    complete: bool
-    made: Provenance
-
-    @property
-    def lines(self) -> list[Line]:
-        """Every claim in every panel, beside what was measured there."""
-        return lines_of(self.claims)
-
-    @property
-    def words(self) -> str:
-        """What was measured, when and with what."""
-        how = (
-            "Measured in full"
-            if self.complete
-            else "A full run stopped before its end; what it had not reached is not yet measured"
-        )
-        return f"{how}, {self.made.words}"
-
-    @property
-    def current(self) -> bool:
-        """Whether the experiment's code is still the one that was run."""
-        return self.made.code == code_digest(self.experiment)
 
 
 def file_of(key: str, folder: Path = RESULTS) -> Path:
@@ -92,12 +30,12 @@ def file_of(key: str, folder: Path = RESULTS) -> Path:
     return folder / f"{key}.json"
 
 
-def ship(found: Reproduction, date: str, folder: Path = RESULTS) -> Path:
+def ship(found: Findings, date: str, folder: Path = RESULTS) -> Path:
     """Write the results of a full run, and whether it was finished.
 
     Parameters
     ----------
-    found : Reproduction
+    found : Findings
     date : str
         ISO, of the run.
     folder : Path
@@ -117,54 +55,37 @@ def ship(found: Reproduction, date: str, folder: Path = RESULTS) -> Path:
         "made": asdict(made),
         "seed": found.seed,
         "complete": found.complete,
-        "absent": list(found.absent),
-        "points": rows,
+        "absent": found.absent,
+        "points": [[_plain(value) for value in row] for row in rows],
     }
     path = file_of(key, folder)
-    text = json.dumps(_plain(content), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     # a line for each point, so that a change can be read
     text = re.sub(r'(?<=[\[,])(?=\{"(?:item|panel)"|\["[^"]*","[^"]*","[^"]*",)', "\n", text)
     path.write_text(text + "\n", encoding="utf-8")
     return path
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: numbers to some digits, none for NaN."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, str) or value is None or isinstance(value, bool):
-        return str(value) if isinstance(value, str) else value
-    number = float(value)
-    if not math.isfinite(number):
+def _plain(value: str | float | None) -> str | float | None:
+    """Return a cell as JSON can hold it: a number to some digits, none for NaN."""
+    if value is None or isinstance(value, str):
+        return value
+    if not math.isfinite(value):
         return None
-    if number == round(number) and abs(number) < 1e15:
-        return int(number)
-    return float(f"{number:.{_DIGITS}g}")
+    whole = value == round(value) and abs(value) < 1e15
+    return int(value) if whole else float(f"{value:.{_DIGITS}g}")
 
 
-def shipped(experiment: Experiment, folder: Path = RESULTS) -> Shipped | None:
+def shipped(experiment: Experiment, folder: Path = RESULTS) -> Findings | None:
     """Return the results that ship for an experiment, or None where there are none."""
     path = file_of(experiment.key, folder)
-    if not path.is_file():
-        return None
-    return _read(experiment, path)
+    return _read(experiment, path) if path.is_file() else None
 
 
 @cache
-def _read(experiment: Experiment, path: Path) -> Shipped:
+def _read(experiment: Experiment, path: Path) -> Findings:
     content = json.loads(path.read_text(encoding="utf-8"))
-    points = shipped_points(path.stem, path.parent)
-    absent, complete = tuple(content["absent"]), bool(content["complete"])
-    claims = answers(experiment, Found.of(points), absent, complete)
-    return Shipped(
-        experiment,
-        Effort.FULL,
-        int(content["seed"]),
-        claims,
-        points,
-        absent,
-        complete,
-        Provenance(**content["made"]),
-    )
+    return Findings(
+        experiment, Effort.FULL, content["seed"], shipped_points(path.stem, path.parent),
+        tuple(content["absent"]), content["complete"], Provenance(**content["made"]),
+    )  # fmt: skip

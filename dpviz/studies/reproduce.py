@@ -12,22 +12,12 @@ import pandas as pd
 
 from dpviz.core.files import finite
 from dpviz.datasets import remote
-from dpviz.papers import (
-    PAPERS,
-    Effort,
-    Reproduction,
-    absent_data,
-    drawn,
-    experiments,
-    known,
-    latex,
-    lines_table,
-    summary,
-    tally,
-)
 from dpviz.papers import experiment as _experiment
-from dpviz.papers import reproduce as run_parts
-from dpviz.papers.report import Findings
+from dpviz.papers import experiments, known
+from dpviz.papers.experiment import Effort
+from dpviz.papers.report import PAPERS, drawn, latex, lines_table, summary, tally
+from dpviz.papers.run import Findings, absent_data
+from dpviz.papers.run import reproduce as run_parts
 from dpviz.report.sentences.phrases import text_table
 from dpviz.simulation.jobs import Pool, Progress
 from dpviz.simulation.store import Store
@@ -89,13 +79,13 @@ class Reproduced(Answer):
 
     Attributes
     ----------
-    found : dpviz.papers.Reproduction
+    found : dpviz.papers.Findings
         Every measured point, the claims with their answers, and the lines.
     """
 
     figures: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, found: Reproduction) -> None:
+    def __init__(self, found: Findings) -> None:
         self.found = found
         self._charts = {chart.name: chart for chart in drawn(found)}
         self.figures = tuple(self._charts)  # type: ignore[misc]

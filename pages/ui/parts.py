@@ -12,13 +12,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz import papers
 from dpviz.core.files import csv_text
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS, offered
-from dpviz.papers import Findings
 from dpviz.preparation.bounding import Prepared
 from dpviz.simulation.compare import Comparison
 from pages.ui import state
@@ -183,12 +181,6 @@ def command(
     st.caption("The same numbers from the command line:")
     words = " ".join([settings.command(name, verb, base), shlex.join(more)]).strip()
     copyable(words)
-
-
-def reproduce_command(found: Findings) -> None:
-    """Show the command that redoes an experiment."""
-    st.caption("The same numbers from the command line:")
-    copyable(papers.command(found))
 
 
 def settings_file(settings: Settings, key: str, help: str | None = None) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz import papers
 from dpviz.core.errors import InvalidSetting
-from dpviz.papers import Effort, Experiment, RunStep
+from dpviz.papers import run
+from dpviz.papers.experiment import Effort, Experiment
+from dpviz.papers.run import RunStep
 from dpviz.simulation.jobs import Pool
 from dpviz.simulation.store import Store, default_folder
 from pages.ui import limits
@@ -28,7 +29,7 @@ def results_store() -> Store:
 
 def kept(chosen: Experiment, effort: Effort) -> RunStep:
     """Return what is known of an experiment without running anything."""
-    return papers.kept(chosen, effort, results_store())
+    return run.kept(chosen, effort, results_store())
 
 
 def reproduction_steps(
@@ -41,7 +42,7 @@ def reproduction_steps(
     """
     limits.refuse_in_public("runs no experiments; it shows those that were run before")
     pool = Pool(apart=limits.serving())
-    steps = papers.work(chosen, effort, store=results_store(), pool=pool)
+    steps = run.work(chosen, effort, store=results_store(), pool=pool)
     with closing(steps):
         while True:
             with limits.telling(tell):

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from dpviz.core.arrays import FloatArray
-from dpviz.papers import Effort, Reproduction, absent_data, experiment, reproduce
+from dpviz.papers import experiment
+from dpviz.papers.experiment import Effort
 from dpviz.papers.measurements import Mean, Measurements, Point
+from dpviz.papers.run import Findings, absent_data, reproduce
 from dpviz.simulation.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,11 +49,11 @@ def store() -> Store:
 
 
 @pytest.fixture(scope="session")
-def quick(store: Store) -> Callable[[str], Reproduction]:
+def quick(store: Store) -> Callable[[str], Findings]:
     """Return a function that runs an experiment's quick form, or skips for want of data."""
-    found: dict[str, Reproduction] = {}
+    found: dict[str, Findings] = {}
 
-    def run(key: str) -> Reproduction:
+    def run(key: str) -> Findings:
         if key not in found:
             wanted = set(absent_data(experiment(key))) - NEVER_THERE
             if wanted:

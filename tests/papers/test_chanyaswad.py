@@ -20,7 +20,7 @@ from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._mvg import precision_of_theorem
 from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg_data import MvgData
-from dpviz.papers import Reproduction, experiment, runs, shipped
+from dpviz.papers import experiment
 from dpviz.papers.measurements import Absent, Found, Mean, Measurements, Point
 from dpviz.papers.mvg import _ctg as ctg
 from dpviz.papers.mvg import _liver as liver
@@ -37,8 +37,10 @@ from dpviz.papers.mvg._shared import (
     log_pnr,
     log_pnr_of_answer,
 )
-from dpviz.papers.run import PartJob
+from dpviz.papers.report import runs
+from dpviz.papers.run import Findings, PartJob
 from dpviz.papers.said import Agreement, Claim, ClaimAnswer, Line, Stated, answer, said_of
+from dpviz.papers.shipped import shipped
 from dpviz.papers.solve import (
     HIGH,
     IMPLIED,
@@ -53,7 +55,7 @@ from dpviz.papers.solve import (
 )
 from tests.papers.conftest import NO_DATA
 
-Quick = Callable[[str], Reproduction]
+Quick = Callable[[str], Findings]
 KEYS = ("mvg_table3", "mvg_table4", "mvg_table5", "mvg_figure4", "mvg_section10")
 MVG = parse_variant("mvg_data")
 
@@ -379,7 +381,7 @@ def test_the_best_allocation_on_the_two_norm_budget(seed: int) -> None:
 def verdict(key: str, draws: dict[Point, FloatArray]) -> ClaimAnswer:
     """Return the answer to a statement that certain measurements give."""
     (said,) = (said for said in said_of("mvg") if said.key == key)
-    return answer(said, Found.measured(Measurements(draws))).answer
+    return answer(said, Found.of(Measurements(draws))).answer
 
 
 def test_both_matrices_of_a_pair_are_looked_at() -> None:

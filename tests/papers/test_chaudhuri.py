@@ -17,7 +17,6 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.seeding import generator
 from dpviz.datasets import Table, remote
 from dpviz.mechanisms import Mechanism
-from dpviz.papers import Reproduction
 from dpviz.papers.chaudhuri import figure1 as chaudhuri_figure1
 from dpviz.papers.chaudhuri import table1 as chaudhuri_table1
 from dpviz.papers.chaudhuri._shared import (
@@ -44,6 +43,7 @@ from dpviz.papers.chaudhuri.figure1 import (
 from dpviz.papers.chaudhuri.table1 import ACCURACY, MAJORITY, ChaudhuriTable1, accuracy
 from dpviz.papers.experiment import Effort, Experiment
 from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.run import Findings
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.simulate import Cell
 from tests.papers.conftest import draws_along, draws_at, mean_at
@@ -146,13 +146,13 @@ FIGURE, TABLE = ChaudhuriFigure1(), ChaudhuriTable1()
 
 
 @pytest.fixture(scope="module")
-def figure1(quick: Callable[[str], Reproduction]) -> Measurements:
+def figure1(quick: Callable[[str], Findings]) -> Measurements:
     """What the quick form of Figure 1 finds on insurance and kddcup99."""
     return quick("chaudhuri_figure1").found
 
 
 @pytest.fixture(scope="module")
-def table1(quick: Callable[[str], Reproduction]) -> Measurements:
+def table1(quick: Callable[[str], Findings]) -> Measurements:
     """What the quick form of Table 1 finds on kddcup99."""
     return quick("chaudhuri_table1").found
 

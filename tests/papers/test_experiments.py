@@ -10,25 +10,16 @@ import pytest
 from dpviz.core.files import app_path
 from dpviz.datasets import remote
 from dpviz.mechanisms import all_mechanisms
-from dpviz.papers import (
-    PAPERS,
-    Agreement,
-    ClaimAnswer,
-    Effort,
-    Measurements,
-    Reproduction,
-    drawn,
-    experiment,
-    experiments,
-    lines_table,
-    markdown,
-    work,
-)
-from dpviz.papers.run import PartJob
+from dpviz.papers import experiment, experiments
+from dpviz.papers.experiment import Effort
+from dpviz.papers.measurements import Measurements
+from dpviz.papers.report import PAPERS, drawn, lines_table, markdown
+from dpviz.papers.run import Findings, PartJob, work
+from dpviz.papers.said import Agreement, ClaimAnswer
 from dpviz.simulation.store import Store
 from tests.papers.conftest import NEVER_THERE
 
-Quick = Callable[[str], Reproduction]
+Quick = Callable[[str], Findings]
 KEYS = list(experiments())
 DOCS = app_path().parent / "docs"
 WITHOUT_CLAIMS = {
@@ -95,7 +86,7 @@ def test_every_claim_has_one_answer_a_reason_and_lines(key: str, quick: Quick) -
             assert line.measured
     assert len(lines_table(found)) == len(found.lines)
     # before anything is measured nothing is answered
-    start = Reproduction(found.experiment, Effort.QUICK, 0, Measurements(), found.absent, False)
+    start = Findings(found.experiment, Effort.QUICK, 0, Measurements(), found.absent, False)
     for claim in start.claims:
         assert claim.answer in (ClaimAnswer.PENDING, ClaimAnswer.NOT_HERE), claim
     assert len(start.claims) == len(found.claims)
@@ -106,7 +97,7 @@ def test_claims_can_be_answered_at_every_moment_of_a_run(key: str, quick: Quick)
     points = list(whole.found.draws)
     for count in {1, 2, len(points) // 3, len(points) // 2, len(points) - 1}:
         some = Measurements({point: whole.found.draws[point] for point in points[:count]})
-        part = Reproduction(whole.experiment, Effort.QUICK, 0, some, whole.absent, False)
+        part = Findings(whole.experiment, Effort.QUICK, 0, some, whole.absent, False)
         assert len(part.claims) == len(whole.claims)
         assert len(part.lines) >= len(whole.claims)
 

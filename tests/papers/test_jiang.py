@@ -16,7 +16,6 @@ from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
-from dpviz.papers import Reproduction
 from dpviz.papers.jiang import _people as _jiang_people
 from dpviz.papers.jiang import (
     lemmas,
@@ -31,6 +30,7 @@ from dpviz.papers.jiang import sample_growth as growth
 from dpviz.papers.jiang._people import ETA, MAIN, PPCA, RHO, STATEMENTS, met, settings_of
 from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, ratio_draws, with_people
 from dpviz.papers.measurements import Found, Measurements
+from dpviz.papers.run import Findings
 from dpviz.papers.said import ClaimAnswer, answer, said_of
 from dpviz.preparation.bounding import prepare
 from dpviz.sampling.goe import symmetric_laplace
@@ -39,7 +39,7 @@ from dpviz.simulation.growth import noise_norms
 from dpviz.theory.growth import fitted_power
 from tests.papers.conftest import draws_along, draws_at, mean_at
 
-Quick = Callable[[str], Reproduction]
+Quick = Callable[[str], Findings]
 
 
 # What is shared --------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_the_need_falls_with_the_gap_and_grows_with_d(quick: Quick) -> None:
 # Theorems 9 and 10 -----------------------------------------------------------------
 
 
-def _all(found: Reproduction, panel: str, series: str, quantity: str) -> Any:
+def _all(found: Findings, panel: str, series: str, quantity: str) -> Any:
     return np.concatenate(list(draws_along(found.found, panel, series, quantity).values()))
 
 
@@ -293,12 +293,12 @@ def test_the_work_of_subspace_iteration_is_counted(quick: Quick) -> None:
 def test_always_0_errs_beyond_d_over_epsilon_and_the_best_matrix_does_not() -> None:
     (said,) = (said for said in said_of("jiang") if said.key == "theorem-10-printed")
     always_0 = statements._zero(0, np.random.default_rng(0))
-    found = answer(said, Found.measured(Measurements(always_0)))
+    found = answer(said, Found.of(Measurements(always_0)))
     assert found.answer is ClaimAnswer.NOT_REPRODUCED
     A = np.diag([70.0, 20.0, 10.0])
     best = np.diag([70.0, 0.0, 0.0])
     assert statements._beyond(A, np.zeros((3, 3)), 1, 2.0) == pytest.approx(50 / 1.5)
     assert statements._beyond(A, best, 1, 2.0) == pytest.approx(0.0)
     contrary = dict.fromkeys(always_0, np.array([statements._beyond(A, best, 1, 2.0)]))
-    found = answer(said, Found.measured(Measurements(contrary)))
+    found = answer(said, Found.of(Measurements(contrary)))
     assert found.answer is ClaimAnswer.BOUND

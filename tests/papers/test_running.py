@@ -16,28 +16,18 @@ import pytest
 import dpviz.papers
 from dpviz import cli
 from dpviz.core.seeding import generator
-from dpviz.papers import (
-    Effort,
-    Experiment,
-    Info,
-    Measurements,
-    Part,
-    Point,
-    Reproduction,
-    experiment,
-    kept,
-    reproduce,
-    work,
-)
+from dpviz.papers import experiment
 from dpviz.papers import run as running
-from dpviz.papers.measurements import Found
+from dpviz.papers.experiment import Effort, Experiment, Info, Part
+from dpviz.papers.measurements import Found, Measurements, Point
+from dpviz.papers.run import Findings, kept, reproduce, work
 from dpviz.papers.said import Agreement, Below, Look, Said, at
 from dpviz.papers.source import digest_of
 from dpviz.simulation import store
 from dpviz.simulation.jobs import Pool
 from dpviz.simulation.store import Store
 
-Quick = Callable[[str], Reproduction]
+Quick = Callable[[str], Findings]
 WITH_WORKERS = "jiang_table1"
 
 
@@ -122,10 +112,10 @@ def test_answers_rest_on_the_means_of_the_table() -> None:
             Point("a", "b", "d", 0.5): draws[:1],
         }
     )
-    one, other = Found.measured(found), Found.of(found.table())
+    one, other = Found.of(found), Found.of(found.table())
     assert one.means == other.means
     assert list(map(str, one.means)) == list(map(str, other.means))
-    assert one.means != Found.measured(Measurements({Point("a", "b", "c", None): draws})).means
+    assert one.means != Found.of(Measurements({Point("a", "b", "c", None): draws})).means
 
 
 def test_another_seed_another_source_and_another_module_are_computed_again(

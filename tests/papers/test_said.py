@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.papers import ClaimAnswer, experiments, shipped
+from dpviz.papers import experiments
 from dpviz.papers.measurements import Found, Mean, Point
 from dpviz.papers.said import (
     AtMost,
     Below,
     Claim,
+    ClaimAnswer,
     Identity,
     Look,
     Monotone,
@@ -37,6 +38,7 @@ from dpviz.papers.said import (
     said_of,
     text_of,
 )
+from dpviz.papers.shipped import shipped
 
 PAPERS = sorted({item.paper for item in experiments().values() if has_text(item.paper)})
 STATEMENTS = [(paper, said) for paper in PAPERS for said in said_of(paper)]

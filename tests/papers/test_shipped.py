@@ -12,20 +12,13 @@ import pytest
 from benchmarks.reproduction import opening, own_report, with_headline
 from dpviz.cli import main
 from dpviz.core.files import app_path
-from dpviz.papers import (
-    MEANINGS,
-    PAPERS,
-    Effort,
-    Measurements,
-    Reproduction,
-    drawn,
-    experiment,
-    experiments,
-    ship,
-    shipped,
-)
-from dpviz.papers.report import SUMMARY_KEYS
-from dpviz.papers.said import said_of, text_of
+from dpviz.papers import all_shipped, experiment, experiments
+from dpviz.papers.experiment import Effort
+from dpviz.papers.measurements import Measurements
+from dpviz.papers.report import PAPERS, SUMMARY_KEYS, drawn
+from dpviz.papers.run import Findings
+from dpviz.papers.said import MEANINGS, said_of, text_of
+from dpviz.papers.shipped import ship, shipped
 from dpviz.papers.source import code_digest, digest_of
 
 DOCS = app_path().parent / "docs"
@@ -86,7 +79,7 @@ def test_what_ships_reads_back_as_it_was_written(tmp_path: Path) -> None:
     draws = Measurements()
     part = item.parts(Effort.QUICK)[0]
     draws.add(item.run(part, None, 0))
-    run = Reproduction(item, Effort.FULL, 0, draws, (), True)
+    run = Findings(item, Effort.FULL, 0, draws, (), True)
     ship(run, "2001-02-03", tmp_path)
     again = shipped(item, tmp_path)
     assert again is not None
@@ -103,7 +96,7 @@ def test_what_ships_reads_back_as_it_was_written(tmp_path: Path) -> None:
 
 def test_only_a_full_run_ships(tmp_path: Path) -> None:
     item = experiment("jiang_theorem5")
-    quick = Reproduction(item, Effort.QUICK, 0, Measurements(), (), True)
+    quick = Findings(item, Effort.QUICK, 0, Measurements(), (), True)
     with pytest.raises(ValueError, match="full run"):
         ship(quick, "2001-02-03", tmp_path)
     assert shipped(item, tmp_path) is None
@@ -111,7 +104,7 @@ def test_only_a_full_run_ships(tmp_path: Path) -> None:
 
 def test_a_full_run_that_was_stopped_ships_as_such(tmp_path: Path) -> None:
     item = experiment("jiang_theorem5")
-    ship(Reproduction(item, Effort.FULL, 0, Measurements(), (), False), "2001-02-03", tmp_path)
+    ship(Findings(item, Effort.FULL, 0, Measurements(), (), False), "2001-02-03", tmp_path)
     stopped = shipped(item, tmp_path)
     assert stopped is not None
     assert not stopped.complete
@@ -121,9 +114,7 @@ def test_a_full_run_that_was_stopped_ships_as_such(tmp_path: Path) -> None:
 
 def test_results_of_other_code_are_known_as_such(tmp_path: Path) -> None:
     item = experiment("jiang_theorem5")
-    path = ship(
-        Reproduction(item, Effort.FULL, 0, Measurements(), (), True), "2001-02-03", tmp_path
-    )
+    path = ship(Findings(item, Effort.FULL, 0, Measurements(), (), True), "2001-02-03", tmp_path)
     content = json.loads(path.read_text(encoding="utf-8"))
     assert content["made"]["code"] == code_digest(item)
     content["made"]["code"] = "0" * 32
@@ -191,7 +182,7 @@ def test_the_summary_of_one_experiment_as_a_table(capsys: pytest.CaptureFixture[
 
 def test_the_opening_page_is_written_from_what_ships_and_is_short() -> None:
     text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    found = [one for item in experiments().values() if (one := shipped(item)) is not None]
+    found = all_shipped()
     assert text == opening(found)
     head = text.partition("\n## ")[0]
     for paper in PAPERS.values():
@@ -206,7 +197,7 @@ def test_the_opening_page_is_written_from_what_ships_and_is_short() -> None:
 
 def test_the_headline_of_the_readme_is_that_of_what_ships() -> None:
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    found = [one for item in experiments().values() if (one := shipped(item)) is not None]
+    found = all_shipped()
     assert with_headline(text, found) == text
     counted_claims = [claim for one in found for claim in one.claims if claim.counts]
     assert f"{len(counted_claims)} claims: " in text
@@ -226,7 +217,7 @@ def test_results_ship_and_the_report_is_written_from_them(key: str) -> None:
     for chart in charts:
         assert (own.parent / f"{key}-{chart.name}.png").stat().st_size > 1_000
     known_claims = [(claim.place, claim.item) for claim in found.claims]
-    nothing = Reproduction(experiment(key), Effort.FULL, 0, Measurements(), found.absent, False)
+    nothing = Findings(experiment(key), Effort.FULL, 0, Measurements(), found.absent, False)
     assert known_claims == [(claim.place, claim.item) for claim in nothing.claims]
 
 

@@ -13,19 +13,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.papers import (
-    PAPERS,
-    Effort,
-    absent_data,
-    experiment,
-    experiments,
-    heading,
-    runs,
-    shipped,
-    work,
-)
+from dpviz.papers import experiment, experiments
+from dpviz.papers import run as running
+from dpviz.papers.experiment import Effort
 from dpviz.papers.measurements import Mean
+from dpviz.papers.report import PAPERS, heading, runs
+from dpviz.papers.run import absent_data, work
 from dpviz.papers.said import Stated
+from dpviz.papers.shipped import shipped
 from dpviz.report.figures.reproduction import table_exhibit
 from dpviz.simulation.store import Store, default_folder
 from pages.ui import reproduction_cache
@@ -44,6 +39,7 @@ from tests.ui.driver import (
 )
 
 shipping = importlib.import_module("dpviz.papers.shipped")  # the name is a function too
+
 
 OTHER = "jiang_theorem5"  # not the first, which links leave out
 DONE = 2  # parts before the stop
@@ -124,7 +120,7 @@ def test_the_first_visit_shows_answers_numbers_and_figures_without_a_run(
 
 
 def test_results_of_other_code_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipping, "code_digest", lambda experiment: "other")
+    monkeypatch.setattr(running, "code_digest", lambda experiment: "other")
     assert "The experiment's code has changed since." in words(open_at(GENERATED))
 
 

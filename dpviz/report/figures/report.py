@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpviz.core.files import atomic_write, write_csv
-from dpviz.papers.report import Findings, drawn, lines_table, markdown
+from dpviz.papers.report import drawn, lines_table, markdown
+from dpviz.papers.run import Findings
 
 
 def write(reproduction: Findings, folder: Path) -> list[Path]:

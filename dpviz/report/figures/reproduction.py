@@ -15,9 +15,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpviz.core.number_text import numeral
-from dpviz.papers import Chart, Claim, ClaimAnswer, PrintedFrame, Stated, counted
+from dpviz.papers.experiment import Chart, PrintedFrame
 from dpviz.papers.measurements import Mean
-from dpviz.papers.said import number
+from dpviz.papers.said import Claim, ClaimAnswer, Stated, counted, number
 from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import DASHES, GREY, MARKERS, colour_of_key, scatter, told
 from dpviz.report.tables.projection import LABEL_COLOURS

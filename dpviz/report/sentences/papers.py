@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dpviz.papers import Claim, Findings, counted
+from dpviz.papers.run import Findings
+from dpviz.papers.said import Claim, counted
 
 
 def reproduction_sentence(found: Findings) -> str:
