@@ -25,7 +25,8 @@ def code_digest(experiment: Experiment) -> str:
     return digest_of(path.parent, path.stem, type(experiment).__name__)
 
 
-_MEASURING = frozenset({"parts", "run", "shared"})
+_MEASURING = frozenset({"parts", "run", "shared", "source"})
+_SHARED = ("solve.py", "by_statement.py")  # of all papers, and they make numbers
 
 
 def digest_of(folder: Path, module: str, name: str) -> str:
@@ -38,9 +39,8 @@ def digest_of(folder: Path, module: str, name: str) -> str:
     module, name : str
         Of the experiment's class.
     """
-    solving = folder.parent / "solve.py"  # shared by all papers, and it makes numbers
-    paths = [*folder.glob("*.py"), *([solving] if solving.is_file() else [])]
-    modules = {path.stem: _Module.read(path) for path in paths}
+    paths = [*folder.glob("*.py"), *(folder.parent / name for name in _SHARED)]
+    modules = {path.stem: _Module.read(path) for path in paths if path.is_file()}
     texts: dict[str, str] = {}
     asked = [(module, name)]
     seen: set[tuple[str, str]] = set()
@@ -54,18 +54,12 @@ def digest_of(folder: Path, module: str, name: str) -> str:
             continue
         parts = [node]
         if isinstance(node, ast.ClassDef) and _is_experiment(node):
-            parts = [
-                one
-                for one in node.body
-                if not isinstance(one, ast.FunctionDef)
-                or one.name in _MEASURING
-                or one.name.startswith("_")
-            ]
-            parts = [one for one in parts if not _says(one)]
-            asked += [(place[0], part.id) for part in node.bases if isinstance(part, ast.Name)]
-        for part in parts:
-            texts[f"{place[1]}.{getattr(part, 'name', '')}"] = _plain_source(part)
+            parts = [one for one in node.body if not _says(one)]
+            asked += [one for base in node.bases for one in modules[place[0]].reached(base)]
+        for part in (_Silent().visit(copy.deepcopy(part)) for part in parts):
             asked += modules[place[0]].reached(part)
+            name = f"{place[1]}.{getattr(part, 'name', '')}"
+            texts[name] = ast.unparse(_Unplaced().visit(part))
     digest = hashlib.blake2b(digest_size=16)
     for key in sorted(texts):
         digest.update(f"{key}\0{texts[key]}\0".encode())
@@ -116,33 +110,50 @@ class _Module:
         return found
 
 
+_SAYING = frozenset({"info", "stand_in", "pictures"})
+
+
 def _is_experiment(node: ast.ClassDef) -> bool:
     return any(ast.unparse(base).endswith("Experiment") for base in node.bases)
 
 
 def _says(node: ast.stmt) -> bool:
-    """Return whether a line of a class is its docstring or says what the paper does."""
-    if isinstance(node, ast.Expr):
-        return True
-    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("info", "stand_in")
+    """Return whether a line of an experiment's class measures nothing: it says, judges or draws."""
+    match node:
+        case ast.FunctionDef(name=name):
+            return name not in _MEASURING and not name.startswith("_")
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name in _SAYING
+    return isinstance(node, ast.Expr)
 
 
 class _Silent(ast.NodeTransformer):
-    """Takes out docstrings and what modules are called, which change no number."""
+    """Takes out what changes no number: docstrings, types and assertions."""
 
-    def __init__(self) -> None:
-        self.inside = False
+    def visit_Assert(self, node: ast.Assert) -> None:
+        return None
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return ast.arg(node.arg)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.annotation = ast.Name("Any", ast.Load())
+        return self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return None
         return self.generic_visit(node)
 
+
+class _Unplaced(ast.NodeTransformer):
+    """Takes out what modules are called, which changes no number either."""
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if isinstance(node.value, ast.Name) and node.value.id.startswith("_"):
             return ast.copy_location(ast.Name(node.attr, ast.Load()), node)
         return self.generic_visit(node)
-
-
-def _plain_source(node: ast.AST) -> str:
-    return ast.unparse(_Silent().visit(copy.deepcopy(node)))

@@ -40,8 +40,10 @@ class Made(Experiment):
         \'\'\'Return a number.\'\'\'
         return drawn()
 
-def drawn() -> int:
-    return DRAWS
+def drawn(of: int = 1) -> int:
+    assert of < 2
+    found: int = DRAWS * of
+    return found
 
 def unused() -> int:
     return 3
@@ -57,8 +59,12 @@ def unused() -> int:
         ("Return a number.", "Return another.", True),
         ("return 3", "return 4", True),
         ("from a import b", "from a import (\n    b,\n)", True),
+        ("of: int = 1", "of: float = 1", True),
+        ("found: int", "found: float", True),
+        ("assert of < 2", "assert of > 0", True),
+        ("of: int = 1", "of: int = 2", False),
         ("DRAWS = 100", "DRAWS = 200", False),
-        ("return DRAWS", "return DRAWS + 1", False),
+        ("DRAWS * of", "DRAWS * of + 1", False),
     ],
 )
 def test_words_and_looks_do_not_age_a_result_and_what_measures_does(
