@@ -10,7 +10,7 @@ draws nothing and knows no page.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -58,10 +58,12 @@ class Series:
     name: str
     key: str = ""
 
-
-def series_of(mechanisms: Sequence[Mechanism]) -> tuple[Series, ...]:
-    """Return the series of variants, named by their labels, in their mechanisms' colours."""
-    return tuple(Series(mechanism.label, mechanism.key) for mechanism in mechanisms)
+    @classmethod
+    def of(cls, shown: Mechanism | Series | str) -> Series:
+        """Return the series of a variant, in its mechanism's colour, or of a name alone."""
+        if isinstance(shown, Mechanism):
+            return cls(shown.label, shown.key)
+        return cls(shown) if isinstance(shown, str) else shown
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,10 @@ class Experiment(ABC):
     key: ClassVar[str]
     timed: ClassVar[frozenset[str]] = frozenset()
     """Quantities that are times, and so differ from run to run."""
+    pictures: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """By name of a chart its quantity and then its series: mechanisms, names, or `Series`."""
+    named: ClassVar[Mapping[str, float]] = {}
+    """Numbers that titles of charts name in braces."""
     stand_in: ClassVar[str] = ""
     """Key of the experiment on tables that stand in for absent data, whose results ship."""
 
@@ -199,7 +205,7 @@ class Experiment(ABC):
         """Return the pieces of work, in the order in which pictures fill best."""
 
     @abstractmethod
-    def run(self, part: Part, shared: Any, seed: int) -> Measurements:
+    def run(self, part: Any, shared: Any, seed: int) -> Measurements:
         """Return the draws of one part.
 
         Parameters
@@ -233,31 +239,20 @@ class Experiment(ABC):
         return None
 
     def charts(self) -> tuple[Chart, ...]:
-        """Return what to draw of the points along an axis."""
-        return ()
+        """Return what to draw, with the words and axes that the paper's text file has for it."""
+        return tuple(self._chart(name, *drawn) for name, drawn in self.pictures.items())
 
-    def chart(self, name: str, quantity: str, series: Sequence[Series], **values: float) -> Chart:
-        """Return a chart with the words and axes that the paper's text file has for it.
-
-        Parameters
-        ----------
-        name : str
-        quantity : str
-            It names the axis of y where the file does not.
-        series : sequence of Series
-        **values : float
-            What the title names in braces.
-        """
+    def _chart(self, name: str, quantity: str, *series: Mechanism | Series | str) -> Chart:
         facts = text_of(self.paper)["experiment"][self.key.removeprefix(f"{self.paper}_")]
         words = facts["chart"][name]
         logs = words.get("log", "")
         return Chart(
             name=name,
-            title=words["title"].format(**values),
+            title=words["title"].format(**self.named),
             quantity=quantity,
             x_label=words["x"],
             y_label=words.get("y", quantity),
-            series=tuple(series),
+            series=tuple(map(Series.of, series)),
             log_x="x" in logs,
             log_y="y" in logs,
             share_y=words.get("share_y", False),

@@ -110,7 +110,7 @@ class _Module:
         return found
 
 
-_SAYING = frozenset({"info", "stand_in", "pictures"})
+_SAYING = frozenset({"info", "stand_in", "pictures", "named"})
 
 
 def _is_experiment(node: ast.ClassDef) -> bool:
@@ -122,7 +122,7 @@ def _says(node: ast.stmt) -> bool:
     match node:
         case ast.FunctionDef(name=name):
             return name not in _MEASURING and not name.startswith("_")
-        case ast.Assign(targets=[ast.Name(id=name)]):
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             return name in _SAYING
     return isinstance(node, ast.Expr)
 

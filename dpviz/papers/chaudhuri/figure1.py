@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from dpviz.papers.chaudhuri._shared import (
     UnitRows,
     load_unit_rows,
 )
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.cells import evaluate
@@ -102,6 +103,8 @@ class Samples:
 class ChaudhuriFigure1(Experiment):
     """Four data sets along n; see `info`."""
 
+    pictures: ClassVar = {"n": (UTILITY, *STUDIED, *ADDED)}
+
     stand_in = "chaudhuri_standin"
 
     def parts(self, effort: Effort) -> list[Part]:
@@ -128,9 +131,8 @@ class ChaudhuriFigure1(Experiment):
         """Return the rows of a data set, sparse, and the moments made of them so far."""
         return Samples(load_unit_rows(data), DATA_SETS[data])
 
-    def run(self, part: Part, shared: Samples, seed: int) -> Measurements:
+    def run(self, part: FigurePart, shared: Samples, seed: int) -> Measurements:
         """Return q_F of every draw at every sample size."""
-        assert isinstance(part, FigurePart)
         if not part.mechanism:
             return _facts(shared)
         mechanism, data = parse_variant(part.mechanism), shared.data
@@ -157,10 +159,6 @@ class ChaudhuriFigure1(Experiment):
                 own = np.array([optimum(samples[n].moment, data.k)])
                 found[Point(part.data, label, ON_SAMPLE, n)] = own
         return Measurements(found)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the figure, a panel for each data set."""
-        return (self.chart("n", UTILITY, series_of((*STUDIED, *ADDED))),)
 
 
 def _draws(mechanism: Mechanism, quick: bool) -> int:

@@ -14,6 +14,7 @@ that no row is longer than 1, and the answer decides the picture:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from dpviz.datasets import Table, load
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.metrics import optimum
 from dpviz.papers.chaudhuri._shared import ADDED, PPCA, SULQ
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.prepared import Measured
@@ -113,6 +114,12 @@ class FigurePart(Part):
 class ChaudhuriFigure2(Experiment):
     """The spiked table in four readings; see `info`."""
 
+    named: ClassVar = {"alpha": MODERATE}
+    pictures: ClassVar = {
+        "alpha": (SHARE, PPCA, SULQ, *ADDED),
+        "n": (SHARE_BY_N, PPCA, SULQ, *ADDED),
+    }
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each reading and mechanism, and one for each reading's ceiling."""
         draws = 20 if effort is Effort.QUICK else 100  # the paper: 100
@@ -140,9 +147,10 @@ class ChaudhuriFigure2(Experiment):
             for n in SIZES
         }
 
-    def run(self, part: Part, shared: dict[tuple[str, int], Measured], seed: int) -> Measurements:
+    def run(
+        self, part: FigurePart, shared: dict[tuple[str, int], Measured], seed: int
+    ) -> Measurements:
         """Return the share of the optimum at every alpha and at every n."""
-        assert isinstance(part, FigurePart)
         reading, whole = part.reading, shared[part.reading, N]
         if not part.mechanism:
             facts = {CEILING: optimum(whole.moment, K)}
@@ -171,11 +179,3 @@ class ChaudhuriFigure2(Experiment):
             found[Point(reading, label, SHARE_BY_N, n)] = values
         found[Point(reading, label, SHARE_BY_N, N)] = found[Point(reading, label, SHARE, MODERATE)]
         return Measurements(found)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the figure and the added curve along n, one panel for each reading."""
-        series = series_of((PPCA, SULQ, *ADDED))
-        return (
-            self.chart("alpha", SHARE, series),
-            self.chart("n", SHARE_BY_N, series, alpha=MODERATE),
-        )

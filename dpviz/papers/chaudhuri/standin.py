@@ -76,9 +76,8 @@ class ChaudhuriStandin(Experiment):
             for member in members
         ]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: MemberPart, shared: None, seed: int) -> Measurements:
         """Return what each mechanism captures at the ends of the axis."""
-        assert isinstance(part, MemberPart)
         data = DATA_SETS[part.member.partition(":")[0]]
         rows = member(part.member, data, seed)
         found: dict[Point, FloatArray] = {}

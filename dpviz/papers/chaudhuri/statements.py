@@ -41,9 +41,8 @@ class ChaudhuriStatements(Experiment):
         """Return one part for each measurement."""
         return [StatementPart("", what) for what in _MEASURED]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
         """Return what one statement is set against."""
-        assert isinstance(part, StatementPart)
         rng = generator(seed, "reproduce", "chaudhuri", "statements", part.what)
         return Measurements(_MEASURED[part.what](rng))
 

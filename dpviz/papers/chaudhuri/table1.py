@@ -114,9 +114,8 @@ class ChaudhuriTable1(Experiment):
         """Return the rows of a data set, sparse."""
         return Tables(data)
 
-    def run(self, part: Part, shared: Tables, seed: int) -> Measurements:
+    def run(self, part: TablePart, shared: Tables, seed: int) -> Measurements:
         """Return the test accuracy in each projection."""
-        assert isinstance(part, TablePart)
         rows = shared.rows(part.with_label)
         if part.tried in _NORMALISED:
             rows = replace(rows, rows=_NORMALISED[part.tried](rows.rows))

@@ -18,7 +18,7 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.metrics import measure
 from dpviz.papers.chaudhuri._shared import ALPHA, BUDGET, DATA_SETS, DELTA, PPCA, SULQ
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.plan import planned
 from dpviz.simulation.cells import evaluate
@@ -83,6 +83,8 @@ class TheoremPart(Part):
 class ChaudhuriTheorems(Experiment):
     """Theorems 1 to 5, and what the text remarks beside them; see `info`."""
 
+    pictures: ClassVar = {"people": (PEOPLE[BY_D], PPCA, SULQ, STATED, RATE)}
+
     timed: ClassVar[frozenset[str]] = frozenset({SECONDS})
 
     def parts(self, effort: Effort) -> list[Part]:
@@ -108,9 +110,8 @@ class ChaudhuriTheorems(Experiment):
         ]
         return parts
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: TheoremPart, shared: None, seed: int) -> Measurements:
         """Return what one part measures."""
-        assert isinstance(part, TheoremPart)
         if part.what == NEEDS:
             return _needed(part, seed)
         if part.what == SENSITIVE:
@@ -126,11 +127,6 @@ class ChaudhuriTheorems(Experiment):
         mechanism, d = parse_variant(part.mechanism), int(part.x)
         found = _overlaps(mechanism, d, HARD_GAP, _hard_n(d), part.draws, seed)
         return Measurements({Point(part.what, mechanism.label, OVERLAP, part.x): found})
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the people needed along d, beside what the theorems state."""
-        series = (*series_of((PPCA, SULQ)), Series(STATED), Series(RATE))
-        return (self.chart("people", PEOPLE[BY_D], series),)
 
 
 # --- what is measured -------------------------------------------------------------------------

@@ -57,9 +57,8 @@ class ChaudhuriWhatWasRun(Experiment):
         """Return the rows, sparse."""
         return Tables(data)
 
-    def run(self, part: Part, shared: Tables, seed: int) -> Measurements:
+    def run(self, part: SolvePart, shared: Tables, seed: int) -> Measurements:
         """Return what one change has to be, or the accuracies of single divisions."""
-        assert isinstance(part, SolvePart)
         mechanism = ROWS[part.row]
         if part.change == SPLIT:
             each = [_scores(shared, mechanism, 1, seed, division=i) for i in range(2 * part.draws)]

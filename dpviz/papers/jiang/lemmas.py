@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.metrics import measure
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.bounding import prepare
@@ -62,6 +63,9 @@ class LemmaPart(Part):
 class JiangLemmas(Experiment):
     """What the paper states beside its theorems; see `info`."""
 
+    named: ClassVar = {"d": RIVAL_D}
+    pictures: ClassVar = {"rivals": (SHARE, WISHART, DIFFERENCE, RIVAL)}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each check and dimension, table or mechanism."""
         quick = effort is Effort.QUICK
@@ -80,9 +84,8 @@ class JiangLemmas(Experiment):
         ]
         return parts
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: LemmaPart, shared: None, seed: int) -> Measurements:
         """Return what one check measures."""
-        assert isinstance(part, LemmaPart)
         if part.what == TAIL:
             return _tail(part.d, part.draws, seed)
         if part.what == SENSITIVITY:
@@ -93,11 +96,6 @@ class JiangLemmas(Experiment):
         if part.what == TIME:
             return _work(part.d, part.draws, seed)
         return _rival(parse_variant(part.name), part.draws, seed)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the variance captured against k, beside the rival that can be drawn."""
-        series = series_of((WISHART, DIFFERENCE, RIVAL))
-        return (self.chart("rivals", SHARE, series, d=RIVAL_D),)
 
 
 # --- what is measured -------------------------------------------------------------------------

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.mechanisms import parse_variant
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._people import (
     FOR_DIFFERENCE,
     MECHANISMS,
@@ -28,6 +29,7 @@ GAPS = (0.02, 0.05, 0.1, 0.2, 0.4)
 DIMENSIONS = (10, 20, 40, 80)
 PANELS = {BY_GAP: f"d = {FIXED_D}", BY_D: f"eigengap {FIXED_GAP}"}
 PEOPLE = {BY_GAP: "people, by the eigengap", BY_D: "people, by d"}
+STATED = tuple(one.name for one in (THEOREM_7, OURS, FOR_DIFFERENCE, THEOREM_8))
 FEW, ENOUGH = "people shown to be too few", "people shown to be enough"
 
 
@@ -49,6 +51,11 @@ class SpectrumPart(Part):
 class JiangSampleGrowth(Experiment):
     """People needed and stated as one number changes at a time; see `info`."""
 
+    pictures: ClassVar = {
+        "gap": (PEOPLE[BY_GAP], *MECHANISMS, *STATED),
+        "dimension": (PEOPLE[BY_D], *MECHANISMS, *STATED),
+    }
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each spectrum and mechanism."""
         quick = effort is Effort.QUICK
@@ -62,9 +69,8 @@ class JiangSampleGrowth(Experiment):
             for mechanism in MECHANISMS
         ]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: SpectrumPart, shared: None, seed: int) -> Measurements:
         """Return the need at one place, and the n of the statements about this mechanism."""
-        assert isinstance(part, SpectrumPart)
         mechanism, x = parse_variant(part.mechanism), part.x
         measured = planned([REST + part.gap, *[REST] * (part.d - 1)], 1_000)
         low, high = need(measured, mechanism, seed)
@@ -83,13 +89,4 @@ class JiangSampleGrowth(Experiment):
                 Point(panel, series, what, x): np.array([value])
                 for (series, what), value in found.items()
             }
-        )
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return people against the gap and against d: measured, and stated as enough."""
-        stated = (THEOREM_7, OURS, FOR_DIFFERENCE, THEOREM_8)
-        series = (*series_of(MECHANISMS), *(Series(one.name) for one in stated))
-        return (
-            self.chart("gap", PEOPLE[BY_GAP], series),
-            self.chart("dimension", PEOPLE[BY_D], series),
         )

@@ -56,9 +56,8 @@ class JiangStatements(Experiment):
         draws = 100 if effort is Effort.QUICK else 2_000
         return [StatementPart("", what, draws) for what in _MEASURED]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
         """Return what one statement is set against."""
-        assert isinstance(part, StatementPart)
         rng = generator(seed, "reproduce", "jiang", "statements", part.what)
         return Measurements(_MEASURED[part.what](part.draws, rng))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dpviz.core.seeding import generator
 from dpviz.mechanisms import parse_variant
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, GAUSSIAN, LAPLACE, WISHART
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.simulation.growth import noise_norms
@@ -38,14 +39,15 @@ class GrowthPart(Part):
 class JiangTable1(Experiment):
     """Norms of the noise against d; see `info`."""
 
+    pictures: ClassVar = {"norm": (NORM, *STATED, *ADDED), "over-rate": (OVER, *STATED)}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each mechanism."""
         draws = 20 if effort is Effort.QUICK else 100
         return [GrowthPart(mechanism=item.text, draws=draws) for item in (*STATED, *ADDED)]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: GrowthPart, shared: None, seed: int) -> Measurements:
         """Return the norms at every d, and over the stated rate where there is one."""
-        assert isinstance(part, GrowthPart)
         mechanism = parse_variant(part.mechanism)
         norms = {
             d: noise_norms(
@@ -66,10 +68,3 @@ class JiangTable1(Experiment):
             for d, values in norms.items():
                 draws[Point(PANEL, label, OVER, float(d))] = values * (unit / rate.of(d))
         return Measurements(draws)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the norms, and the norms over the stated rates: level where those are right."""
-        return (
-            self.chart("norm", NORM, series_of((*STATED, *ADDED))),
-            self.chart("over-rate", OVER, series_of(STATED)),
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Domain, Problem, Relation
 from dpviz.core.seeding import generator
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series
+from dpviz.papers.experiment import Effort, Experiment, Part, Series
 from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, ratio_draws
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.simulation.growth import noise_norms
@@ -58,14 +59,21 @@ class PairPart(Part):
 class JiangTheorem5(Experiment):
     """Laplace against Wishart noise for queries of any sensitivity; see `info`."""
 
+    pictures: ClassVar = {
+        "ratio": (
+            RATIO, *(Series(EQUAL[one], one.key) for one in (WISHART, DIFFERENCE)),
+            QUERY, PRINTED_CURVE, OWN_CURVE,
+        ),
+        "advantage": (ADVANTAGE, *(Series(name, low.key) for _, low, name in PAIRS), SCALING),
+    }  # fmt: skip
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each pair of mechanisms."""
         draws = 30 if effort is Effort.QUICK else 200
         return [PairPart("", one.text, two.text, draws) for one, two, _ in PAIRS]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: PairPart, shared: None, seed: int) -> Measurements:
         """Return the ratio of the norms at every d, and the sensitivities that would even them."""
-        assert isinstance(part, PairPart)
         upper, lower = parse_variant(part.laplace), parse_variant(part.wishart)
 
         def norms(mechanism: Mechanism, d: int) -> FloatArray:
@@ -103,16 +111,6 @@ class JiangTheorem5(Experiment):
             for (series, quantity), value in values.items():
                 found[Point(PANEL, series, quantity, float(d))] = np.array([value])
         return found
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the ratio at which noises are equal, and how far apart they are for PCA."""
-        equal = [Series(EQUAL[one], one.key) for one in (WISHART, DIFFERENCE)]
-        curves = [Series(name) for name in (QUERY, PRINTED_CURVE, OWN_CURVE)]
-        apart = [Series(name, lower.key) for _, lower, name in PAIRS]
-        return (
-            self.chart("ratio", RATIO, (*equal, *curves)),
-            self.chart("advantage", ADVANTAGE, (*apart, Series(SCALING))),
-        )
 
 
 def _inverse(ratio: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import Outcome, measure
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, GAUSSIAN, WISHART, with_people
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.bounding import prepare
@@ -59,6 +60,8 @@ def panel_of(table: str, k: int) -> str:
 class JiangTheorem6(Experiment):
     """The bound of Davis and Kahan, draw by draw; see `info`."""
 
+    pictures: ClassVar = {"ratio": (RATIO, *MECHANISMS, WORST), "met": (MET, *MECHANISMS)}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each table and mechanism."""
         draws = 25 if effort is Effort.QUICK else 400
@@ -68,9 +71,8 @@ class JiangTheorem6(Experiment):
             for mechanism in MECHANISMS
         ]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: BoundPart, shared: None, seed: int) -> Measurements:
         """Return distance over bound and how often the condition held, at every n."""
-        assert isinstance(part, BoundPart)
         table, mechanism, k = load(part.table), parse_variant(part.mechanism), part.k
         settings = Settings(table=part.table, epsilon=1.0, delta=DELTA, k=k, seed=seed)
         own = prepare(table, settings)
@@ -99,14 +101,6 @@ class JiangTheorem6(Experiment):
                 worst = _worst_distances(measured, k, norms[met], gap)
                 draws[Point(panel, WORST, RATIO, multiple)] = _over_bound(k, norms[met], gap, worst)
         return Measurements(draws)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return distance over bound, and how often the condition is met."""
-        shown = series_of(MECHANISMS)
-        return (
-            self.chart("ratio", RATIO, (*shown, Series(WORST))),
-            self.chart("met", MET, shown),
-        )
 
 
 def _over_bound(k: int, norms: FloatArray, gap: float, distances: FloatArray) -> FloatArray:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._people import (
     ETA,
     MAIN,
@@ -41,6 +42,9 @@ class NeedPart(Part):
 class JiangTheorems78(Experiment):
     """Stated sample sizes beside the people needed, on tables; see `info`."""
 
+    named: ClassVar = {"overlap": RHO, "promised": 1 - ETA}
+    pictures: ClassVar = {"share": (SHARE, *MECHANISMS)}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each table and mechanism."""
         # From 72 draws on, all of them good show a probability of at least .95.
@@ -51,9 +55,8 @@ class JiangTheorems78(Experiment):
             for mechanism in MECHANISMS
         ]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: NeedPart, shared: None, seed: int) -> Measurements:
         """Return how often the component is found at fractions of the stated n, and the need."""
-        assert isinstance(part, NeedPart)
         mechanism = parse_variant(part.mechanism)
         measured = prepare(load(part.table), settings_of(part.table, seed))
         label = mechanism.label
@@ -74,8 +77,3 @@ class JiangTheorems78(Experiment):
                 draws[Point(part.table, statement.name, STATED)] = np.array([float(people)])
                 draws[Point(part.table, statement.name, SHARE)] = found
         return Measurements(draws)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return how often the component is found, against n over the stated n."""
-        series = series_of(MECHANISMS)
-        return (self.chart("share", SHARE, series, overlap=RHO, promised=1 - ETA),)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, GAUSSIAN, LAPLACE, WISHART
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.plan import planned
@@ -58,6 +59,12 @@ class ErrorPart(Part):
 class JiangTheorems910(Experiment):
     """Error of the noisy rank k matrix against d and k; see `info`."""
 
+    named: ClassVar = {"d": K_DIMENSION}
+    pictures: ClassVar = {
+        "excess": (EXCESS, *MECHANISMS, UPPER, FLOOR),
+        "excess-by-k": (EXCESS_K, WISHART, DIFFERENCE),
+    }
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each family of spectra and mechanism."""
         draws = 20 if effort is Effort.QUICK else 100
@@ -65,9 +72,8 @@ class JiangTheorems910(Experiment):
         pairs += [(BY_K, item) for item in (WISHART, DIFFERENCE)]
         return [ErrorPart("", name, item.text, draws) for name, item in pairs]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: ErrorPart, shared: None, seed: int) -> Measurements:
         """Return the excess, and the same over twice the noise, along d or k."""
-        assert isinstance(part, ErrorPart)
         mechanism, name = parse_variant(part.mechanism), part.spectrum
         draws: dict[Point, FloatArray] = {}
         if name == BY_K:
@@ -83,15 +89,6 @@ class JiangTheorems910(Experiment):
         if name != TAIL and mechanism in _SCALED:
             draws |= _scaling(name, mechanism, draws)
         return Measurements(draws)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the excess against d with the two rates, and against k."""
-        by_d = (*series_of(MECHANISMS), Series(UPPER), Series(FLOOR))
-        by_k = series_of((WISHART, DIFFERENCE))
-        return (
-            self.chart("excess", EXCESS, by_d),
-            self.chart("excess-by-k", EXCESS_K, by_k, d=K_DIMENSION),
-        )
 
 
 def _theorem9(d: int) -> float:

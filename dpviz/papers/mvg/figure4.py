@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dpviz.core.allocation import UNIFORM
 from dpviz.core.arrays import FloatArray
 from dpviz.mechanisms import parse_variant
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.mvg import _ctg, _liver, _movement
 from dpviz.papers.mvg._shared import CLAIMED, EXACT, TAUS, Row, favouring, single
@@ -87,6 +87,8 @@ class DirectionPart(Part):
 class MvgFigure4(Experiment):
     """Three losses against epsilon by choice of directions; see `info`."""
 
+    pictures: ClassVar = {data: (QUANTITIES[data], *names) for data, names in DIRECTIONS.items()}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each choice of directions and account; for Liver, each epsilon."""
         quick = effort is Effort.QUICK
@@ -116,9 +118,8 @@ class MvgFigure4(Experiment):
             return _liver.Liver.load()
         return _movement.Movement.load() if data == _movement.DATA else _ctg.Ctg.load()
 
-    def run(self, part: Part, shared: Any, seed: int) -> Measurements:
+    def run(self, part: DirectionPart, shared: Any, seed: int) -> Measurements:
         """Return the loss at the best tau, and that tau, at each epsilon."""
-        assert isinstance(part, DirectionPart)
         found = {}
         panel, quantity = panel_of(part.data, part.account), QUANTITIES[part.data]
         for epsilon in (part.epsilon,) if part.epsilon else EPSILONS[part.data]:
@@ -129,13 +130,6 @@ class MvgFigure4(Experiment):
             found[Point(panel, part.direction, quantity, epsilon)] = losses[best]
             found[Point(panel, part.direction, BEST, epsilon)] = single(best)
         return Measurements(found)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the three panels of the figure, by account."""
-        return tuple(
-            self.chart(data, QUANTITIES[data], [Series(name) for name in names])
-            for data, names in DIRECTIONS.items()
-        )
 
 
 def panel_of(data: str, account: str) -> str:

@@ -85,9 +85,8 @@ class MvgSection10(Experiment):
         """Return the patients."""
         return Liver.load()
 
-    def run(self, part: Part, shared: Liver, seed: int) -> Measurements:
+    def run(self, part: SectionPart, shared: Liver, seed: int) -> Measurements:
         """Return the errors of one kind of noise."""
-        assert isinstance(part, SectionPart)
         liver = shared if part.panel == ALL else shared.only(RIGHT)
         if part.row == NON_PRIVATE:
             values = by_trial(

@@ -95,9 +95,8 @@ class MvgSketches(Experiment):
         """Return the patients, or the cardiotocograms."""
         return Liver.load() if data == _liver.DATA else Ctg.load()
 
-    def run(self, part: Part, shared: Liver | Ctg, seed: int) -> Measurements:
+    def run(self, part: SketchPart, shared: Liver | Ctg, seed: int) -> Measurements:
         """Return the errors of a sketch, or of those that it is compared with."""
-        assert isinstance(part, SketchPart)
         if isinstance(shared, Ctg):
             quantity, found = RSS, _covariance(shared, part, seed)
         else:

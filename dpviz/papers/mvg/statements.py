@@ -49,9 +49,8 @@ class MvgStatements(Experiment):
         parts = [StatementPart("", what, draws) for what in _MEASURED]
         return [*parts, *(StatementPart(key, "rows", 1) for key in SETUPS.values())]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
         """Return what one statement is set against."""
-        assert isinstance(part, StatementPart)
         if part.what == "rows":
             return Measurements({Point("", part.data, ROWS): _one(_rows(part.data))})
         rng = generator(seed, "reproduce", "mvg", "statements", part.what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from dpviz.core.allocation import UNIFORM, Allocation
 from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget
 from dpviz.core.seeding import generator
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.mvg._liver import (
     BINARY,
@@ -96,6 +97,11 @@ class LiverPart(Part):
 class MvgTable3(Experiment):
     """RMSE on clean patients of what is learned from noisy ones; see `info`."""
 
+    pictures: ClassVar = {
+        "tau": (RMSE, *(row.name for row in ROWS if row.tried)),
+        "noise": (NOISE_RMSE, NOISE),
+    }
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each learner, kind of noise and tau."""
         quick = effort is Effort.QUICK
@@ -117,9 +123,8 @@ class MvgTable3(Experiment):
         """Return the patients."""
         return Liver.load()
 
-    def run(self, part: Part, shared: Liver, seed: int) -> Measurements:
+    def run(self, part: LiverPart, shared: Liver, seed: int) -> Measurements:
         """Return the errors of one kind of noise, and what it adds and spends."""
-        assert isinstance(part, LiverPart)
         rows = {row.name: row for row in ROWS}
         if part.row in rows:
             values = measured_row(
@@ -142,14 +147,6 @@ class MvgTable3(Experiment):
                 values = {curve: values[noisy]}
         return Measurements(
             {Point(PANEL, part.row, quantity, part.x): array for quantity, array in values.items()}
-        )
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the error against tau, and against the std of noise that is alike on all cells."""
-        tried = [Series(row.name) for row in ROWS if row.tried]
-        return (
-            self.chart("tau", RMSE, tried),
-            self.chart("noise", NOISE_RMSE, [Series(NOISE)]),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Problem
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series
+from dpviz.papers.experiment import Effort, Experiment, Part, Series
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.mvg._movement import COLUMNS, DATA, LOSS, RIGHT, Movement
 from dpviz.papers.mvg._shared import EPSILON, TAUS, favouring, log_pnr_of_answer, single
@@ -89,6 +90,8 @@ def name_of(mechanism: Mechanism) -> str:
 class MvgTable4(Experiment):
     """Delta-rho of the first component; see `info`."""
 
+    pictures: ClassVar = {"tau": (LOSS, *(Series(name_of(one), one.key) for one in SHAPED))}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each mechanism and cube."""
         draws = 200 if effort is Effort.QUICK else 2_000  # the paper: 100
@@ -106,15 +109,9 @@ class MvgTable4(Experiment):
         """Return the second moment of the paper's centred rows, and of all."""
         return {first: Movement.load(first) for first in (True, False)}
 
-    def run(self, part: Part, shared: dict[bool, Movement], seed: int) -> Measurements:
+    def run(self, part: MovementPart, shared: dict[bool, Movement], seed: int) -> Measurements:
         """Return the loss of a mechanism, at every tau where it has one."""
-        assert isinstance(part, MovementPart)
         return _measured(shared[part.half != EVERY], part, seed)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the loss against the share of the favoured features."""
-        shaped = [Series(name_of(mechanism), mechanism.key) for mechanism in SHAPED]
-        return (self.chart("tau", LOSS, shaped),)
 
 
 def _measured(shared: Movement, part: MovementPart, seed: int) -> Measurements:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from dpviz.accounting.accounting import spent
 from dpviz.core.allocation import UNIFORM
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms.mvg_data import MvgData
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.mvg._ctg import (
     CENTRED,
@@ -76,6 +77,8 @@ class CtgPart(Part):
 class MvgTable5(Experiment):
     """RSS over all components of the covariance of noisy rows; see `info`."""
 
+    pictures: ClassVar = {"tau": (RSS, *(row.name for row in ROWS if row.tried))}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each kind of noise and reading."""
         draws = 20 if effort is Effort.QUICK else 4_000  # the paper: 100
@@ -90,9 +93,8 @@ class MvgTable5(Experiment):
         """Return the rows: Laplace noise on rows needs them."""
         return Ctg.load()
 
-    def run(self, part: Part, shared: Ctg, seed: int) -> Measurements:
+    def run(self, part: CtgPart, shared: Ctg, seed: int) -> Measurements:
         """Return the loss of one kind of noise, at every tau where it has one."""
-        assert isinstance(part, CtgPart)
         reading, draws = part.reading, part.draws
         d = len(shared.columns)
         if part.row == OTHER_UNITS:
@@ -111,10 +113,6 @@ class MvgTable5(Experiment):
             (row,) = (row for row in ROWS if row.name == part.row)
             return _noisy(shared, row, part, seed)
         return Measurements({Point(reading, part.row, RSS): shared.loss(frames, reading)})
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the loss against the share of the favoured features."""
-        return (self.chart("tau", RSS, [Series(row.name) for row in ROWS if row.tried]),)
 
 
 def _noisy(shared: Ctg, row: Row, part: CtgPart, seed: int) -> Measurements:

@@ -64,9 +64,8 @@ class MvgTheorems(Experiment):
         names = ("Lemma 1", "Theorems 2 and 3", "Theorem 4", "Theorems 5 and 6", "Theorem 7")
         return [TheoremPart("", name, cases) for name in names]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: TheoremPart, shared: None, seed: int) -> Measurements:
         """Return what one theorem is set against."""
-        assert isinstance(part, TheoremPart)
         if part.theorem == "Lemma 1":
             return Measurements(
                 {Point("Lemma 1", name, BEYOND): single(_beyond(name)) for name in QUERIES}

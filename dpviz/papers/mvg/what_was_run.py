@@ -98,9 +98,8 @@ class MvgWhatWasRun(Experiment):
             return _ctg.Ctg.load()
         return {first: _movement.Movement.load(first) for first in (True, False)}
 
-    def run(self, part: Part, shared: Any, seed: int) -> Measurements:
+    def run(self, part: SolvePart, shared: Any, seed: int) -> Measurements:
         """Return what one change has to be, or the figure in another reading."""
-        assert isinstance(part, SolvePart)
         if part.change == UNIT:
             return read_as(part.row, UNIT, 1.0, 1.0)  # follows from what is printed and measured
         if part.data == _movement.DATA:

@@ -19,7 +19,6 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.papers.experiment import Series, series_of
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.xu._shared import (
     BY_KEY,
@@ -121,10 +120,8 @@ def eta_draws(
     return Measurements(found)
 
 
-# Dashed, as it may lie on LIP's line: both are then seen.
-_BASELINES = (Series(RANDOM.label), Series(EXACT.label))
-CURVES = {
-    "eta": (ETA, (*series_of((*ADDED, LIP)), *_BASELINES, Series(LIMIT))),
-    "error": (ERROR, (*series_of((*ADDED, LIP, LOP)), *_BASELINES)),
-}
-"""Of Figures 3 and 4: a quantity and the series that show it."""
+# Of Figures 3 and 4: a quantity and the series that show it. Baselines by their names are dashed,
+# as one may lie on LIP's line: both are then seen.
+_BASELINES = (RANDOM.label, EXACT.label)
+ETAS = (ETA, *ADDED, LIP, *_BASELINES, LIMIT)
+ERRORS = (ERROR, *ADDED, LIP, LOP, *_BASELINES)

@@ -12,7 +12,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
 from dpviz.datasets import remote
-from dpviz.papers.experiment import Effort, Part, Series
+from dpviz.papers.experiment import Effort, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.xu._shared import (
     BY_KEY,
@@ -116,5 +116,5 @@ def theta_draws(
     return Measurements(found)
 
 
-CURVES = (Series(SIMULATED), Series(CLOSED), Series(LIMIT))
-"""Of Figures 1 and 2."""
+CURVES = (THETA, SIMULATED, CLOSED, LIMIT)
+"""Of Figures 1 and 2: the quantity, and the series that show it."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dpviz.papers.experiment import Chart, Effort, Part
+from typing import ClassVar
+
+from dpviz.papers.experiment import Effort, Part
 from dpviz.papers.measurements import Measurements
 from dpviz.papers.xu import _noise as _xu_noise
 from dpviz.papers.xu import _shared as _xu
@@ -14,23 +16,22 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 class XuFigure2(_xu.MomentsExperiment):
     """Theta = ||E1||_F / ||E2||_F against n, k fixed."""
 
+    pictures: ClassVar = {"n": _xu_noise.CURVES}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return some runs on each data set."""
         sets = [data for data in _xu.SETS if data.label not in _xu_noise.BY_SHAPE]
         return [*_xu.run_parts(effort, sets), *_xu_noise.shape_parts(effort)]
 
-    def run(self, part: Part, shared: Measured, seed: int) -> Measurements:
+    def run(
+        self, part: _xu.Runs | _xu_noise.ShapeRuns, shared: Measured, seed: int
+    ) -> Measurements:
         """Return theta along n."""
         if isinstance(part, _xu_noise.ShapeRuns):
             # k as for two thirds of the features: it is not known, and cancels in the power of n
             return part.draws(seed, lambda n, d: [(m, 2 * d // 3, m) for m in _sizes(n)])
-        assert isinstance(part, _xu.Runs)
         k = _xu.least_k(shared.moment.eigenvalues)
         return _xu_noise.theta_draws(part, shared, seed, [(n, k, n) for n in _sizes(shared.n)])
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the figure, one panel for each data set."""
-        return (self.chart("n", _xu_noise.THETA, _xu_noise.CURVES),)
 
 
 def _sizes(n: int) -> list[int]:

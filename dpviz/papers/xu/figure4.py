@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.core.settings import Settings
 from dpviz.datasets import remote
 from dpviz.datasets.table import Table
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.xu import _error as _xu_error
 from dpviz.papers.xu import _shared as _xu
@@ -48,6 +49,8 @@ def _in_reading(part: ReadingRuns, shared: dict[bool, Measured], seed: int) -> M
 class XuFigure4(Experiment):
     """Eta = ||Z1 - X||_F / ||Z2 - X||_F against epsilon, k fixed."""
 
+    pictures: ClassVar = {"eta-epsilon": _xu_error.ETAS, "error-epsilon": _xu_error.ERRORS}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return some runs on each data set with each mechanism's components."""
         runs = 5 if effort is Effort.QUICK else 100
@@ -70,18 +73,11 @@ class XuFigure4(Experiment):
         settings = Settings(table=table.name, center="mean", row_bound="1")
         return {False: _xu.prepared(table).light(), True: prepare(scaled, settings).light()}
 
-    def run(self, part: Part, shared: dict[bool, Measured], seed: int) -> Measurements:
+    def run(self, part: _xu.Runs, shared: dict[bool, Measured], seed: int) -> Measurements:
         """Return eta along epsilon, or at the last one in another reading."""
-        assert isinstance(part, _xu.Runs)
         if isinstance(part, ReadingRuns):
             return _in_reading(part, shared, seed)
         measured = shared[False]
         ks = (_xu.least_k(measured.moment.eigenvalues),)
         factor = _xu.BY_KEY[part.data].by_epsilon
         return _xu_error.eta_draws(part, measured, seed, ks, EPSILONS, factor)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the figure and the errors behind it, one panel for each data set."""
-        return tuple(
-            self.chart(f"{name}-epsilon", *curves) for name, curves in _xu_error.CURVES.items()
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from dpviz.core.seeding import generator
 from dpviz.datasets import remote
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series, series_of
+from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.xu import _shared as _xu
 from dpviz.papers.xu._shared import EXACT, LIP, RANDOM
@@ -72,6 +73,8 @@ class Shared:
 class XuFigure5(Experiment):
     """Accuracy of a linear SVM after LIP, Analyze Gauss and the noisy power method."""
 
+    pictures: ClassVar = {"accuracy": (ACCURACY, *PRIVATE, *LEVEL, SOURCE_RUNS)}
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return some runs of each mechanism on each data set."""
         epsilons = (LOW, HIGH, TOP) if effort is Effort.QUICK else EPSILONS
@@ -100,9 +103,8 @@ class XuFigure5(Experiment):
         table = remote.load(data, download=False)
         return Shared(table, _xu.least_k(_xu.prepared(table).moment.eigenvalues))
 
-    def run(self, part: Part, shared: Shared, seed: int) -> Measurements:
+    def run(self, part: AccuracyRuns, shared: Shared, seed: int) -> Measurements:
         """Return the accuracy of each run at each epsilon."""
-        assert isinstance(part, AccuracyRuns)
         mechanism, label = parse_variant(part.mechanism), _xu.BY_KEY[part.data].label
         # What does not depend on epsilon is drawn once, and shown at each.
         asked = (HIGH,) if mechanism in LEVEL else part.epsilons
@@ -116,11 +118,6 @@ class XuFigure5(Experiment):
             n, d = shared.table.rows.shape
             draws |= _xu.facts_draws(label, round(SHARES[0] * n), d, shared.k)
         return Measurements(draws)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return the figure, one panel for each data set."""
-        series = (*series_of((*PRIVATE, *LEVEL)), Series(SOURCE_RUNS))
-        return (self.chart("accuracy", ACCURACY, series),)
 
 
 def accuracies(

@@ -61,9 +61,8 @@ class XuStatements(Experiment):
         draws = 50 if effort is Effort.QUICK else 1_000
         return [StatementPart("", what, draws) for what in _MEASURED]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
         """Return what one statement is set against."""
-        assert isinstance(part, StatementPart)
         return Measurements(_MEASURED[part.what](part.draws, seed))
 
 

@@ -56,9 +56,8 @@ class XuTheorems(Experiment):
         names = ("Lemma 1", "Lemma 2", "Theorem 3", *TABLES)
         return [TheoremPart("", name, runs) for name in names]
 
-    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+    def run(self, part: TheoremPart, shared: None, seed: int) -> Measurements:
         """Return what one statement is set against."""
-        assert isinstance(part, TheoremPart)
         if part.what == "Lemma 1":
             return _pairs(seed)
         if part.what == "Lemma 2":

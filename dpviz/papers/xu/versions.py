@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget
 from dpviz.datasets import remote
-from dpviz.papers.experiment import Chart, Effort, Part, Series
+from dpviz.papers.experiment import Effort, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.xu import _error as _xu_error
 from dpviz.papers.xu import _noise as _xu_noise
@@ -50,17 +51,20 @@ def spread(reading: str) -> float:
 class XuVersions(_xu.MomentsExperiment):
     """The statements about Musk and Waveform on both versions of each."""
 
+    pictures: ClassVar = {
+        "theta": (SCALED_THETA, ONE, TWO), "eta": (SCALED_ETA, ONE, TWO), "way": (WAY, ONE, TWO)
+    }  # fmt: skip
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return what sizes tell, then the runs on each version."""
         runs = 5 if effort is Effort.QUICK else 100
         return [Part(), *(_xu.Runs(key, _xu.LIP.text, 0, runs) for key in OF_KEY)]
 
-    def run(self, part: Part, shared: Measured | None, seed: int) -> Measurements:
+    def run(self, part: _xu.Runs, shared: Measured | None, seed: int) -> Measurements:
         """Return the spreads, or the scaled ratios on one version."""
         if shared is None:
             spreads = {Point(each, "", SPREAD): np.array([spread(each)]) for each in READINGS}
             return Measurements(spreads)
-        assert isinstance(part, _xu.Runs)
         panel, series = OF_KEY[part.data]
         factors, k = _xu.BY_LABEL[panel], _xu.least_k(shared.moment.eigenvalues)
         budget = Budget(_xu_noise.EPSILON)
@@ -84,12 +88,3 @@ class XuVersions(_xu.MomentsExperiment):
             found[Point(panel, series, SCALED_ETA, epsilon)] = factors.by_epsilon * lip / lop
             found[Point(panel, series, WAY, epsilon)] = way
         return Measurements(found)
-
-    def charts(self) -> tuple[Chart, ...]:
-        """Return both versions in one frame, a panel for each folder."""
-        both = (Series(ONE), Series(TWO))
-        return (
-            self.chart("theta", SCALED_THETA, both),
-            self.chart("eta", SCALED_ETA, both),
-            self.chart("way", WAY, both),
-        )
