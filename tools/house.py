@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "dpviz"
@@ -26,6 +26,14 @@ PARTS = {
     "pages": ("pages", ""),
     "tests": ("tests", ""),
 }
+USERS = ("app.py", "pages", "tools", "benchmarks")
+"""What uses the package beside itself; tests do not count: they are no reason to stand alone."""
+FEW_LINES = 40
+# Folders whose files are of a kind that stands by itself, and what marks one where not all are.
+_KINDS = {
+    "mechanisms": "", "studies": "", "papers/*": "", "metrics": "",
+    "datasets/builtin": "TABLES", "datasets/remote": "SETS",
+}  # fmt: skip
 _BRANCHES = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension)
 _MOST_STAYS = 400  # functions that a walk enters before it gives up
 
@@ -111,6 +119,7 @@ class House:
     Parameters
     ----------
     package : Path
+        Beside it stand `USERS`.
     """
 
     def __init__(self, package: Path = PACKAGE) -> None:
@@ -129,22 +138,72 @@ class House:
         """File of each dotted name."""
         return {self.module_of(file): file for file in self.files}
 
+    def targets(self, path: Path) -> set[str]:
+        """Return the files of the package that a file imports from, inside functions as well."""
+        found = set()
+        for node in ast.walk(tree_of(path)):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in names:
+                target = self.modules.get(name) or self.modules.get(name.rpartition(".")[0])
+                if target:
+                    found.add(target)
+        return found
+
     @cached_property
     def imports(self) -> dict[str, set[str]]:
-        """Files that each file imports from, inside functions as well."""
-        found: dict[str, set[str]] = {file: set() for file in self.files}
-        for file in self.files:
-            for node in ast.walk(tree_of(self.files[file])):
-                names: list[str] = []
-                if isinstance(node, ast.Import):
-                    names = [alias.name for alias in node.names]
-                elif isinstance(node, ast.ImportFrom) and node.module:
-                    names = [f"{node.module}.{alias.name}" for alias in node.names]
-                for name in names:
-                    target = self.modules.get(name) or self.modules.get(name.rpartition(".")[0])
-                    if target and target != file:
-                        found[file].add(target)
-        return found
+        """Files that each file imports from."""
+        return {file: self.targets(path) - {file} for file, path in self.files.items()}
+
+    @cached_property
+    def users(self) -> Counter[str]:
+        """How many files of the package import from each."""
+        return Counter(target for targets in self.imports.values() for target in targets)
+
+    @cached_property
+    def outside(self) -> Counter[str]:
+        """How many files of `USERS` import from each."""
+        root = self.package.parent
+        paths = [path for name in USERS for path in (root / name).rglob("*.py")]
+        paths += [root / name for name in USERS if (root / name).is_file()]
+        return Counter(target for path in paths for target in self.targets(path))
+
+    def is_a_kind(self, file: str) -> bool:
+        """Return whether a file stands by itself, however many use it.
+
+        So does one of a kind that is one file each: a mechanism, a study, an experiment of a paper,
+        a measure, a set of tables. What such files share begins with an underscore.
+        """
+        inside = PurePosixPath(file)
+        if inside.name.startswith("_"):
+            return False
+        for folder, mark in _KINDS.items():
+            if inside.parent.match(folder) and len(inside.parts) == folder.count("/") + 2:
+                return not mark or mark in bound_at_top(tree_of(self.files[file]))
+        return False
+
+    @property
+    def with_one_user(self) -> list[str]:
+        """Files that one other reaches, and that are no kind of their own."""
+        return sorted(
+            file
+            for file in self.files
+            if not file.endswith("__init__.py")
+            and self.users[file] + self.outside[file] == 1
+            and not self.is_a_kind(file)
+        )
+
+    @property
+    def small(self) -> list[str]:
+        """Files with fewer than `FEW_LINES` lines of code, packages' own files aside."""
+        return sorted(
+            file
+            for file, path in self.files.items()
+            if not file.endswith("__init__.py") and lines_of_code(path)[0] < FEW_LINES
+        )
 
     @cached_property
     def functions(self) -> list[Function]:
@@ -224,6 +283,16 @@ def components(graph: Mapping[str, Iterable[str]]) -> list[set[str]]:
     for node in graph:
         if node not in index:
             visit(node)
+    return found
+
+
+def bound_at_top(tree: ast.Module) -> set[str]:
+    """Return the names that assignments of a module bind."""
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {name for target in targets for name in bound_names(target)}
     return found
 
 
@@ -328,10 +397,15 @@ def figures() -> dict[str, object]:
     found["rooms, floors"] = [len(house.floors), max(house.floors.values()) + 1]
     circles = components(house.imports)
     found["largest circle of files"] = max(len(circle) for circle in circles)
-    users = Counter(target for targets in house.imports.values() for target in targets)
-    found["modules with one user"] = sum(
-        count == 1 for file, count in users.items() if not file.endswith("__init__.py")
+    found["modules with one user"] = len(house.with_one_user)
+    found["modules with one user in dpviz, of any kind (as counted before)"] = sum(
+        count == 1 for file, count in house.users.items() if not file.endswith("__init__.py")
     )
+    small = house.small
+    found[f"files under {FEW_LINES} lines of code, of them of a kind"] = [
+        len(small),
+        sum(map(house.is_a_kind, small)),
+    ]
     twice = Counter(node.name for _, node in house.classes if not node.name.startswith("_"))
     found["public class names that stand twice"] = sum(count > 1 for count in twice.values())
     longest = max(house.functions, key=lambda one: one.lines)
@@ -362,8 +436,15 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--names", action="store_true", help="name the files that are counted")
+    given = parser.parse_args()
+    if given.names:
+        house = House()
+        print("one user:", *house.with_one_user, "", sep="\n")
+        print(f"under {FEW_LINES} lines of code:", *house.small, sep="\n")
+        return
     found = figures()
-    if parser.parse_args().format == "json":
+    if given.format == "json":
         print(json.dumps(found, indent=1))
         return
     width = max(map(len, found))
