@@ -38,7 +38,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import Mechanism
-from dpviz.mechanisms._sphere import SphereDirections
+from dpviz.mechanisms._clipped import SphereDirections
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.clipped_pure import ClippedPure
 from dpviz.metrics import FLAT, chance_share, optimum, recovery_of

@@ -17,8 +17,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from dpviz.accounting.composition import rho_meeting
-from dpviz.accounting.discrete import log_excess
-from dpviz.accounting.gaussian import mu_of
+from dpviz.accounting.gaussian import log_excess, mu_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws

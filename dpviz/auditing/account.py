@@ -15,7 +15,7 @@ import pandas as pd
 from dpviz.accounting.accounting import Composition
 from dpviz.accounting.composition import epsilon_of_rho, gdp_of, renyi_of, rho_of
 from dpviz.accounting.gaussian import trade_off
-from dpviz.accounting.profile_loss import ProfileLoss
+from dpviz.accounting.profiles import ProfileLoss
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
 from dpviz.core.problem import Budget, Problem

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpviz.accounting.densities import LogRatio
+from dpviz.accounting.losses import LogRatio
 from dpviz.auditing.bounds import delta_bound, epsilon_bound
 from dpviz.auditing.neighbours import Pair
 from dpviz.core.arrays import FloatArray

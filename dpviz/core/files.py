@@ -277,7 +277,12 @@ _RUN = re.compile(r"'*[\t\r\n ]*[=+\-@＝＋－＠]|'*[\t\r]")
 
 
 def guarded(text: str) -> str:
-    """Return text that no spreadsheet runs: with an apostrophe in front where it needs one."""
+    """Return text that no spreadsheet runs: with an apostrophe in front where it needs one.
+
+    Names of files, columns and classes are other people's. A cell that begins with ``=``, ``+``,
+    ``-`` or ``@`` is a formula to a spreadsheet; an apostrophe is how spreadsheets write text
+    themselves, and `unguarded` takes it away again.
+    """
     return f"'{text}" if _RUN.match(text) else text
 
 

@@ -21,9 +21,8 @@ from urllib.parse import urlsplit
 from dpviz.core.files import app_path
 from dpviz.core.number_text import decimals
 from dpviz.edition import bundle
-from dpviz.edition.bundle import is_licence
+from dpviz.edition.bundle import Library, is_licence, libraries_of
 from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile
-from dpviz.edition.sources import Library, libraries_of
 
 NAME = "THIRD_PARTY.txt"
 BOARD = "board.html"

@@ -19,8 +19,7 @@ import numpy as np
 
 from dpviz.accounting import accounting, losses
 from dpviz.accounting.accounting import Spent
-from dpviz.accounting.densities import LogRatio
-from dpviz.accounting.losses import ExactLoss, Tables
+from dpviz.accounting.losses import ExactLoss, LogRatio, Tables
 from dpviz.accounting.profiles import RowProfile
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun

@@ -1,24 +1,245 @@
-"""Rows clipped at a radius that is found privately, in units of it: what the clipped pair shares.
+"""Rows that a mechanism bounds by itself: as directions, or clipped at a radius it finds.
 
-Where no radius is worth its price the rows enter as directions alone. Which of both, and at which
-rank, is decided by the calibration, from public numbers: it has a ``rank`` where one is sought.
+Spherical principal components: Locantore et al. 1999, "Robust principal component analysis for
+functional data", Test 8; the private forms and their calibration are ours.
+
+A row enters as a unit vector u = x/|x| (a zero row as zero), so the second moment S = mean of uu'
+moves as one of rows on the unit ball does: neither a row bound nor the domain enters, and a row a
+thousand times too long counts as one row. S has trace 1 where A has the mean of |x|^2/R^2, while
+the noise is the same.
+
+What is estimated. For rows of an elliptical law about the centre the eigenvectors of S are those
+of the covariance, in the same order; otherwise they are another summary of directions, and the
+captured variance has a limit below 1 that no budget lifts. Eigenvalues of S are no variances, so
+the subspace alone is released. The same happens to every other mechanism under a row bound below
+the length of the shortest row.
+
+Clipped rows. In units of a radius r a row enters as a uu' with a = min(1, |x|^2/r^2). Whatever r
+is, a row of a table moves the sum of them by |a vv' - b ww'| with unit v and w and a, b in [0, 1]:
+in the Frobenius norm by sqrt(a^2 + b^2 - 2 a b (v'w)^2), at most sqrt(2) (replace) or 1 (zero-out),
+and in the nuclear norm by at most a + b, so by 2 or 1. These are the numbers of the unit ball, and
+r may be any function of what was released before.
+
+**Which radius.** The family runs from spherical (radius 0) to the full second moment (a radius
+above every row). Noise on rows clipped at r grows with r^2, so the best radius is a quantile of the
+rows' lengths that falls as noise grows against one row. What it follows is public: tau, the edge of
+the noise's spectrum in units of r^2 over sqrt(2); for a GOE of scale t that is t sqrt(d). `beyond`
+is the share of rows that it pays to clip at a tau. Its shape and the taus above which no quantile
+pays were fitted on the tuning half of the tables of docs/defaults.md, which reads them on the other
+half, beside twice the share (as good) and half of it (worse).
+
+**Where no radius is worth its price** the rows enter as directions alone. Which of both, and at
+which rank, is decided by the calibration, from public numbers: it has a ``rank`` where one is
+sought.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
+from dpviz.core import by_length
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import at_rank
+from dpviz.core.by_length import at_rank, lengths_of, shortened, shortened_moment
 from dpviz.core.moments import SecondMoment
-from dpviz.core.problem import Budget, Problem
+from dpviz.core.problem import Budget, Domain, Problem
 from dpviz.core.release import Aim, Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._quantiles import Lengths
+from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._weighing import Weighing
+
+# --- rows as directions ---------------------------------------------------------------------------
+
+
+def on_the_sphere(problem: Problem) -> Problem:
+    """Return the problem of unit rows, whatever the domain was."""
+    return replace(problem, domain=Domain.ball(problem.d))
+
+
+class SphereDirections:
+    """Rows as lengths and unit vectors.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    """
+
+    def __init__(self, rows: FloatArray) -> None:
+        self._rows = rows
+
+    @classmethod
+    def of_rows(cls, rows: FloatArray) -> SphereDirections:
+        """Return the directions and lengths of rows, each a function of its own row alone."""
+        return cls(rows)
+
+    @cached_property
+    def unit(self) -> FloatArray:
+        """Of length at most 1, shape (n, d); zero rows stay zero."""
+        return shortened(self._rows, None)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """Infinite where a length is no ordinary number, shape (n,)."""
+        return lengths_of(self._rows)
+
+    def moment(self, radius: float | None = None) -> FloatArray:
+        """Return the mean of a uu', a = min(1, |x|^2/radius^2), or of uu', shape (d, d)."""
+        return shortened_moment(self._rows, radius)
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Return u = x/|x|, zero rows staying zero, shape (n, d)."""
+    return SphereDirections.of_rows(rows).unit
+
+
+def unit_moment(rows: FloatArray) -> FloatArray:
+    """Return the mean of uu' over u = x/|x|, zero rows staying zero, shape (d, d)."""
+    return SphereDirections.of_rows(rows).moment()
+
+
+@dataclass(frozen=True)
+class OfDirections(Mechanism):
+    """A mechanism that sees rows as unit vectors alone."""
+
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: every row enters as a unit vector."""
+        return False
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return the directions of rows."""
+        return Aim.DIRECTIONS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
+        """Return the second moment of unit rows."""
+        return data.shortened(None)
+
+    def public_total(self, calibration: Calibration) -> float | None:
+        """Return 1: every row has length one."""
+        return 1.0
+
+
+# --- which radius rows are clipped at -------------------------------------------------------------
+
+
+Lengths: TypeAlias = FloatArray | by_length.Lengths
+"""Lengths of rows, ascending, or counts of them on a grid."""
+
+OCTAVES = 32
+"""Radii are searched from 2^-32 to 2^31 and beyond by the finer search, in units of the rows."""
+
+_SLOPE, _CURVE = 0.7, 25.0
+_MOST_FEATURES = 80
+
+
+def beyond(tau: float, d: int) -> float:
+    """Return the share of rows that are to be longer than the radius, at most one half."""
+    return min(0.5, _SLOPE * min(d, _MOST_FEATURES) * tau * (1 + _CURVE * tau))
+
+
+def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
+    """Return how many rows are longer than each radius; one row moves each count by at most 1.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them, for radii on the grid of `dpviz.core.by_length`.
+    radii : ndarray
+    """
+    if not isinstance(lengths, np.ndarray):
+        return by_length.longer(lengths, radii)
+    found = len(lengths) - np.searchsorted(lengths, radii, side="right")
+    return found.astype(np.float64)
+
+
+def climb(lengths: Lengths, radii: FloatArray, rank: float, noise: FloatArray) -> FloatArray:
+    """Return a radius for each draw by binary search with noisy counts.
+
+    Each step asks for the count at one radius, which depends on earlier answers alone, and goes up
+    where count + noise is above the rank.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them.
+    radii : ndarray of shape (size, 2^steps)
+        Ascending along the second axis.
+    rank : float
+    noise : ndarray of shape (size, steps)
+    """
+    size, steps = noise.shape
+    each = np.arange(size)
+    low = np.zeros(size, dtype=np.intp)
+    high = np.full(size, radii.shape[1] - 1)
+    for step in range(steps):
+        middle = (low + high) // 2
+        above = longer(lengths, radii[each, middle]) + noise[:, step] > rank
+        low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
+    assert (low == high).all()
+    found: FloatArray = radii[each, low]
+    return found
+
+
+def drawn(
+    lengths: Lengths,
+    radii: FloatArray,
+    rank: float,
+    epsilon: float,
+    chances: FloatArray,
+    against: float = 0.0,
+) -> FloatArray:
+    """Return a radius for each draw by the exponential mechanism; it spends epsilon.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them.
+    radii : ndarray of shape (count,)
+        Ascending.
+    rank : float
+    epsilon : float
+    chances : ndarray of shape (size,)
+        Uniform on [0, 1).
+    against : float
+        As in `log_odds`.
+    """
+    reached = np.cumsum(np.exp(log_odds(lengths, radii, rank, epsilon, against)))
+    place = np.searchsorted(reached, chances * reached[-1], side="right")
+    found: FloatArray = radii[np.minimum(place, len(radii) - 1)]
+    return found
+
+
+def log_odds(
+    lengths: Lengths, radii: FloatArray, rank: float, epsilon: float, against: float = 0.0
+) -> FloatArray:
+    """Return the log probability of each radius, given the lengths.
+
+    The score of a radius is how far the rank is from the counts that radii from the one below it
+    (zero for the first) up to itself have: 0 where the count passes the rank on the way. A score of
+    the radius' own count alone would not see a rank that the count jumps over, where many rows are
+    of one length. Its two counts move by at most 1, and with them the score, so odds of
+    exp(epsilon score/2) spend epsilon (McSherry and Talwar 2007), whatever public weights they are
+    multiplied by: here radius^-against, so that empty radii far above every row are not drawn.
+    """
+    counts = longer(lengths, radii)
+    below = np.concatenate(([_number(lengths)], counts[:-1]))
+    missed = np.maximum(np.maximum(counts - rank, rank - below), 0.0)
+    odds = -0.5 * epsilon * missed - against * np.log(radii)
+    odds -= odds.max()
+    normalised: FloatArray = odds - math.log(float(np.exp(odds).sum()))
+    return normalised
+
+
+def _number(lengths: Lengths) -> float:
+    return float(len(lengths) if isinstance(lengths, np.ndarray) else lengths.n)
+
+
+# --- rows clipped at a private radius -------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.problem import Problem
 from dpviz.core.release import Calibration, Release
-from dpviz.mechanisms._sphere import OfDirections, unit_moment
+from dpviz.mechanisms._clipped import OfDirections, unit_moment
 from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
 
 GUESS = 0.25

@@ -18,9 +18,14 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._clipped import OfClippedRows
-from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, climb
-from dpviz.mechanisms._sphere import on_the_sphere
+from dpviz.mechanisms._clipped import (
+    OCTAVES,
+    Lengths,
+    OfClippedRows,
+    beyond,
+    climb,
+    on_the_sphere,
+)
 from dpviz.sampling.goe import goe
 
 _OCTAVE_COUNTS = 6  # 2^6 octaves
@@ -57,7 +62,7 @@ class ClippedGaussian(OfClippedRows):
     The account. Given the answers before it, each count is asked at a radius that depends on them
     alone, and one row moves it by at most 1. Given r, a row enters M as a uu' with unit u and
     0 <= a <= 1, a function of that row: M moves by at most D/n in the Frobenius norm, whatever r
-    is (`dpviz.mechanisms._sphere`). Gaussian steps compose adaptively to the sum of their squared
+    is (`dpviz.mechanisms._clipped`). Gaussian steps compose adaptively to the sum of their squared
     mu, exactly (Dong, Roth and Su 2022): 6/s1^2 + 4/s2^2 = share mu^2, and the noise on M has the
     rest. Everything else is post-processing: the radius itself may be released, and is.
 

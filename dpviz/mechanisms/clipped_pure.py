@@ -17,10 +17,15 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.mechanisms._clipped import OfClippedRows
+from dpviz.mechanisms._clipped import (
+    OCTAVES,
+    Lengths,
+    OfClippedRows,
+    beyond,
+    drawn,
+    on_the_sphere,
+)
 from dpviz.mechanisms._pure import AUTO, LAWS, PureLaw, PureNoise, law_for
-from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, drawn
-from dpviz.mechanisms._sphere import on_the_sphere
 
 _PER_OCTAVE, _FINE = 8, 24
 _FEW, _SURE = 1e-3, 6.0  # share of rows and margin at which it is among whole octaves
@@ -51,7 +56,7 @@ class ClippedPure(PureNoise, OfClippedRows):
 
     The radius. N(r) rows are longer than r, and one row moves each N(r) by at most 1, so a radius
     drawn with odds exp(e/2 times a score that falls by 1 for each row by which the counts about r
-    miss K) spends e (`dpviz.mechanisms._quantiles.log_odds`), and so it does with public weights
+    miss K) spends e (`dpviz.mechanisms._clipped.log_odds`), and so it does with public weights
     beside them. First the median b among 2^(j/8), j = -256 .. 255, with e1 and K = n/2; then r
     among b 2^(j/8), j = 0 .. 23, with e2, weights r^-3 and K `beyond` times n plus ln(24)/e2, at
     most n/2. Where K with 6 ln(24)/e2 is at most n/1000 it is among b 2^j with that instead: so as
@@ -60,9 +65,9 @@ class ClippedPure(PureNoise, OfClippedRows):
     rows are counted well with less. e1 is .4 of it, at most 60/n.
 
     The release. Given r, M moves by at most 2/n (replace) or 1/n (zero-out) in nuclear norm,
-    whatever r is (`dpviz.mechanisms._sphere`), and the log density ratio of either noise is at most
-    the nuclear norm over its scale s (`dpviz.mechanisms._pure`). Pure epsilons add, also where a
-    step depends on those before it: e1 + e2 + nuclear/s = epsilon.
+    whatever r is (`dpviz.mechanisms._clipped`), and the log density ratio of either noise is at
+    most the nuclear norm over its scale s (`dpviz.mechanisms._pure`). Pure epsilons add, also where
+    a step depends on those before it: e1 + e2 + nuclear/s = epsilon.
     """
 
     share: float = number(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.accounting.accounting import Spent
-from dpviz.accounting.densities import LogRatio
+from dpviz.accounting.losses import LogRatio
 from dpviz.accounting.sensitivity import nuclear, nuclear_attained
 from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment

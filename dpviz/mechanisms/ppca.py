@@ -20,7 +20,7 @@ from dpviz.core.reference import paper
 from dpviz.core.release import Aim, Calibration, Release, Verdict
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.mechanisms._sphere import on_the_sphere
+from dpviz.mechanisms._clipped import on_the_sphere
 from dpviz.sampling.bingham import convergence
 from dpviz.sampling.frames import matrix_bingham
 from dpviz.sampling.stiefel import DEFAULT_SWEEPS, stiefel_bingham
@@ -43,7 +43,7 @@ class Ppca(Mechanism):
     Under zero-out the score can only fall, for every V alike, so half of that
     loss cannot occur and n epsilon/R^2 gives the same epsilon.
 
-    With unit rows A is the second moment of directions (`dpviz.mechanisms._sphere`), which one row
+    With unit rows A is the second moment of directions (`dpviz.mechanisms._clipped`), which one row
     moves as one of the unit ball does: R is 1, and no row bound enters.
     """
 

@@ -14,9 +14,9 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._clipped import on_the_sphere, unit_rows
 from dpviz.mechanisms._funnel import GUESS, TwoLooks, dimensions
 from dpviz.mechanisms._pure import LAWS, PureLaw, PureNoise
-from dpviz.mechanisms._sphere import on_the_sphere, unit_rows
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
+from dpviz.mechanisms._clipped import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
 from dpviz.sampling.goe import goe
 
@@ -26,7 +26,7 @@ class Spherical(OfDirections, Weighing):
 
     Source
     ------
-    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._sphere` for what
+    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._clipped` for what
     they estimate. The private form and its calibration are ours.
 
     Notes

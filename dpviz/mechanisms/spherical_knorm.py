@@ -13,8 +13,8 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._clipped import OfDirections, on_the_sphere
 from dpviz.mechanisms._pure import PureLaw, PureNoise
-from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
 from dpviz.sampling.nuclear import direction_std, nuclear_noise
 
@@ -25,7 +25,7 @@ class SphericalKNorm(PureNoise, OfDirections, Weighing):
 
     Source
     ------
-    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._sphere` for what
+    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._clipped` for what
     they estimate. The noise: Hardt and Talwar 2010, d'Orsi and Novikov 2025, arXiv 2510.26717; its
     exact draws are ours, see `dpviz.sampling.nuclear`.
 

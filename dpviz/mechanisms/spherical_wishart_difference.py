@@ -13,7 +13,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
+from dpviz.mechanisms._clipped import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
 from dpviz.sampling.wishart import wishart
 
@@ -24,7 +24,7 @@ class SphericalWishartDifference(OfDirections, Weighing):
 
     Source
     ------
-    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._sphere` for what
+    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._clipped` for what
     they estimate. The private form is ours.
 
     Notes

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpviz.accounting.accounting import Spent
-from dpviz.accounting.densities import LogRatio, wishart_difference_ratio
+from dpviz.accounting.losses import LogRatio, wishart_difference_ratio
 from dpviz.accounting.sensitivity import nuclear, nuclear_attained
 from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment

@@ -426,7 +426,7 @@ class Power(Test):
 
     def see(self, view: View) -> Seen:
         """Return the fitted power."""
-        from dpviz.theory.growth import fitted_power
+        from dpviz.theory.bounds import fitted_power
 
         curve = self.of(view)
         xs = sorted(curve)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._quantiles import OCTAVES, climb, drawn
+from dpviz.mechanisms._clipped import OCTAVES, climb, drawn
 from dpviz.picture.account import (
     DISK,
     ELLIPSES,

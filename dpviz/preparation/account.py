@@ -17,7 +17,7 @@ import scipy
 from dpviz.accounting import accounting
 from dpviz.accounting.accounting import Composition, Spent
 from dpviz.accounting.composition import PrivacyLoss, composed
-from dpviz.accounting.profile_loss import ProfileLoss
+from dpviz.accounting.profiles import ProfileLoss
 from dpviz.core.errors import CannotRun
 from dpviz.core.number_text import numeral
 from dpviz.core.parts import ApproximatePart, GaussianPart, Part, PurePart

@@ -20,7 +20,7 @@ from dpviz.core.by_length import Foldable, InBlocks, lengths_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Relation
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._quantiles import Lengths, climb, drawn
+from dpviz.mechanisms._clipped import Lengths, climb, drawn
 from dpviz.preparation.steps import (
     BOUND,
     COUNT,

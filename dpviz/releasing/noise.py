@@ -9,7 +9,7 @@ and ||vv' - ww'||_F is at most sqrt 2 (replace) or 1 (zero-out) times the larges
 that norm the noise is the Gaussian orthogonal ensemble up to .005 %. OpenDP draws discrete Gaussian
 noise (Canonne, Kamath & Steinke 2020) or discrete Laplace noise with entropy from the system.
 
-Gaussian noise is calibrated by the exact profile, which `dpviz.accounting.discrete` proves for
+Gaussian noise is calibrated by the exact profile, which `dpviz.accounting.gaussian` proves for
 discrete noise of such a scale, and that pair is claimed; OpenDP's own privacy map, which goes by
 zero-concentrated privacy and proves 5 to 9 % more of epsilon, stands beside it. Where the map
 proves more, at a large epsilon or on a coarse grid, and for Laplace noise, the map is claimed.
@@ -19,7 +19,7 @@ after it, as the counts of a picture: what comes later may depend on what was sh
 share of squared mu (of epsilon, for Laplace noise). Adaptive Gaussian mechanisms compose exactly,
 mu^2 adds up, so all of them together cost what the moment alone would at a sensitivity of D/sqrt(1
 - shares). Rounded noise is post-processing of them, and discrete noise is within tau(s) of it a
-coordinate, one answer after the other: the corollary of `dpviz.accounting.discrete` holds with all
+coordinate, one answer after the other: the corollary of `dpviz.accounting.gaussian` holds with all
 coordinates counted. Rhos and pure epsilons add up by themselves.
 """
 
@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.accounting.composition import epsilon_of_rho, rho_meeting, rho_of_pure
-from dpviz.accounting.discrete import least_scale, proved_epsilon
+from dpviz.accounting.gaussian import least_scale, proved_epsilon
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.platform import NO_OPENDP
@@ -120,7 +120,7 @@ class Noise:
 BY_MAP = "privacy map of OpenDP for discrete noise on whole numbers"
 BY_THEOREM = (
     "exact Gaussian profile of rounded noise, of which discrete noise is within .02017/s^2 + "
-    ".0062/s^4 in total variation a coordinate (theorem in dpviz.accounting.discrete)"
+    ".0062/s^4 in total variation a coordinate (theorem in dpviz.accounting.gaussian)"
 )
 
 

@@ -1,4 +1,4 @@
-"""Bounds and marks to draw over measured curves, each with its source.
+"""What papers state, beside what is measured: bounds, growth of the noise, people needed.
 
 A function says of itself whether its constant is proved or whether it gives a
 scaling only. Scalings are drawn as slopes, never as values to be met. Formulas
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,13 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.problem import EPSILON_RANGE, Budget, Problem, Relation
+from dpviz.core.settings import Settings
 from dpviz.mechanisms._base import Mechanism
+from dpviz.mechanisms.mod_sulq import ModSulq
+from dpviz.mechanisms.ppca import Ppca
+from dpviz.mechanisms.wishart import Wishart
+from dpviz.mechanisms.wishart_difference import WishartDifference
+from dpviz.preparation.prepared import Measured
 from dpviz.sampling.limits import SemiCircle
 from dpviz.theory.predict import FOUND, direction_overlaps
 
@@ -373,3 +380,164 @@ def wishart_over_laplace_scaling(d: int) -> float:
 def noise_edge(s: float, d: int) -> float:
     """Return 2 s sqrt(d): the large-d spectral norm of i.i.d. noise of off-diagonal std s."""
     return SemiCircle(s, d).edges[1]
+
+
+# --- growth of the noise --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StatedGrowth:
+    """The growth in d of the noise's spectral norm that a paper states.
+
+    Attributes
+    ----------
+    label : str
+        As printed, without n and epsilon.
+    exponent : float
+        The power of d, logarithms left out.
+    logarithm : float
+        The power of ln d; measurement shows none for the Wishart.
+    """
+
+    label: str
+    exponent: float
+    logarithm: float
+
+    def of(self, d: float) -> float:
+        """Return the stated growth at d, **scaling only**."""
+        return math.pow(d, self.exponent) * math.pow(math.log(d), self.logarithm)
+
+    def power_over(self, dimensions: Sequence[float]) -> float:
+        """Return the power of d that a fit finds for the stated growth itself.
+
+        Over a finite range a logarithm looks like a power; this is what a
+        measured power is to be compared with.
+        """
+        return fitted_power(dimensions, [self.of(d) for d in dimensions])[0]
+
+
+# Jiang et al. 2016, Table 1: the papers' own statements, for the mechanism of that name.
+JIANG_TABLE_1 = {
+    "Laplace": StatedGrowth("d sqrt(d)", 1.5, 0.0),
+    "SULQ": StatedGrowth("d sqrt(d ln d)", 1.5, 0.5),
+    "Wishart": StatedGrowth("d ln d", 1.0, 1.0),
+    "Analyze Gauss": StatedGrowth("sqrt(d)", 0.5, 0.0),
+}
+
+
+def fitted_power(
+    dimensions: Sequence[float], values: Sequence[float], errors: Sequence[float] | None = None
+) -> tuple[float, float]:
+    """Return the least-squares slope of log value in log d, and its standard error.
+
+    Parameters
+    ----------
+    dimensions, values : sequence of float
+        Positive; at least two different dimensions.
+    errors : sequence of float, optional
+        Standard errors of the values; default none.
+
+    Notes
+    -----
+    Dimensions count alike in the fit: with weights by precision the largest,
+    whose norms hardly vary, would decide alone.
+    """
+    x = np.log(np.asarray(dimensions, dtype=float))
+    means = np.asarray(values, dtype=float)
+    centred = x - x.mean()
+    leverage = centred / (centred @ centred)
+    power = float(leverage @ np.log(means))
+    if errors is None:
+        return power, 0.0
+    relative = np.asarray(errors, dtype=float) / means
+    return power, float(np.sqrt(np.sum((leverage * relative) ** 2)))
+
+
+# --- people needed --------------------------------------------------------------------------------
+
+
+PROVED, READING, SCALING = "proved", "our reading", "scaling only"
+
+
+@dataclass(frozen=True)
+class Need:
+    """How many people a statement asks for.
+
+    Attributes
+    ----------
+    mechanism : Mechanism or None
+        None for a statement about every mechanism.
+    statement : str
+    people : int or None
+        Rounded up; None where the statement is silent here.
+    kind : {PROVED, READING, SCALING}
+    """
+
+    mechanism: Mechanism | None
+    statement: str
+    people: int | None
+    kind: str
+
+
+def needs(measured: Measured, settings: Settings, rho: float, eta: float) -> list[Need]:
+    """Return the people that theorems ask for, to find the first component.
+
+    The event is ``|<v^_1, v_1>| >= rho`` with probability at least ``1 - eta``,
+    at k = 1.
+
+    Parameters
+    ----------
+    measured : Measured
+    settings : Settings
+        Reads epsilon, delta and the relation.
+    rho : float
+        At least 1/sqrt(2) and below 1.
+    eta : float
+
+    Raises
+    ------
+    InvalidSetting
+        If the two largest eigenvalues agree, so that there is no first component.
+    """
+    if not measured.domain.bounded:
+        raise InvalidSetting("row bound", "declared: the theorems are about rows in a ball", "none")
+    # The theorems are about rows in the unit ball.
+    values = measured.moment.eigenvalues / measured.domain.radius**2
+    first, second = float(values[0]), float(values[1])
+    gap, d, epsilon = first - second, measured.d, settings.epsilon
+    if not gap > 0:
+        raise InvalidSetting("the table", "one whose two largest variances differ", "equal ones")
+    problem, budget = measured.problem(replace(settings, k=1)), measured.budget(settings)
+
+    def need(mechanism: Mechanism | None, words: str, people: float | None, kind: str) -> Need:
+        return Need(mechanism, words, None if people is None else math.ceil(people), kind)
+
+    said = [
+        need(
+            Wishart(), "Jiang et al. 2016, Theorem 7, as printed",
+            wishart_sample_size(d, epsilon, rho, eta, gap), PROVED,
+        ),
+        need(
+            Wishart(), "Jiang et al. 2016, Theorem 7, with the dropped square root",
+            wishart_sample_size(d, epsilon, rho, eta, gap, reading="ours"), PROVED,
+        ),
+        need(
+            WishartDifference(), "the same argument for the difference",
+            wishart_difference_sample_size(
+                d, epsilon, rho, eta, gap, relation=problem.relation
+            ), PROVED,
+        ),
+        need(
+            Ppca(), "Chaudhuri et al. 2012, Theorem 3",
+            ppca_sample_size(d, epsilon, rho, eta, first, second), PROVED,
+        ),
+        need(
+            None, "Chaudhuri et al. 2012, Theorem 4: no pure mechanism does with fewer",
+            pure_lower_sample_size(d, epsilon, rho, gap), READING,
+        ),
+    ]  # fmt: skip
+    if budget.delta > 0:
+        order = mod_sulq_scaling(d, epsilon, budget.delta)
+        words = "Chaudhuri et al. 2012, Theorem 5: d^1.5 sqrt(ln(d/delta))/epsilon"
+        said.append(need(ModSulq(), words, order, SCALING))
+    return said

@@ -18,7 +18,7 @@ from dpviz.core.parts import GaussianPart, LaplacePart, PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.mechanisms._quantiles import longer
+from dpviz.mechanisms._clipped import longer
 from dpviz.picture.account import (
     CELLS,
     FORMS,

@@ -17,8 +17,8 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.datasets import Table, remote
 from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms._directional import water_filling
 from dpviz.mechanisms._mvg import precision_of_theorem
-from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg_data import MvgData
 from dpviz.papers import experiment
 from dpviz.papers.measurements import Absent, Found, Mean, Measurements, Point

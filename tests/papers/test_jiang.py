@@ -36,7 +36,7 @@ from dpviz.preparation.bounding import prepare
 from dpviz.sampling.goe import symmetric_laplace
 from dpviz.sampling.wishart import wishart
 from dpviz.simulation.growth import noise_norms
-from dpviz.theory.growth import fitted_power
+from dpviz.theory.bounds import fitted_power
 from tests.papers.conftest import draws_along, draws_at, mean_at
 
 Quick = Callable[[str], Findings]

@@ -17,9 +17,9 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
+from dpviz.mechanisms._clipped import SphereDirections, unit_moment
 from dpviz.mechanisms._funnel import looked_again
 from dpviz.mechanisms._pure import PureLaw
-from dpviz.mechanisms._sphere import SphereDirections, unit_moment
 from dpviz.mechanisms.adaptive_clip_gaussian import AdaptiveClipGaussian, log_odds, radii_of
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.clipped_gaussian import radii_of as searched_radii

@@ -12,7 +12,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
-from dpviz.mechanisms._sphere import unit_moment
+from dpviz.mechanisms._clipped import unit_moment
 from dpviz.mechanisms.knorm import KNorm
 from dpviz.mechanisms.spherical_knorm import SphericalKNorm
 from dpviz.sampling.nuclear import nuclear_noise, square_means

@@ -34,8 +34,7 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import read_thetas
 from dpviz.mechanisms import parse_variant
-from dpviz.mechanisms._directional import DirectionalMechanism
-from dpviz.mechanisms._shares import FLOOR, water_filling, with_floor
+from dpviz.mechanisms._directional import FLOOR, DirectionalMechanism, water_filling, with_floor
 from dpviz.mechanisms._suppliers import (
     DELTA_DIRECTIONS,
     EPSILON_DIRECTIONS,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import dpviz
-from dpviz.accounting.densities import log_density
-from dpviz.accounting.losses import log_normaliser
+from dpviz.accounting.losses import log_density, log_normaliser
 from dpviz.accounting.sensitivity import frobenius, nuclear
 from dpviz.auditing import AuditOptions, audit, default_budget
 from dpviz.auditing.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit

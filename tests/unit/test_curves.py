@@ -35,7 +35,7 @@ from dpviz.simulation.growth import growth_table
 from dpviz.simulation.least import measured_need
 from dpviz.simulation.simulate import Cell
 from dpviz.simulation.sweep import sweep
-from dpviz.theory.needs import PROVED, SCALING, needs
+from dpviz.theory.bounds import PROVED, SCALING, needs
 from dpviz.theory.predict import direction_overlaps
 
 SETTINGS = Settings(table="wine", mechanisms=("gaussian", "wishart_difference", "ppca"), trials=12)

@@ -19,8 +19,8 @@ FILES = {
     "dpviz/core/tested.py": LONG,  # a test alone
     "dpviz/mechanisms/__init__.py": "from dpviz.mechanisms import laplace",
     "dpviz/mechanisms/laplace.py": "from dpviz.core import shared, single, drawn",
-    "dpviz/mechanisms/_shares.py": "from dpviz.core.shared import x1",
-    "dpviz/mechanisms/gaussian.py": "def late():\n    from dpviz.mechanisms._shares import x1",
+    "dpviz/mechanisms/_directional.py": "from dpviz.core.shared import x1",
+    "dpviz/mechanisms/gaussian.py": "def late():\n    from dpviz.mechanisms._directional import x1",
     "dpviz/papers/mvg/figure1.py": "",
     "dpviz/papers/mvg/_said.py": "from dpviz.papers.mvg import figure1",
     "dpviz/papers/run.py": "from dpviz.papers.mvg import _said",
@@ -46,7 +46,7 @@ def test_a_file_with_one_user_is_counted_unless_it_is_of_a_kind(house: House) ->
         "core/paged.py",
         "core/single.py",
         "datasets/remote/unpack.py",
-        "mechanisms/_shares.py",
+        "mechanisms/_directional.py",
         "papers/mvg/_said.py",
     ]
 
@@ -58,5 +58,5 @@ def test_small_files_are_counted_with_their_kind(house: House) -> None:
         "mechanisms/gaussian.py", "mechanisms/laplace.py", "papers/mvg/figure1.py"
     ]  # fmt: skip
     assert [file for file in small if not house.is_a_kind(file)] == [
-        "mechanisms/_shares.py", "papers/mvg/_said.py", "papers/run.py"
+        "mechanisms/_directional.py", "papers/mvg/_said.py", "papers/run.py"
     ]  # fmt: skip

@@ -16,8 +16,7 @@ from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws, generator
-from dpviz.mechanisms._quantiles import beyond, climb, longer
-from dpviz.mechanisms._sphere import SphereDirections
+from dpviz.mechanisms._clipped import SphereDirections, beyond, climb, longer
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian, radii_of
 from dpviz.mechanisms.spherical import Spherical
 

@@ -16,8 +16,8 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._base import Mechanism
+from dpviz.mechanisms._clipped import beyond, drawn, log_odds
 from dpviz.mechanisms._pure import PureLaw
-from dpviz.mechanisms._quantiles import beyond, drawn, log_odds
 from dpviz.mechanisms.clipped_pure import ClippedPure, radii_of
 from dpviz.mechanisms.spherical_knorm import SphericalKNorm
 from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference

@@ -14,8 +14,8 @@ from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import _funnel
+from dpviz.mechanisms._clipped import unit_moment, unit_rows
 from dpviz.mechanisms._funnel import dimensions, looked_again
-from dpviz.mechanisms._sphere import unit_moment, unit_rows
 from dpviz.mechanisms.funnel import Funnel
 from dpviz.mechanisms.spherical import Spherical
 

@@ -11,8 +11,8 @@ from dpviz.core.errors import CannotRun
 from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator
+from dpviz.mechanisms._clipped import unit_rows
 from dpviz.mechanisms._pure import PureLaw
-from dpviz.mechanisms._sphere import unit_rows
 from dpviz.mechanisms.pure_funnel import PureFunnel
 from dpviz.sampling.nuclear import LARGEST_D
 

@@ -11,7 +11,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import LaplacePart, PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
-from dpviz.mechanisms._sphere import unit_rows
+from dpviz.mechanisms._clipped import unit_rows
 from dpviz.mechanisms.screened_wishart_difference import ScreenedWishartDifference
 from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference
 

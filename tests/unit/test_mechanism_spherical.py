@@ -11,7 +11,7 @@ import pytest
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
-from dpviz.mechanisms._sphere import unit_moment
+from dpviz.mechanisms._clipped import unit_moment
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.mechanisms.ppca import Ppca
 from dpviz.mechanisms.spherical import Spherical

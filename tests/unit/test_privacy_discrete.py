@@ -10,8 +10,14 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpviz.accounting.composition import rho_meeting
-from dpviz.accounting.discrete import least_scale, log_excess, proved_epsilon, rounding_distance
-from dpviz.accounting.gaussian import delta_of, mu_of
+from dpviz.accounting.gaussian import (
+    delta_of,
+    least_scale,
+    log_excess,
+    mu_of,
+    proved_epsilon,
+    rounding_distance,
+)
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Budget
 

@@ -10,8 +10,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpviz.accounting.composition import composed
 from dpviz.accounting.gaussian import delta_of, epsilon_of
-from dpviz.accounting.profile_loss import ProfileLoss
-from dpviz.accounting.profiles import GaussianSketch, RowProfile, WishartNoise
+from dpviz.accounting.profiles import GaussianSketch, ProfileLoss, RowProfile, WishartNoise
 from dpviz.core.arrays import FloatArray
 from dpviz.core.parts import PurePart
 from dpviz.core.problem import Relation

@@ -247,7 +247,7 @@ def test_a_release_writes_its_spend_first_and_says_what_it_proves(tmp_path: Path
     answer = second.to_json()
     assert spends[1].epsilon == answer["proved"]["epsilon"] <= 1.0
     assert answer["proved"]["epsilon"] < answer["opendp"]["epsilon"]
-    assert "theorem in dpviz.accounting.discrete" in answer["proved"]["source"]
+    assert "theorem in dpviz.accounting.gaussian" in answer["proved"]["source"]
     assert "map of OpenDP" in answer["opendp"]["source"]
     assert answer["ledger"]["spends"] == 2
     assert answer["ledger"]["epsilon"] == pytest.approx(2.0, rel=1e-9)

@@ -22,6 +22,7 @@ from dpviz.sampling.limits import WishartDifferenceLaw
 from dpviz.sampling.wishart import wishart
 from dpviz.simulation.growth import noise_growth
 from dpviz.theory.bounds import (
+    JIANG_TABLE_1,
     appears_at,
     davis_kahan,
     low_rank_error_scaling,
@@ -35,7 +36,6 @@ from dpviz.theory.bounds import (
     wishart_sample_size,
     wishart_tail,
 )
-from dpviz.theory.growth import JIANG_TABLE_1
 
 DIGITS = load_prepared(Settings(table="digits"))
 

@@ -26,7 +26,7 @@ from dpviz.papers.said import (
     at,
     declared,
 )
-from dpviz.theory.growth import JIANG_TABLE_1
+from dpviz.theory.bounds import JIANG_TABLE_1
 
 TABLES = list(theorems7_8.TABLES)
 

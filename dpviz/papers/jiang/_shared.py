@@ -8,7 +8,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.prepared import Measured
-from dpviz.theory.growth import fitted_power
+from dpviz.theory.bounds import fitted_power
 
 DELTA = 1e-6  # of the approximate mechanisms
 

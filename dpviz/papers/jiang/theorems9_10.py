@@ -17,8 +17,7 @@ from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.plan import planned
 from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
-from dpviz.theory.bounds import low_rank_error_scaling, pure_error_floor_scaling
-from dpviz.theory.growth import StatedGrowth
+from dpviz.theory.bounds import StatedGrowth, low_rank_error_scaling, pure_error_floor_scaling
 
 N, EPSILON, K = 10_000, 1.0, 2
 DIMENSIONS = (10, 20, 40, 80, 160)

@@ -17,8 +17,8 @@ from dpviz.core.problem import (
 )
 from dpviz.core.seeding import generator
 from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.mechanisms._directional import water_filling
 from dpviz.mechanisms._mvg import covariance_sensitivity, harmonic, precision_of_theorem, zeta
-from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg import Mvg
 from dpviz.mechanisms.mvg_data import MvgData
 from dpviz.papers.experiment import Effort, Experiment, Part
