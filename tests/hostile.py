@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 from dpviz.core.errors import DpvizError, InvalidTable
 from dpviz.core.seeding import generator
 from dpviz.datasets import read_raw
+from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.check import check_columns
-from dpviz.preparation.batches import FileBatches
+from dpviz.datasets.table import Reading
 
 SECRET = "SECRETCELL"
 NUMBER = "31337"
@@ -364,7 +365,7 @@ def _in_memory(given: Hostile) -> tuple[tuple[str, ...], NDArray[np.float64], li
     said = list(raw.notes)
     for options in ({"categorical": "onehot"}, {"missing": "median"}):
         try:
-            said += raw.to_table(**options).notes  # type: ignore[arg-type]
+            said += raw.to_table(Reading(**options)).notes  # type: ignore[arg-type]
         except DpvizError as error:
             said.append(str(error))
     said += [warning for row in check_columns(raw) for warning in row.warnings]

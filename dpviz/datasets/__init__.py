@@ -1,13 +1,17 @@
-"""Tables: built-in ones, generators, files and remote sets. `load` takes a name or a path."""
+"""Tables: built-in ones, generators, files, remote sets, frames and arrays.
+
+`read_table` is the one door: it takes whatever a caller has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from dpviz.core.errors import InvalidTable, did_you_mean, printable
+from dpviz.core.errors import InvalidTable, WrongArgument, did_you_mean, printable
 from dpviz.datasets import remote
+from dpviz.datasets.batches import LARGE_BYTES, FileBatches, is_large
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.check import (
     USES,
@@ -17,72 +21,138 @@ from dpviz.datasets.check import (
     rows_lost,
     suggested_drops,
 )
-from dpviz.datasets.columns import Kind, RawColumn, listed
+from dpviz.datasets.columns import Kind, RawColumn
 from dpviz.datasets.files import read_bounds, read_raw, read_thetas
+from dpviz.datasets.frames import (
+    FrameBatches,
+    SparseRows,
+    name_at_hand,
+    rows_not_held,
+    table_at_hand,
+)
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.source import UPLOADED, Limits
-from dpviz.datasets.table import NAMELESS, Table
+from dpviz.datasets.table import NAMELESS, PLAINLY, Reading, Table
 
 __all__ = [
     "UPLOADED",
     "USES",
+    "Batches",
     "BuiltIn",
     "ColumnCheck",
     "Kind",
     "Limits",
     "RawColumn",
     "RawTable",
+    "Reading",
     "Table",
     "builtin_tables",
     "check_columns",
     "dataset_rows",
+    "in_batches",
     "is_remote",
     "load",
     "load_builtin",
+    "name_of",
     "read_bounds",
+    "read_in_memory",
     "read_raw",
+    "read_table",
     "read_thetas",
-    "relabelled",
     "remote",
     "rows_lost",
     "suggested_drops",
-    "without",
 ]
 
 
-def load(
-    name_or_path: str,
-    *,
-    label: str | None = None,
-    categorical: str = "drop",
-    missing: str = "drop",
-    decimal: str = "auto",
-    encoding: str = "auto",
-    sheet: str = "",
-    leave_out: Collection[str] = (),
-    codes: Collection[float] = (),
-    levels: Collection[Sequence[str]] = (),
-    rows_a_person: int | None = None,
-    person: str | None = None,
-) -> Table:
+Batches = FileBatches | FrameBatches | SparseRows
+"""Rows that no array holds, summed where they are."""
+
+TABLE_ALLOWED = (
+    "a built-in key, a path, a plan such as plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5, "
+    "a data frame (pandas, polars, Arrow, Dask), an array of shape (n, d) (NumPy, Dask, SciPy's "
+    "sparse ones, or a list of rows) or a Bunch"
+)
+
+
+def read_table(table: Any, reading: Reading = PLAINLY) -> Table | Batches:
+    """Return whatever a caller has as a table, or as batches where no array holds it: the one door.
+
+    Parameters
+    ----------
+    table : str, Path, Table, frame, array, Bunch or sparse matrix
+        A name or a path; frames of pandas, polars, Dask or whatever speaks Arrow.
+    reading : Reading
+
+    Raises
+    ------
+    InvalidTable
+        If there is no such table, or it cannot be used.
+    NotAvailable
+        If a remote set cannot be got.
+    InvalidSetting
+        If the reading does not fit what is read.
+    """
+    if isinstance(table, (str, Path)):
+        large = str(table) not in builtin_tables() and is_large(table)
+        return FileBatches(table, reading) if large else load(table, reading)
+    return rows_not_held(table, reading) or table_at_hand(table, reading)
+
+
+def in_batches(table: Any, reading: Reading = PLAINLY) -> Batches:
+    """Return the rows of a file, of a Dask frame or of a sparse matrix, whatever their size."""
+    if isinstance(table, (str, Path)):
+        return FileBatches(table, reading)
+    return rows_not_held(table, reading) or FrameBatches(table)
+
+
+def read_in_memory(table: Any, reading: Reading = PLAINLY) -> Table:
+    """Return the same where all rows are needed at once: what Dask or a sparse matrix has is made.
+
+    Raises
+    ------
+    InvalidTable
+        As `read_table`, and if a file is too large to be held.
+    """
+    if not isinstance(table, (str, Path)):
+        return table_at_hand(table, reading)
+    if str(table) not in builtin_tables() and is_large(table):
+        raise InvalidTable(
+            f"A task needs the rows in memory, and {Path(table).name[:60]} is larger than "
+            f"{LARGE_BYTES:,} bytes: take a sample of its rows."
+        )
+    return load(table, reading)
+
+
+def name_of(table: object) -> str:
+    """Return what settings and results call a table before it is read.
+
+    Raises
+    ------
+    WrongArgument
+        If it is nothing that `read_table` takes.
+    """
+    name = str(table) if isinstance(table, (str, Path)) else name_at_hand(table)
+    if name is not None:
+        return name
+    article = "an" if type(table).__name__[0].lower() in "aeiou" else "a"
+    raise WrongArgument(
+        f"table must be {TABLE_ALLOWED}; got {article} {type(table).__name__[:40]}."
+    )
+
+
+def load(name_or_path: str | Path, reading: Reading = PLAINLY) -> Table:
     """Return a built-in table by its key, the table in a file, or a remote set by its key.
 
     Parameters
     ----------
-    name_or_path : str
+    name_or_path : str or Path
         Built-in key, path of a file that `read_raw` takes, or key of a
         remote set: what comes first of these counts. A remote set that is not at
         hand is downloaded.
-    label, categorical, missing, leave_out, rows_a_person, person
-        As in `RawTable.to_table`. A built-in table and a remote set have no
-        categories or gaps; their label may be their own or one of their
-        features, which then is none.
-    decimal, encoding, sheet
-        As in `read_raw`.
-    codes : collection of float
-        As in `RawTable.recoded`.
-    levels : collection of sequence of str
-        As in `RawTable.ordered`.
+    reading : Reading
+        A built-in table and a remote set have no categories or gaps; their label may be their own
+        or one of their features, which then is none.
 
     Raises
     ------
@@ -91,10 +161,11 @@ def load(
     NotAvailable
         When a remote set cannot be got.
     """
-    if name_or_path in builtin_tables():
-        return without(relabelled(load_builtin(name_or_path), label), leave_out)
-    if is_remote(name_or_path):
-        return without(relabelled(remote.load(name_or_path), label), leave_out)
+    name = str(name_or_path)
+    if name in builtin_tables():
+        return load_builtin(name).as_read(reading)
+    if is_remote(name):
+        return remote.load(name).as_read(reading)
     path = Path(name_or_path)
     shown = printable(path.name)
     if not path.is_file():
@@ -104,52 +175,18 @@ def load(
             f"({', '.join(remote.sets())}) or the path of a CSV or Parquet file; {shown!r} is "
             f"{what}{did_you_mean(shown, [*builtin_tables(), *remote.sets()])}."
         )
-    raw = read_raw(path, name=path.name, decimal=decimal, encoding=encoding, sheet=sheet)
-    raw = raw.recoded(codes).ordered(levels)
-    table = raw.to_table(
-        label=label,
-        categorical=categorical,
-        missing=missing,
-        leave_out=leave_out,
-        rows_a_person=rows_a_person,
-        person=person,
-    ).noting(identifier_notes(raw, {*leave_out, label, person}))
-    return replace(table, name=NAMELESS)
+    raw = read_raw(
+        path,
+        name=path.name,
+        decimal=reading.decimal,
+        encoding=reading.encoding,
+        sheet=reading.sheet,
+    )
+    raw = raw.recoded(reading.codes).ordered(reading.levels)
+    notes = identifier_notes(raw, {*reading.leave_out, reading.label, reading.person})
+    return replace(raw.to_table(reading).noting(notes), name=NAMELESS)
 
 
 def is_remote(name: str) -> bool:
     """Return whether `load` takes a name for a remote set: no built-in table or file has it."""
     return name in remote.sets() and name not in builtin_tables() and not Path(name).is_file()
-
-
-def without(table: Table, names: Collection[str]) -> Table:
-    """Return a table without some of its features."""
-    for name in names:
-        if name not in table.columns:
-            raise InvalidTable(
-                f"a column left out must be a column of {table.name}, one of "
-                f"{listed(table.columns)}; got {printable(name)!r}."
-            )
-    return table.select([name for name in table.columns if name not in names]) if names else table
-
-
-def relabelled(table: Table, label: str | None) -> Table:
-    """Return a table that has its label with the one asked for."""
-    if label is None or label == table.label_name:
-        return table
-    if label not in table.columns:
-        own = [] if table.label_name is None else [table.label_name]
-        names = listed([*own, *table.columns])
-        raise InvalidTable(
-            f"label must be a column of {table.name}: {names}; got {printable(label)!r}."
-        )
-    at = table.columns.index(label)
-    others = [j for j in range(len(table.columns)) if j != at]
-    return replace(
-        table,
-        rows=table.rows[:, others].copy(),
-        columns=tuple(table.columns[j] for j in others),
-        labels=table.rows[:, at].copy(),
-        label_name=label,
-        bounds=None if table.bounds is None else table.bounds[others],
-    )

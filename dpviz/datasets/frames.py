@@ -1,21 +1,30 @@
-"""Data frames and arrays in memory: pandas, whatever speaks Arrow (polars), and NumPy.
+"""Whatever a caller has in memory: frames, arrays, Bunches, sparse matrices, and Dask's frames.
 
-No message shows a cell: a column is named and its kind is said.
+What an array holds becomes a `Table`; rows that no array holds stay where they are and are summed
+there. No message shows a cell: a column is named and its kind is said. Dask is imported once a
+frame is at hand, and not before: it is an extra. Partitions are computed by whatever scheduler the
+caller has set up, a cluster or the threads of one machine.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from scipy import sparse
 
-from dpviz.core.errors import InvalidTable
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import FoldSum
+from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.datasets.batches import check_batches, complete
 from dpviz.datasets.columns import distinct, listed
 from dpviz.datasets.files import is_flat, parsed
 from dpviz.datasets.raw import RawTable
-from dpviz.datasets.table import Table
+from dpviz.datasets.table import Reading, Table
 
 # What pyarrow raises for values that no one type holds.
 _MIXED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
@@ -139,3 +148,330 @@ def table_of_array(array: np.ndarray[Any, Any], name: str = "array") -> Table:
             "frame may have gaps)."
         )
     return Table(name, rows, tuple(f"column {j + 1}" for j in range(rows.shape[1])))
+
+
+S = TypeVar("S", bound=FoldSum)
+
+_BLOCK_CELLS = 1 << 19
+
+
+class FrameBatches:
+    """The numeric rows of a Dask DataFrame; rows with gaps are left out.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    name : str
+        What messages and results call it.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the numeric columns.
+    notes : tuple of str
+        What was left out, as sentences.
+    """
+
+    def __init__(self, frame: Any, name: str = "frame") -> None:
+        self.name = self.called = name
+        numeric = [
+            column
+            for column, kind in frame.dtypes.items()
+            if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
+        ]
+        other = [str(column) for column in frame.columns if column not in set(numeric)]
+        self.columns = tuple(str(column) for column in numeric)
+        self.notes = (f"Left out as text or dates: {listed(other)}.",) if other else ()
+        if len(self.columns) < 2:
+            raise InvalidTable(
+                f"{name} must have at least 2 numeric columns; it has {len(self.columns)}."
+            )
+        self._frame = frame[numeric]
+        self._starts: list[int] | None = None
+
+    def _partitions(self) -> list[Any]:
+        """Return one delayed data frame per partition, in order."""
+        return list(self._frame.to_delayed())
+
+    def _named(self, partition: int) -> str:
+        return f"partition {partition + 1} of {self.name}"
+
+    def first(self) -> FloatArray:
+        """Return the first rows without gaps; empty if there are none."""
+        for number, part in enumerate(self._partitions()):
+            rows = _rows(part.compute(), self._named(number), self.columns)[0]
+            if len(rows):
+                return rows
+        return np.zeros((0, len(self.columns)))
+
+    def fold(self, new: Callable[[], S]) -> S:
+        """Return the sum over all rows: one sum per partition, merged in their order."""
+        parts = self._partitions()
+        # Row numbers are known after the first pass, and nothing before it asks for them.
+        starts = self._starts or [0] * len(parts)
+        sums: list[S] = _compute(
+            _delayed(_partition_sum)(part, start, new, self._named(number), self.columns)
+            for number, (part, start) in enumerate(zip(parts, starts, strict=True))
+        )
+        if self._starts is None:
+            self._starts = [0, *np.cumsum([part.rows for part in sums])[:-1].tolist()]
+        total = new()
+        for part in sums:
+            total.merge(part)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """X'X of a sparse matrix without gaps, and what else its columns tell.
+
+    Attributes
+    ----------
+    n : int
+    low, high, mean : ndarray of shape (d,)
+    total : ndarray of shape (d, d)
+    """
+
+    n: int
+    low: FloatArray
+    high: FloatArray
+    mean: FloatArray
+    total: FloatArray
+
+
+class SparseRows:
+    """The rows of a sparse matrix; those with gaps are left out.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array of SciPy, shape (n, d)
+    name : str
+
+    Attributes
+    ----------
+    columns : tuple of str
+    notes : tuple of str
+        None: nothing is left out.
+
+    Raises
+    ------
+    InvalidTable
+        If it has another shape, or holds no real numbers.
+    """
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, matrix: Any, name: str = "array") -> None:
+        if matrix.ndim != 2:
+            raise InvalidTable(f"array must have the shape (n, d); it has {matrix.ndim} dimension.")
+        if matrix.dtype.kind not in "biuf":
+            raise InvalidTable(f"array must hold real numbers; its dtype is {matrix.dtype}.")
+        self.name = self.called = name
+        self.columns = tuple(f"column {j + 1}" for j in range(matrix.shape[1]))
+        self._matrix = sparse.csr_array(matrix, dtype=np.float64)
+
+    def products(self) -> Products | None:
+        """Return what one pass over the rows finds, from X'X; None where a row has a gap."""
+        X = self._matrix
+        if X.shape[0] < 2 or not np.isfinite(X.data).all():
+            return None
+        low, high = (side(axis=0).toarray().ravel() for side in (X.min, X.max))
+        return Products(
+            X.shape[0], low, high, np.asarray(X.mean(axis=0)).ravel(), (X.T @ X).toarray()
+        )
+
+    def first(self) -> FloatArray:
+        """Return the first rows without gaps; empty if there are none."""
+        return next((rows for rows, _, _ in self._blocks() if len(rows)), np.zeros((0, 0)))
+
+    def fold(self, new: Callable[[], S]) -> S:
+        """Return the sum over all rows, of which few are dense at a time."""
+        total, start = new(), 0
+        for rows, dropped, start in self._blocks():
+            total.dropped += dropped
+            if len(rows):
+                total.add(rows, start)
+        return total
+
+    def _blocks(self) -> Iterator[tuple[FloatArray, int, int]]:
+        """Yield complete rows, how many were not, and the number of the first of them."""
+        size, start = max(256, _BLOCK_CELLS // max(len(self.columns), 1)), 0
+        for at in range(0, self._matrix.shape[0], size):
+            block = self._matrix[at : at + size].toarray()
+            rows, dropped = complete(block, None, self.name, self.columns, at)
+            yield rows, dropped, start
+            start += len(rows)
+
+
+def _delayed(function: Callable[..., Any]) -> Callable[..., Any]:
+    import dask
+
+    made: Callable[..., Any] = dask.delayed(function, pure=False)
+    return made
+
+
+def _compute(tasks: Any) -> list[Any]:
+    import dask
+
+    return list(dask.compute(*tasks))
+
+
+def _rows(frame: pd.DataFrame, name: str, columns: tuple[str, ...]) -> tuple[FloatArray, int]:
+    """Return the complete rows of a partition, and how many were not."""
+    rows = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return complete(rows, None, name, columns, 0)
+
+
+def _partition_sum(
+    frame: pd.DataFrame, start: int, new: Callable[[], S], name: str, columns: tuple[str, ...]
+) -> S:
+    rows, dropped = _rows(frame, name, columns)
+    total = new()
+    total.dropped += dropped
+    size = max(256, _BLOCK_CELLS // len(columns))
+    for at in range(0, len(rows), size):
+        total.add(rows[at : at + size], start + at)
+    return total
+
+
+# Who it is -----------------------------------------------------------------------------------
+
+
+def name_at_hand(table: object) -> str | None:
+    """Return what settings call what is at hand; None for what is nothing to read."""
+    if isinstance(table, Table):
+        return table.name
+    if _is_array(table) or _is_dask_array(table) or _is_sparse(table):
+        return "array"
+    if is_frame(table) or _is_dask(table) or _is_lazy(table) or _is_bunch(table):
+        return "frame"
+    return None
+
+
+def table_at_hand(table: Any, reading: Reading) -> Table:
+    """Return what is in memory as a table, as a reading says; what is not is made so.
+
+    Parameters
+    ----------
+    table : Table, frame, array, Bunch or sparse matrix
+        Or a Dask frame or array, which is computed.
+    reading : Reading
+    """
+    if _is_sparse(table):
+        table = table.toarray()
+    if _is_dask(table):
+        table = table.compute()
+    if _is_lazy(table):
+        table = table.collect()
+    if _is_bunch(table):
+        table = _frame_of_bunch(table, reading.label)
+    if isinstance(table, Table):
+        return table.as_read(reading)
+    if _is_array(table):
+        return table_of_array(_array_of(table)).as_read(reading)
+    return read_frame(table).to_table(reading)
+
+
+def rows_not_held(table: Any, reading: Reading) -> FrameBatches | SparseRows | None:
+    """Return the rows of what no array holds, of Dask or sparse ones; None for all else.
+
+    Raises
+    ------
+    InvalidSetting
+        If the reading asks for a label, or for what needs all rows in memory.
+    """
+    if not (_is_dask(table) or _is_sparse(table)):
+        return None
+    check_batches(reading)
+    if _is_sparse(table):
+        for name, value in (("label", reading.label), ("leave out", ",".join(reading.leave_out))):
+            if value:
+                allowed = "left out for a sparse matrix, whose columns have no names"
+                raise InvalidSetting(name, allowed, value)
+        return SparseRows(table)
+    if reading.label is not None:
+        raise InvalidSetting("label", "None for a Dask frame: drop the column", reading.label)
+    return FrameBatches(_frame_of(table) if _is_dask_array(table) else table)
+
+
+def _is_dask(given: object) -> bool:
+    kind = type(given)  # a delayed value would promise any attribute
+    return kind.__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(kind, "to_delayed")
+
+
+def _is_sparse(given: object) -> bool:
+    return bool(sparse.issparse(given))
+
+
+def _is_dask_array(given: object) -> bool:
+    return _is_dask(given) and not hasattr(type(given), "columns")
+
+
+def _frame_of(array: Any) -> Any:
+    """Return a Dask array of shape (n, d) as a frame, a block of rows a partition.
+
+    Raises
+    ------
+    InvalidTable
+        If it has another shape, or holds no real numbers.
+    """
+    if getattr(array, "ndim", None) != 2:
+        found = getattr(array, "ndim", "no")
+        raise InvalidTable(f"array must have the shape (n, d); it has {found} dimensions.")
+    if array.dtype.kind not in "biuf":
+        raise InvalidTable(f"array must hold real numbers; its dtype is {array.dtype}.")
+    from dask.dataframe import from_dask_array
+
+    return from_dask_array(array.rechunk({1: -1}), columns=_titles(array.shape[1]))
+
+
+def _is_array(given: object) -> bool:
+    """Return whether it is rows of numbers: NumPy's, a list's, or another library's."""
+    if isinstance(given, (np.ndarray, list, tuple)):
+        return True
+    # one column is an array too; asked of the value, whose shape says it
+    return (
+        hasattr(type(given), "__array__")
+        and len(getattr(given, "shape", ())) == 2
+        and (not is_frame(given))
+    )
+
+
+def _array_of(given: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(given)
+    except ValueError:  # rows of different lengths
+        raise InvalidTable("each row of a list must be as long as the others.") from None
+
+
+def _is_lazy(given: object) -> bool:
+    kind = type(given)
+    return kind.__module__.partition(".")[0] == "polars" and kind.__name__ == "LazyFrame"
+
+
+def _is_bunch(given: object) -> bool:
+    """Return whether it is what scikit-learn's loaders return."""
+    return isinstance(given, dict) and type(given) is not dict and "data" in given
+
+
+def _frame_of_bunch(bunch: Any, label: str | None) -> pd.DataFrame:
+    """Return the features of a Bunch, and its target where that is the label."""
+    data = bunch["data"]
+    if _is_sparse(data):  # its columns have names, so it is a frame
+        data = data.toarray()
+    if not isinstance(data, pd.DataFrame):
+        rows = table_of_array(_array_of(data)).rows
+        names = bunch.get("feature_names")
+        titles = list(names) if names is not None else None
+        data = pd.DataFrame(rows, columns=titles if titles else _titles(rows.shape[1]))
+    if label != _TARGET or bunch.get("target") is None:
+        return data
+    return data.assign(**{_TARGET: np.asarray(bunch["target"])})
+
+
+def _titles(d: int) -> list[str]:
+    return [f"column {j + 1}" for j in range(d)]
+
+
+_TARGET = "target"
+"""What the label of a Bunch is called."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from dpviz.datasets.columns import (
     to_numpy,
 )
 from dpviz.datasets.source import IN_MEMORY, Limits
-from dpviz.datasets.table import Table
+from dpviz.datasets.table import PLAINLY, Reading, Table
 
 _MAX_LABEL_LETTERS = 100
 _LONG_TEXT, _REMARK_WORDS = 40, 4
@@ -64,11 +64,19 @@ def _fill_gaps(rows: FloatArray, numbers: Sequence[RawColumn], assumed: list[str
     return notes
 
 
-def _check_choices(categorical: str, missing: str) -> None:
-    if categorical not in ("drop", "onehot"):
-        raise InvalidSetting("categorical", "drop or onehot", categorical)
-    if missing not in ("drop", "median"):
-        raise InvalidSetting("missing", "drop or median", missing)
+def _check_choices(reading: Reading) -> None:
+    if reading.categorical not in ("drop", "onehot"):
+        raise InvalidSetting("categorical", "drop or onehot", reading.categorical)
+    if reading.missing not in ("drop", "median"):
+        raise InvalidSetting("missing", "drop or median", reading.missing)
+
+
+class _Person(NamedTuple):
+    """Most rows of one person, which rows are among the first of theirs, and what is said."""
+
+    most: int
+    first: NDArray[np.bool_]
+    note: str
 
 
 def _remarks_on(numbers: Sequence[RawColumn], rows: FloatArray) -> list[str]:
@@ -145,35 +153,13 @@ class RawTable:
         able.sort(key=lambda column: column.is_feature)  # stable: file order within each
         return tuple(column.name for column in able)
 
-    def to_table(
-        self,
-        *,
-        label: str | None = None,
-        categorical: str = "drop",
-        missing: str = "drop",
-        leave_out: Collection[str] = (),
-        rows_a_person: int | None = None,
-        person: str | None = None,
-    ) -> Table:
-        """Return the numeric table.
+    def to_table(self, reading: Reading = PLAINLY) -> Table:
+        """Return the numeric table that a reading makes of it.
 
         Parameters
         ----------
-        label : str or None
-            Column that becomes the labels and is no feature. Rows without a
-            label are left out.
-        categorical : {"drop", "onehot"}
-            Whether texts are left out or become one 0/1 feature per category.
-        missing : {"drop", "median"}
-            Whether rows with gaps are left out, or a gap in a number becomes
-            its column's median and a gap in a category is 0 in all its features.
-        leave_out : collection of str
-            Columns that become no feature and lose no rows.
-        rows_a_person : int or None
-            Most rows of one person, as the user states it; None where nobody said.
-        person : str or None
-            Column that names the person: no feature. Of each person the first rows
-            count, as many as stated, or one.
+        reading : Reading
+            Its ``decimal``, ``encoding`` and ``sheet`` have done their work already.
 
         Raises
         ------
@@ -181,35 +167,25 @@ class RawTable:
             When fewer than 2 rows or 2 features remain, the label cannot be one,
             or the table would not fit in memory.
         """
-        _check_choices(categorical, missing)
-        labelling = None if label is None else self._label_column(label)
-        self._check_names("a column left out", leave_out)
-        if person is not None:
-            self._check_names("the column of the person", [person])
-            leave_out = [*leave_out, *([] if person in leave_out or person == label else [person])]
-            rows_a_person = rows_a_person or 1
-        others = self._others(labelling, leave_out)
-        numbers = [column for column in others if column.is_feature]
-        encoded = list(filter(self.encodes, others)) if categorical == "onehot" else []
-        self._check_width(numbers, encoded, labelling)
+        _check_choices(reading)
+        label = None if reading.label is None else self._label_column(reading.label)
+        self._check_names("a column left out", reading.leave_out)
+        person = None if reading.person is None else self._person(reading)
+        numbers, encoded, notes = self._features(reading, label)
+        used = [*numbers, *encoded]
 
-        # which rows are kept, and what is said of the others
-        used, labels = [*numbers, *encoded], [labelling] if labelling else []
-        notes = [*self.notes, *_left_out(others, used, categorical)]
-        if leave_out:
-            notes.append(f"Left out as asked: {listed(list(leave_out))}.")
-        assumed = [unit_words(rows_a_person)]
-        keep = self._complete([*(used if missing == "drop" else []), *labels])
-        notes += self._missing_notes(used, labelling, missing, keep)
+        # A label is always needed; a gap elsewhere costs the row only where nothing fills it.
+        needed = [*(used if reading.missing == "drop" else []), *([label] if label else [])]
+        keep = self._complete(needed)
+        notes += self._missing_notes(used, label, reading.missing, keep)
         if person is not None:
-            first = self._first_rows(person, rows_a_person or 1)
-            keep = first if keep is None else keep & first
-            notes.append(_cut_note(person, rows_a_person or 1, first))
-        kept = self._kept(keep, [*used, *labels])
+            notes.append(person.note)
+            keep = person.first if keep is None else keep & person.first
+        kept = self._kept(keep, [*used, *([label] if label else [])])
 
-        # numbers, then one feature for each category
-        names, rows = self._features(numbers, encoded, keep, kept)
-        if missing == "median":
+        names, rows = self._filled(numbers, encoded, keep, kept)
+        assumed = [unit_words(person.most if person else reading.rows_a_person)]
+        if reading.missing == "median":
             notes += _fill_gaps(rows, numbers, assumed)
         if encoded:
             where = listed([column.name for column in encoded])
@@ -219,21 +195,40 @@ class RawTable:
             self.name,
             rows,
             distinct(names)[0],
-            None if labelling is None else self._labels(labelling, keep),
-            None if labelling is None else labelling.name,
+            None if label is None else self._labels(label, keep),
+            None if label is None else label.name,
             (*notes, *_remarks_on(numbers, rows)),
             tuple(assumed),
         )
 
-    def _others(self, labelling: RawColumn | None, leave_out: Collection[str]) -> list[RawColumn]:
-        """Return the columns that may become features."""
-        return [
-            column
-            for column in self.columns
-            if column is not labelling and column.name not in leave_out
-        ]
+    def _person(self, reading: Reading) -> _Person:
+        """Return which rows count of each person, as many as stated, or one."""
+        assert reading.person is not None
+        self._check_names("the column of the person", [reading.person])
+        most = reading.rows_a_person or 1
+        first = self._first_rows(reading.person, most)
+        return _Person(most, first, _cut_note(reading.person, most, first))
 
     def _features(
+        self, reading: Reading, label: RawColumn | None
+    ) -> tuple[list[RawColumn], list[RawColumn], list[str]]:
+        """Return the columns of numbers, those that categories are made of, and what is said."""
+        out = list(reading.leave_out)
+        if reading.person is not None and reading.person not in (*out, reading.label):
+            out.append(reading.person)
+        others = [
+            column for column in self.columns if column is not label and column.name not in out
+        ]
+        numbers = [column for column in others if column.is_feature]
+        onehot = reading.categorical == "onehot"
+        encoded = list(filter(self.encodes, others)) if onehot else []
+        self._check_width(numbers, encoded, label)
+        notes = [*self.notes, *_left_out(others, [*numbers, *encoded], reading.categorical)]
+        if out:
+            notes.append(f"Left out as asked: {listed(out)}.")
+        return numbers, encoded, notes
+
+    def _filled(
         self,
         numbers: list[RawColumn],
         encoded: list[RawColumn],
@@ -391,12 +386,12 @@ class RawTable:
         return found
 
     def _check_width(
-        self, numbers: list[RawColumn], encoded: list[RawColumn], labelling: RawColumn | None
+        self, numbers: list[RawColumn], encoded: list[RawColumn], label: RawColumn | None
     ) -> None:
         width = len(numbers) + sum(column.categories or 0 for column in encoded)
         if width >= 2:
             return
-        besides = "" if labelling is None else f" besides the label '{labelling.name}'"
+        besides = "" if label is None else f" besides the label '{label.name}'"
         found = f"only '{numbers[0].name}'" if numbers else "none"
         advice = ""
         if not encoded and any(map(self.encodes, self.columns)):
@@ -417,28 +412,23 @@ class RawTable:
     def _missing_notes(
         self,
         used: list[RawColumn],
-        labelling: RawColumn | None,
+        label: RawColumn | None,
         missing: str,
         keep: NDArray[np.bool_] | None,
     ) -> list[str]:
+        """Return what gaps did: where they are, what filled them, and the rows they cost."""
         notes = []
         holed = [column for column in used if column.missing]
-        lost = 0 if keep is None else int(len(keep) - np.count_nonzero(keep))
         if holed:
             cells = counted(sum(column.missing for column in holed), "cell")
             verb = "is" if cells == "1 cell" else "are"
             where = listed([column.name for column in holed])
             notes.append(f"{cells} {verb} missing in {where}.")
-        if holed and missing == "median":
-            numbers = [column.name for column in holed if column.is_feature]
-            texts = [column.name for column in holed if not column.is_feature]
-            if numbers:
-                notes.append(f"Missing numbers became their column's median in {listed(numbers)}.")
-            if texts:
-                notes.append(f"A missing category is 0 in all features made of {listed(texts)}.")
+            notes += _filled_notes(holed) if missing == "median" else []
+        lost = 0 if keep is None else int(len(keep) - np.count_nonzero(keep))
         if lost:
             why = "a label" if missing == "median" or not holed else "a value or a label"
-            why = "a value" if labelling is None or not labelling.missing else why
+            why = "a value" if label is None or not label.missing else why
             were = "was" if lost == 1 else "were"
             notes.append(
                 f"{counted(lost, 'row')} of {self.data.num_rows} without {why} {were} left out."
@@ -498,6 +488,18 @@ class RawTable:
         present, code = self._codes(column, keep)
         texts: NDArray[Any] = np.array(present, dtype=np.str_)
         return texts[code]
+
+
+def _filled_notes(holed: list[RawColumn]) -> list[str]:
+    """Return what stands in the place of gaps."""
+    notes = []
+    numbers = [column.name for column in holed if column.is_feature]
+    texts = [column.name for column in holed if not column.is_feature]
+    if numbers:
+        notes.append(f"Missing numbers became their column's median in {listed(numbers)}.")
+    if texts:
+        notes.append(f"A missing category is 0 in all features made of {listed(texts)}.")
+    return notes
 
 
 def _left_out(others: list[RawColumn], used: list[RawColumn], categorical: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""The value type every source of data ends in."""
+"""The value type every source of data ends in, and how one is read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.entries import OTHER, kinds_of
-from dpviz.core.errors import InvalidTable
+from dpviz.core.errors import InvalidTable, printable
+from dpviz.core.settings import Settings, codes_in, levels_in, names_in
+from dpviz.datasets.columns import listed
 
 NAMELESS = "table"
 """What results call a table that was read from a file, unless the user says a name."""
@@ -28,6 +30,70 @@ def label_text(cell: object) -> str:
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
     return "" if cell is None else str(cell).strip()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read, and which of its columns and rows count: parsed once, then handed on.
+
+    Attributes
+    ----------
+    label : str or None
+        Column that becomes the labels and is no feature. Rows without a label are left out.
+    categorical : {"drop", "onehot"}
+        Whether texts are left out or become one 0/1 feature per category.
+    missing : {"drop", "median"}
+        Whether rows with gaps are left out, or a gap in a number becomes its column's median and a
+        gap in a category is 0 in all its features.
+    decimal : {"auto", "point", "comma"}
+        The decimal mark of numbers in texts; auto finds it, or asks.
+    encoding, sheet : str
+        As in `dpviz.datasets.formats.opened`.
+    codes : collection of float
+        Numbers that are read as missing.
+    levels : collection of sequence of str
+        Scales of words, each from the least to the most, that are read as 1, 2, ...
+    rows_a_person : int or None
+        Most rows of one person, as the user states it; None where nobody said.
+    person : str or None
+        Column that names the person: no feature. Of each person the first rows count, as many as
+        stated, or one.
+    leave_out : collection of str
+        Columns that become no feature and lose no rows.
+    """
+
+    label: str | None = None
+    categorical: str = "drop"
+    missing: str = "drop"
+    decimal: str = "auto"
+    encoding: str = "auto"
+    sheet: str = ""
+    codes: Collection[float] = ()
+    levels: Collection[Sequence[str]] = ()
+    rows_a_person: int | None = None
+    person: str | None = None
+    leave_out: Collection[str] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Reading:
+        """Return what settings say of it."""
+        return cls(
+            label=settings.label,
+            categorical=settings.categorical,
+            missing=settings.missing,
+            decimal=settings.decimal,
+            encoding=settings.encoding,
+            sheet=settings.sheet,
+            codes=codes_in(settings.codes),
+            levels=levels_in(settings.levels),
+            rows_a_person=settings.rows_a_person,
+            person=settings.person,
+            leave_out=names_in(settings.leave_out),
+        )
+
+
+PLAINLY = Reading()
+"""Every column of numbers, no label, and no row with a gap."""
 
 
 @dataclass(frozen=True)
@@ -115,4 +181,40 @@ class Table:
             rows=self.rows[:, index],
             columns=tuple(self.columns[i] for i in index),
             bounds=None if self.bounds is None else self.bounds[index],
+        )
+
+    def as_read(self, reading: Reading) -> Table:
+        """Return a table of numbers by what a reading says of its label and columns.
+
+        Its label may be one of its features, which then is none.
+        """
+        return self._labelled(reading.label)._without(reading.leave_out)
+
+    def _without(self, names: Collection[str]) -> Table:
+        for name in names:
+            if name not in self.columns:
+                raise InvalidTable(
+                    f"a column left out must be a column of {self.name}, one of "
+                    f"{listed(self.columns)}; got {printable(name)!r}."
+                )
+        return self.select([name for name in self.columns if name not in names]) if names else self
+
+    def _labelled(self, label: str | None) -> Table:
+        if label is None or label == self.label_name:
+            return self
+        if label not in self.columns:
+            own = [] if self.label_name is None else [self.label_name]
+            names = listed([*own, *self.columns])
+            raise InvalidTable(
+                f"label must be a column of {self.name}: {names}; got {printable(label)!r}."
+            )
+        at = self.columns.index(label)
+        others = [j for j in range(len(self.columns)) if j != at]
+        return replace(
+            self,
+            rows=self.rows[:, others].copy(),
+            columns=tuple(self.columns[j] for j in others),
+            labels=self.rows[:, at].copy(),
+            label_name=label,
+            bounds=None if self.bounds is None else self.bounds[others],
         )

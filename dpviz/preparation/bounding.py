@@ -21,7 +21,6 @@ from dpviz.core.entries import (
     MIDPOINT,
     PRIVATE,
     PUBLIC,
-    Entries,
     Entry,
     FeatureBounds,
 )
@@ -30,10 +29,9 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral, percent
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
-from dpviz.core.settings import Settings, categories_in, names_in
+from dpviz.core.settings import Settings, categories_in
+from dpviz.datasets import Batches, Reading, in_batches
 from dpviz.datasets.table import Table
-from dpviz.preparation.batches import FileBatches
-from dpviz.preparation.frames import FrameBatches, SparseRows
 from dpviz.preparation.passes import Batched, ColumnFacts, InMemory, Passes
 from dpviz.preparation.prepared import Measured, PublicLabels
 from dpviz.preparation.sums import Subsample
@@ -92,7 +90,7 @@ class BoundedRows(Measured):
                 "row bound", "varied on a ball; a box has feature bounds", row_bound, "--row-bound"
             )
         with one_blas_thread():
-            return _build(self.passes, replace(self.settings, row_bound=row_bound))
+            return _Build(self.passes, replace(self.settings, row_bound=row_bound)).rows()
 
     def stating(self, settings: Settings) -> Settings:
         """Return settings that hold the bounds these rows have, where that is whose they name."""
@@ -226,7 +224,7 @@ def prepare(table: Table, settings: Settings) -> Prepared:
         )
     table = replace(table, categories=categories) if categories else table
     with one_blas_thread():
-        built = _build(InMemory(table), settings)
+        built = _Build(InMemory(table), settings).rows()
     return _of_table(built, table)
 
 
@@ -241,10 +239,7 @@ def _of_table(built: BoundedRows, table: Table) -> Prepared:
     return Prepared(**(vars(built) | known), table=table)
 
 
-def prepare_batches(
-    source: str | Path | FileBatches | FrameBatches | SparseRows | Any,
-    settings: Settings,
-) -> BoundedRows:
+def prepare_batches(source: Batches | str | Path | Any, settings: Settings) -> BoundedRows:
     """Centre, scale and bound rows that do not fit in memory.
 
     The numbers are those of `prepare` up to rounding. Memory does not grow with
@@ -252,7 +247,7 @@ def prepare_batches(
 
     Parameters
     ----------
-    source : path, FileBatches, FrameBatches, SparseRows or Dask DataFrame
+    source : Batches, path or Dask DataFrame
         A path of a CSV or Parquet file.
     settings : Settings
         As in `prepare`; also ``label``, for a path.
@@ -263,113 +258,227 @@ def prepare_batches(
         As in `prepare`, and where text columns or gaps would need the whole
         table in memory.
     """
-    for name, value, flag in (
-        ("categorical", settings.categorical, "--categorical"),
-        ("missing", settings.missing, "--missing"),
-    ):
-        if value != "drop":
-            raise InvalidSetting(name, "drop for rows that are read in batches", value, flag)
-    for name, given, flag in (
-        ("codes", settings.codes, "--codes"),
-        ("levels", settings.levels, "--levels"),
-        ("categories", settings.categories, "--categories"),
-        ("person", settings.person, "--person"),
-    ):
-        if given:
-            allowed = "left out for rows that are read in batches"
-            raise InvalidSetting(name, allowed, given, flag)
-    if isinstance(source, (str, Path)):
-        left = names_in(settings.leave_out)
-        source = FileBatches(
-            source,
-            settings.label,
-            settings.decimal,
-            left,
-            encoding=settings.encoding,
-            sheet=settings.sheet,
-        )
-    elif not isinstance(source, (FileBatches, FrameBatches, SparseRows)):
-        source = FrameBatches(source)
+    if settings.categories:
+        allowed = "left out for rows that are read in batches"
+        raise InvalidSetting("categories", allowed, settings.categories, "--categories")
+    if not isinstance(source, Batches):
+        source = in_batches(source, Reading.of(settings))
     with one_blas_thread():
-        return _build(
-            Batched(source, settings.centring == "none", settings.rows_a_person), settings
-        )
+        passes = Batched(source, settings.centring == "none", settings.rows_a_person)
+        return _Build(passes, settings).rows()
 
 
-def _build(passes: Passes, settings: Settings) -> BoundedRows:
-    """Return the bounded rows that passes over the raw ones lead to, step by step.
+class _Build:
+    """What passes over the raw rows lead to, step by step.
 
     Each step adds to the notes, and to what is taken for public, what it changed or took.
     """
-    entries = settings.entries
-    paid = entries.paid
-    facts = passes.facts()
-    said, assumed = passes.said()
-    notes, public = [*said], [PADDED if "count" in paid else PEOPLE, *assumed]
-    keep, columns = _varying(passes, facts, notes, public)
-    seen = ColumnFacts(facts.n, facts.low[keep], facts.high[keep], facts.mean[keep])
-    limits = _limits(passes, columns, keep, settings, seen, public)
-    center = _center(entries, seen, limits, public)
-    scale = _scale(passes, keep, settings, seen, limits, notes, public)
-    never = np.full(len(columns), np.inf)  # rows of a comparison are not cut
-    free = Transform(-never, never, center, scale, math.inf, keep=keep)
-    if settings.domain == "box":
-        assert limits is not None
-        transform = _in_box(free, settings, limits, notes)
-        row_bound = transform.domain.radius
-    else:
-        transform, row_bound = _in_ball(passes, free, settings, seen, public)
-    raw = public_part = None
-    if paid:
-        assert limits is not None
-        raw = passes.raw_rows(keep)
-        public_part = _public(free, entries, limits, row_bound)
-        shares = ", ".join(f"{step} {numeral(entry.share, 6)}" for step, entry in paid.items())
-        notes.append(f"Paid for out of the budget, by share: {shares}.")
-    if settings.count == PRIVATE and "count" not in paid:
-        notes.append("Under replace n is the same for all neighbours: there is nothing to pay for.")
-    moment, reference, outside = passes.moments(transform, inside=_nothing_is_cut(settings))
-    if outside:
-        share = outside / facts.n
-        how = "clipped to the box" if settings.domain == "box" else "scaled down to the row bound"
-        notes.append(f"{outside:,} of {facts.n:,} rows ({percent(share)}) were {how}.")
-    return BoundedRows(
-        settings.name or passes.called,
-        columns,
-        transform.domain,
-        row_bound,
-        moment,
-        reference,
-        outside,
-        tuple(notes),
-        tuple(public),
-        transform,
-        passes,
-        settings,
-        raw=raw,
-        public=public_part,
-    )
 
+    def __init__(self, passes: Passes, settings: Settings) -> None:
+        self.passes, self.settings, self.entries = passes, settings, settings.entries
+        self.facts = passes.facts()
+        said, assumed = passes.said()
+        self.notes = [*said]
+        self.public = [PADDED if "count" in self.entries.paid else PEOPLE, *assumed]
+        self.keep = self.facts.low < self.facts.high
+        self.columns = self._varying()
+        low, high, mean = (x[self.keep] for x in (self.facts.low, self.facts.high, self.facts.mean))
+        self.seen = ColumnFacts(self.facts.n, low, high, mean)
+        self.limits = self._limits()
+        center, scale = self._center(), self._scale()
+        never = np.full(len(self.columns), np.inf)  # rows of a comparison are not cut
+        self.free = Transform(-never, never, center, scale, math.inf, keep=self.keep)
 
-def _varying(
-    passes: Passes, facts: ColumnFacts, notes: list[str], public: list[str]
-) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Return which columns vary, shape (d_raw,), and their names."""
-    keep = facts.low < facts.high
-    columns = tuple(name for name, kept in zip(passes.columns, keep, strict=True) if kept)
-    if len(columns) < 2:
-        raise InvalidTable(
-            f"{passes.name} must have at least 2 numeric columns that vary; it has {len(columns)}."
+    def rows(self) -> BoundedRows:
+        """Return the bounded rows."""
+        transform, row_bound = self._in_domain()
+        raw, public = self._paid(row_bound)
+        inside = self._nothing_is_cut()
+        moment, reference, outside = self.passes.moments(transform, inside)
+        if outside:
+            share = percent(outside / self.facts.n)
+            how = "clipped to the box" if self._in_box else "scaled down to the row bound"
+            self.notes.append(f"{outside:,} of {self.facts.n:,} rows ({share}) were {how}.")
+        return BoundedRows(
+            self.settings.name or self.passes.called,
+            self.columns,
+            transform.domain,
+            row_bound,
+            moment,
+            reference,
+            outside,
+            tuple(self.notes),
+            tuple(self.public),
+            transform,
+            self.passes,
+            self.settings,
+            raw=raw,
+            public=public,
         )
-    _check_sizes(passes.name, columns, facts.low[keep], facts.high[keep])
-    if not keep.all():
-        constant = int((~keep).sum())
-        notes.append(
-            f"{constant} constant column{'s were' if constant > 1 else ' was'} left out; "
-            f"{len(columns)} features remain."
+
+    @property
+    def _in_box(self) -> bool:
+        return self.settings.domain == "box"
+
+    def _varying(self) -> tuple[str, ...]:
+        """Return the names of the columns that vary."""
+        keep, facts, name = self.keep, self.facts, self.passes.name
+        columns = tuple(c for c, kept in zip(self.passes.columns, keep, strict=True) if kept)
+        if len(columns) < 2:
+            raise InvalidTable(
+                f"{name} must have at least 2 numeric columns that vary; it has {len(columns)}."
+            )
+        _check_sizes(name, columns, facts.low[keep], facts.high[keep])
+        if not keep.all():
+            constant = int((~keep).sum())
+            self.notes.append(
+                f"{constant} constant column{'s were' if constant > 1 else ' was'} left out; "
+                f"{len(columns)} features remain."
+            )
+            self.public.append("which columns are constant")
+        return columns
+
+    def _limits(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the bounds of the features, shape (d,) each; None where nothing rests on them."""
+        stated, seen = self.entries.bounds, self.seen
+        if stated == Entry():
+            return None
+        if stated.source == FROM_DATA:
+            self.public.append("the feature bounds (smallest and largest value of each feature)")
+            return seen.low, seen.high
+        if stated.source == PRIVATE:  # in each draw another range; this is what it stands for
+            reach = np.maximum(np.abs(seen.low), np.abs(seen.high)).max()
+            return np.full(len(self.columns), -reach), np.full(len(self.columns), reach)
+        if stated.value == "known":
+            known = self.passes.bounds
+            if known is None:
+                allowed = "max or a file, as this table has no known ones"
+                raise InvalidSetting("feature bounds", allowed, "known", "--bounds")
+            return known[self.keep, 0], known[self.keep, 1]
+        if isinstance(stated.value, str):  # a file that nobody has read
+            allowed = "max, known, private, LOW:HIGH or a file"
+            raise InvalidSetting("feature bounds", allowed, stated.value, "--bounds")
+        low, high = self.entries.limits(self.columns, self.passes.columns)
+        return low, high
+
+    def _center(self) -> FloatArray:
+        """Return what is subtracted from each feature; where a mean is paid for, the exact one."""
+        stated = self.entries.center
+        if stated.source != PUBLIC:
+            if stated.source == FROM_DATA:
+                self.public.append("the feature means")
+            return self.seen.mean
+        if stated.value == MIDPOINT and self.limits is not None:
+            middle: FloatArray = (self.limits[0] + self.limits[1]) / 2
+            return middle
+        return np.zeros(len(self.columns))
+
+    def _scale(self) -> FloatArray:
+        """Return what features are divided by; where a scale is paid for, the exact one."""
+        if self.entries.scale == Entry():
+            return np.ones(len(self.columns))
+        if self._in_box:
+            self.notes.append(
+                "On a box, features are scaled by their bounds; standardising is unused."
+            )
+            return np.ones(len(self.columns))
+        deviations = self.passes.deviations(self.keep)
+        if self.entries.scale.source == FROM_DATA:
+            self.public.append("the feature scales (standard deviations)")
+        elif self.entries.center.source == PUBLIC and self.limits is not None:
+            # without a mean what is private is the spread about the middle of the bounds
+            middle = (self.limits[0] + self.limits[1]) / 2
+            deviations = np.hypot(deviations, self.seen.mean - middle)
+        return deviations
+
+    def _in_domain(self) -> tuple[Transform, float]:
+        """Return the transform into the domain, and the row bound R, in scaled units.
+
+        Where none is declared rows stay as they are, and their own unit is 1.
+        """
+        if self._in_box:
+            transform = self._to_box()
+            return transform, transform.domain.radius
+        stated = self.entries.row_bound
+        if stated == Entry():
+            return self.free, 1.0
+        bound = self._row_bound(stated)
+        if stated.source == FROM_DATA:
+            what = "largest row norm" if stated.value == "max" else "a quantile of the row norms"
+            self.public.append(f"the row bound R ({what})")
+        return replace(self.free, scale=self.free.scale * bound, row_bound=1.0), bound
+
+    def _to_box(self) -> Transform:
+        """Return the transform that maps the bounds of each feature to [-1, 1]."""
+        assert self.limits is not None
+        if self.settings.row_bound != "max":
+            self.notes.append("On a box, the feature bounds replace the row bound.")
+        low, high = self.limits
+        half = (high - low) / 2
+        if self.entries.center == Entry():
+            half = np.maximum(np.abs(low), np.abs(high))
+        return replace(self.free, scale=half, row_bound=1.0, box=True)
+
+    def _row_bound(self, stated: Entry) -> float:
+        """Return R in scaled units; where it is paid for, the largest length."""
+        if stated.source == PUBLIC:
+            bound = float(stated.value)
+        else:
+            level = stated.value if stated.source == FROM_DATA and stated.value != "max" else None
+            bound = self.passes.row_bound(self.free, level)
+            if not 0 < bound < np.inf:
+                raise InvalidSetting(
+                    "row bound",
+                    "positive; this quantile of the row norms is zero or not finite",
+                    "max" if stated.source == PRIVATE else self.settings.row_bound,
+                    "--row-bound",
+                )
+        seen, free = self.seen, self.free
+        farthest = np.maximum(np.abs(seen.low - free.center), np.abs(seen.high - free.center))
+        # in logarithms, for a quotient of extremes overflows
+        apart = math.log((farthest / free.scale).max()) - math.log(bound)
+        if not (math.log(_SMALL) < apart < math.log(_LARGE)):
+            raise InvalidSetting(
+                "row bound",
+                f"within a factor {numeral(_LARGE, 6)} of the lengths of the rows",
+                self.settings.row_bound,
+                "--row-bound",
+            )
+        return bound
+
+    def _paid(self, row_bound: float) -> tuple[FloatArray | None, Transform | None]:
+        """Return the raw rows, and what is public about a preparation that is paid for.
+
+        There rows are cut to their bounds.
+        """
+        paid = self.entries.paid
+        if paid:
+            shares = ", ".join(f"{step} {numeral(entry.share, 6)}" for step, entry in paid.items())
+            self.notes.append(f"Paid for out of the budget, by share: {shares}.")
+        if self.settings.count == PRIVATE and "count" not in paid:
+            self.notes.append(
+                "Under replace n is the same for all neighbours: there is nothing to pay for."
+            )
+        if not paid:
+            return None, None
+        assert self.limits is not None
+        public = replace(
+            self.free,
+            low=self.limits[0],
+            high=self.limits[1],
+            row_bound=math.inf if self.entries.row_bound == Entry() else row_bound,
+            centered=self.entries.center.source != PUBLIC,
+            keep=None,  # the rows at hand have no other columns
         )
-        public.append("which columns are constant")
-    return keep, columns
+        return self.passes.raw_rows(self.keep), public
+
+    def _nothing_is_cut(self) -> bool:
+        """Return whether no row can lie beyond the bound, as it was taken from the rows."""
+        if self._in_box:
+            return self.entries.bounds.source == FROM_DATA
+        # a bound that is paid for is another in each draw, and none cuts nothing
+        row_bound = self.entries.row_bound
+        return row_bound.source == PRIVATE or row_bound.value in ("max", None)
 
 
 def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: FloatArray) -> None:
@@ -382,158 +491,3 @@ def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: Flo
             f"{numeral(_SMALL, 6)} within a column; column {column[:60]!r} does not: change its "
             "unit."
         )
-
-
-def _limits(
-    passes: Passes,
-    columns: tuple[str, ...],
-    keep: NDArray[np.bool_],
-    settings: Settings,
-    seen: ColumnFacts,
-    public: list[str],
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return the bounds of the kept features, shape (d,) each; None where nothing rests on them."""
-    stated = settings.entries.bounds
-    if stated == Entry():
-        return None
-    if stated.source == FROM_DATA:
-        public.append("the feature bounds (smallest and largest value of each feature)")
-        return seen.low, seen.high
-    if stated.source == PRIVATE:  # in each draw another range; this is what it stands for
-        reach = np.maximum(np.abs(seen.low), np.abs(seen.high)).max()
-        return np.full(len(columns), -reach), np.full(len(columns), reach)
-    if stated.value == "known":
-        if passes.bounds is None:
-            raise InvalidSetting(
-                "feature bounds",
-                "max or a file, as this table has no known ones",
-                "known",
-                "--bounds",
-            )
-        return passes.bounds[keep, 0], passes.bounds[keep, 1]
-    if isinstance(stated.value, str):  # a file that nobody has read
-        raise InvalidSetting(
-            "feature bounds", "max, known, private, LOW:HIGH or a file", stated.value, "--bounds"
-        )
-    low, high = settings.entries.limits(columns, passes.columns)
-    return low, high
-
-
-def _center(
-    entries: Entries,
-    seen: ColumnFacts,
-    limits: tuple[FloatArray, FloatArray] | None,
-    public: list[str],
-) -> FloatArray:
-    """Return what is subtracted from each feature; where a mean is paid for, the exact one."""
-    if entries.center.source != PUBLIC:
-        if entries.center.source == FROM_DATA:
-            public.append("the feature means")
-        return seen.mean
-    if entries.center.value == MIDPOINT and limits is not None:
-        middle: FloatArray = (limits[0] + limits[1]) / 2
-        return middle
-    return np.zeros(len(seen.mean))
-
-
-def _scale(
-    passes: Passes,
-    keep: NDArray[np.bool_],
-    settings: Settings,
-    seen: ColumnFacts,
-    limits: tuple[FloatArray, FloatArray] | None,
-    notes: list[str],
-    public: list[str],
-) -> FloatArray:
-    """Return what features are divided by; where a scale is paid for, the exact one."""
-    entries = settings.entries
-    if entries.scale == Entry():
-        return np.ones(len(seen.mean))
-    if settings.domain == "box":
-        notes.append("On a box, features are scaled by their bounds; standardising is unused.")
-        return np.ones(len(seen.mean))
-    deviations = passes.deviations(keep)
-    if entries.scale.source == FROM_DATA:
-        public.append("the feature scales (standard deviations)")
-    elif entries.center.source == PUBLIC and limits is not None:
-        # without a mean what is private is the spread about the middle of the bounds
-        deviations = np.hypot(deviations, seen.mean - (limits[0] + limits[1]) / 2)
-    return deviations
-
-
-def _in_box(
-    free: Transform, settings: Settings, limits: tuple[FloatArray, FloatArray], notes: list[str]
-) -> Transform:
-    """Return the transform that maps the bounds of each feature to [-1, 1]."""
-    if settings.row_bound != "max":
-        notes.append("On a box, the feature bounds replace the row bound.")
-    half = (limits[1] - limits[0]) / 2
-    if settings.entries.center == Entry():
-        half = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
-    return replace(free, scale=half, row_bound=1.0, box=True)
-
-
-def _in_ball(
-    passes: Passes, free: Transform, settings: Settings, seen: ColumnFacts, public: list[str]
-) -> tuple[Transform, float]:
-    """Return the transform into the unit ball, and the row bound R, in scaled units.
-
-    Where none is declared rows stay as they are, and their own unit is 1.
-    """
-    stated = settings.entries.row_bound
-    if stated == Entry():
-        return free, 1.0
-    bound = _row_bound(passes, free, stated, settings.row_bound)
-    farthest = np.maximum(np.abs(seen.low - free.center), np.abs(seen.high - free.center))
-    # in logarithms, for a quotient of extremes overflows
-    apart = math.log((farthest / free.scale).max()) - math.log(bound)
-    if not (math.log(_SMALL) < apart < math.log(_LARGE)):
-        raise InvalidSetting(
-            "row bound",
-            f"within a factor {numeral(_LARGE, 6)} of the lengths of the rows",
-            settings.row_bound,
-            "--row-bound",
-        )
-    if stated.source == FROM_DATA:
-        what = "largest row norm" if stated.value == "max" else "a quantile of the row norms"
-        public.append(f"the row bound R ({what})")
-    return replace(free, scale=free.scale * bound, row_bound=1.0), bound
-
-
-def _public(
-    free: Transform, entries: Entries, limits: tuple[FloatArray, FloatArray], row_bound: float
-) -> Transform:
-    """Return what is public about a paid preparation, in which rows are cut to their bounds."""
-    return replace(
-        free,
-        low=limits[0],
-        high=limits[1],
-        row_bound=math.inf if entries.row_bound == Entry() else row_bound,
-        centered=entries.center.source != PUBLIC,
-        keep=None,  # the rows at hand have no other columns
-    )
-
-
-def _nothing_is_cut(settings: Settings) -> bool:
-    """Return whether no row can lie beyond the bound, as it was taken from the rows."""
-    entries = settings.entries
-    if settings.domain == "box":
-        return entries.bounds.source == FROM_DATA
-    # a bound that is paid for is another in each draw, and none cuts nothing
-    return entries.row_bound.source == PRIVATE or entries.row_bound.value in ("max", None)
-
-
-def _row_bound(passes: Passes, unscaled: Transform, stated: Entry, written: str) -> float:
-    """Return R in the units of ``unscaled``; where it is paid for, the largest length."""
-    if stated.source == PUBLIC:
-        return float(stated.value)
-    quantile = stated.value if stated.source == FROM_DATA and stated.value != "max" else None
-    bound = passes.row_bound(unscaled, quantile)
-    if not 0 < bound < np.inf:
-        raise InvalidSetting(
-            "row bound",
-            "positive; this quantile of the row norms is zero or not finite",
-            "max" if stated.source == PRIVATE else written,
-            "--row-bound",
-        )
-    return bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,30 +10,39 @@ from typing import Any
 from dpviz.core.allocation import is_file, numbered, of_mapping
 from dpviz.core.entries import BOUNDS_ALLOWED, FeatureBounds, names_file
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.params import params_of, text_of
-from dpviz.core.settings import Settings, codes_in, levels_in, names_in
-from dpviz.datasets import builtin_tables, load, read_bounds, read_thetas
-from dpviz.datasets.table import NAMELESS
-from dpviz.preparation.batches import is_large
+from dpviz.core.params import text_of
+from dpviz.core.settings import Settings
+from dpviz.datasets import Reading, builtin_tables, read_bounds, read_table, read_thetas
+from dpviz.datasets.table import NAMELESS, Table
 from dpviz.preparation.bounding import BoundedRows, prepare, prepare_batches
-from dpviz.preparation.plan import NEED_ROWS, PREFIX, Planned, plan_of
-from dpviz.preparation.prepared import Measured
+from dpviz.preparation.plan import PREFIX, Planned, plan_with
 
 
-def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
+def resolve_allocation(
+    settings: Settings, columns: Sequence[str], shares: Mapping[str, float] | None = None
+) -> Settings:
     """Return settings whose allocation has numbers for the features it names, or a file's shares.
+
+    Parameters
+    ----------
+    settings : Settings
+    columns : sequence of str
+        The features.
+    shares : mapping of feature to share, optional
+        What counts in the place of what the settings say.
 
     Raises
     ------
     DpvizError
         If a feature is not known, or the file is not an allocation of the table's features.
     """
-    written = settings.allocation
-    if is_file(written):
-        resolved = of_mapping(read_thetas(written), prepared.columns, settings.directions)
+    if shares is None and is_file(settings.allocation):
+        shares = read_thetas(settings.allocation)
+    if shares is not None:
+        allocation = of_mapping(shares, columns, settings.directions)
     else:
-        resolved = numbered(written, prepared.columns, settings.directions)
-    return replace(settings, allocation=resolved)
+        allocation = numbered(settings.allocation, columns, settings.directions)
+    return replace(settings, allocation=allocation)
 
 
 def handed_on(settings: Settings, file: str = NAMELESS) -> Settings:
@@ -61,29 +71,41 @@ def handed_on(settings: Settings, file: str = NAMELESS) -> Settings:
     return replace(settings, **changed) if changed else settings
 
 
-def load_measured(settings: Settings) -> BoundedRows | Planned:
-    """Return the prepared table, or the plan, that settings name.
+def prepared_of(table: Any, settings: Settings) -> BoundedRows | Planned:
+    """Return a table prepared by its settings.
 
     Parameters
     ----------
+    table : str, Path, DataFrame, ndarray, Table, BoundedRows or Planned
+        Whatever `dpviz.datasets.read_table` takes, or the text of a plan. Rows that are prepared
+        already, and plans, are returned as they are.
     settings : Settings
 
     Raises
     ------
-    InvalidSetting
-        If a plan is not written as it should be, or comes with settings that
+    DpvizError
+        If the table cannot be read or used with these settings, or a plan comes with settings that
         are about rows.
     """
-    if not settings.table.startswith(PREFIX):
-        return load_prepared(settings)
-    params = params_of(Settings)
-    for name in NEED_ROWS:
-        value, param = getattr(settings, name), params[name]
-        if value != param.default:
-            allowed = "left out of a plan, which has no rows"
-            raise InvalidSetting(name, allowed, param.format(value), param.flag)
-    found = plan_of(settings.table)
-    return replace(found, name=settings.name or found.name)
+    if isinstance(table, (BoundedRows, Planned)):
+        return table
+    if isinstance(table, str) and table.startswith(PREFIX):
+        return plan_with(table, settings)
+    settings = with_bounds_read(settings)
+    read = read_table(table, Reading.of(settings))
+    return prepare(read, settings) if isinstance(read, Table) else prepare_batches(read, settings)
+
+
+def load_measured(settings: Settings) -> BoundedRows | Planned:
+    """Return the prepared table, or the plan, that settings name."""
+    return prepared_of(settings.table, settings)
+
+
+def load_prepared(settings: Settings) -> BoundedRows:
+    """Return the prepared table that settings name, which is no plan."""
+    found = prepared_of(settings.table, settings)
+    assert isinstance(found, BoundedRows)
+    return found
 
 
 def with_bounds_read(settings: Settings) -> Settings:
@@ -94,29 +116,3 @@ def with_bounds_read(settings: Settings) -> Settings:
     if not Path(named).is_file():
         raise InvalidSetting("feature bounds", BOUNDS_ALLOWED, named, "--bounds")
     return replace(settings, bounds=FeatureBounds.named(read_bounds(named), named))
-
-
-def load_prepared(settings: Settings) -> BoundedRows:
-    """Return the prepared table that settings name.
-
-    A file whose numbers would take more than `dpviz.preparation.batches.LARGE_BYTES`
-    in memory is read in batches.
-    """
-    settings = with_bounds_read(settings)
-    if settings.table not in builtin_tables() and is_large(settings.table):
-        return prepare_batches(settings.table, settings)
-    table = load(
-        settings.table,
-        label=settings.label,
-        categorical=settings.categorical,
-        missing=settings.missing,
-        decimal=settings.decimal,
-        encoding=settings.encoding,
-        sheet=settings.sheet,
-        codes=codes_in(settings.codes),
-        levels=levels_in(settings.levels),
-        rows_a_person=settings.rows_a_person,
-        person=settings.person,
-        leave_out=names_in(settings.leave_out),
-    )
-    return prepare(table, settings)

@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import InBlocks, Lengths, ReadAgain
+from dpviz.core.by_length import FoldSum, InBlocks, Lengths, ReadAgain
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment, is_thin
 from dpviz.core.number_text import numeral
 from dpviz.core.resources import too_much
+from dpviz.datasets.frames import SparseRows
 from dpviz.datasets.raw import unit_words
 from dpviz.datasets.table import Table
-from dpviz.preparation.frames import SparseRows
-from dpviz.preparation.sums import ByLengthOf, Longest, Moments, RowSummary, Subsample, Sum, norms
+from dpviz.preparation.sums import ByLengthOf, Longest, Moments, RowSummary, Subsample, norms
 from dpviz.preparation.transform import Transform
 
 _ASK_FROM = 1 << 28  # bytes from which free memory is looked up
@@ -192,7 +192,7 @@ class InMemory:
         return rows
 
 
-S = TypeVar("S", bound=Sum)
+S = TypeVar("S", bound=FoldSum)
 
 
 class RowSource(Protocol):
@@ -271,7 +271,8 @@ class Batched:
                 raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
             refuse_too_wide(self.name, d)
             # of a sparse matrix, products of what it holds; far rows are then looked for
-            summed = self.source.summary() if isinstance(self.source, SparseRows) else None
+            seen = self.source.products() if isinstance(self.source, SparseRows) else None
+            summed = None if seen is None else RowSummary.of_products(seen)
             if summed is not None:
                 self._extent = summed
                 return summed

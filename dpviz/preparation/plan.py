@@ -67,6 +67,24 @@ def plan_of(text: str) -> Planned:
     return planned(spectrum_of(written), n, "plan")
 
 
+def plan_with(text: str, settings: Settings) -> Planned:
+    """Return the plan that a text describes, by the name that settings give it.
+
+    Raises
+    ------
+    InvalidSetting
+        If it is not written as it should be, or comes with settings that are about rows.
+    """
+    params = params_of(Settings)
+    for name in NEED_ROWS:
+        value, param = getattr(settings, name), params[name]
+        if value != param.default:
+            allowed = "left out of a plan, which has no rows"
+            raise InvalidSetting(name, allowed, param.format(value), param.flag)
+    found = plan_of(text)
+    return replace(found, name=settings.name or found.name)
+
+
 def whole_people(written: str) -> int:
     """Return a number of people that was typed, such as 100000 or 1e5."""
     try:

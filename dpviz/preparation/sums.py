@@ -10,7 +10,7 @@ data lies from zero (Chan, Golub and LeVeque 1983).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,23 +19,12 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import ByLength
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import generator
+from dpviz.datasets.frames import Products
 from dpviz.preparation.transform import Transform
 
+_DIGITS_KEPT = 1e-3  # of a column's sum of squares, what must be left of it about its mean
 FAR_ROWS = 1_024
 """Rows kept because they lie farthest out: the longest row is among them as a rule."""
-
-
-class Sum(Protocol):
-    """A sum over rows; sums of parts merge into the sum of the whole."""
-
-    rows: int
-    dropped: int
-
-    def add(self, block: FloatArray, start: int) -> None:
-        """Add a block of rows; ``start`` is the number of its first row."""
-
-    def merge(self, other: Self) -> None:
-        """Add the sum of the rows that follow."""
 
 
 class RowSummary:
@@ -72,6 +61,19 @@ class RowSummary:
         self.far = np.zeros((0, d))
         self._far_squares = np.zeros(0)
         self._cut = 0.0
+
+    @classmethod
+    def of_products(cls, seen: Products) -> RowSummary | None:
+        """Return what X'X tells without a pass over the rows; None where that would lose digits.
+
+        Centring takes n m m' off X'X: of a column far from zero, little but rounding is left.
+        """
+        found = cls(np.zeros(len(seen.mean)), np.zeros(len(seen.mean)))
+        found.rows, found.offset = seen.n, seen.mean
+        found.low, found.high = seen.low, seen.high
+        found.scatter = seen.total - seen.n * np.outer(seen.mean, seen.mean)
+        sound = np.diag(found.scatter) > _DIGITS_KEPT * np.diag(seen.total)
+        return found if (sound | (found.low == found.high)).all() else None
 
     @property
     def mean(self) -> FloatArray:

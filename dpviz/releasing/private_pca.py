@@ -30,11 +30,11 @@ from dpviz.core.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation,
 from dpviz.core.release import Release, Status, Verdict
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
+from dpviz.datasets.batches import FileBatches
+from dpviz.datasets.frames import FrameBatches, SparseRows
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import Chain, chain
-from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.chain import noisy_variances, radius_to_cut, run
-from dpviz.preparation.frames import FrameBatches, SparseRows
 from dpviz.preparation.steps import RADIUS as VARIANCE_RADIUS
 from dpviz.preparation.steps import Preparation, Wanted, is_share
 from dpviz.preparation.transform import Transform

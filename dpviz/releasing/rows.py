@@ -27,8 +27,9 @@ from dpviz.core.by_length import (
     ReadAgain,
 )
 from dpviz.core.errors import InvalidSetting, InvalidTable
-from dpviz.preparation.batches import FileBatches
-from dpviz.preparation.frames import FrameBatches, SparseRows
+from dpviz.datasets.batches import FileBatches
+from dpviz.datasets.frames import FrameBatches, SparseRows
+from dpviz.datasets.table import Reading
 from dpviz.preparation.transform import Transform
 
 S = TypeVar("S", bound=FoldSum)
@@ -120,7 +121,9 @@ def file_rows(path: str | Path, columns: Sequence[str] | None) -> FileBatches:
         if name not in numeric:
             raise InvalidSetting("columns", f"among the numeric columns of {Path(path).name}", name)
     wanted = numeric if columns is None else [name for name in numeric if name in columns]
-    source = FileBatches(path, leave_out=[name for name in schema.names if name not in wanted])
+    source = FileBatches(
+        path, Reading(leave_out=[name for name in schema.names if name not in wanted])
+    )
     if list(source.columns) != wanted or len(wanted) < 2:
         raise InvalidTable(
             f"{source.name} must have at least 2 numeric columns that hold numbers from the start: "

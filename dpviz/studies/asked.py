@@ -13,7 +13,7 @@ import shlex
 import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
@@ -32,16 +32,15 @@ from typing import (
 
 from numpy.typing import ArrayLike
 
-from dpviz.core.allocation import of_mapping
 from dpviz.core.entries import FeatureBounds, Pairs, bounds_of
 from dpviz.core.errors import WrongArgument
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, Param, format_number, params_of
 from dpviz.core.settings import Settings
+from dpviz.datasets import name_of
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import BoundedRows
-from dpviz.preparation.given import name_of, prepare_given
-from dpviz.preparation.load import resolve_allocation
+from dpviz.preparation.load import prepared_of, resolve_allocation
 from dpviz.preparation.plan import PREFIX, Planned
 from dpviz.studies import Answer, Call, now
 
@@ -415,8 +414,8 @@ def _axes_words(options: Mapping[str, Any]) -> list[str]:
     return [w for axis, item in pairs for w in ("--over", axis, "--values", _text(None, item))]
 
 
-def settings_of(table: object, options: Mapping[str, Any]) -> Settings:
-    """Return the settings that a call states.
+def settings_of(table: str, options: Mapping[str, Any]) -> Settings:
+    """Return the settings that a call states of a table by its name.
 
     Raises
     ------
@@ -430,7 +429,7 @@ def settings_of(table: object, options: Mapping[str, Any]) -> Settings:
         values["allocation"] = "uniform"  # until the features are known
     if isinstance(values.get("allocation"), PathLike):
         values["allocation"] = fspath(values["allocation"])
-    return Settings(table=name_of(table), **values)
+    return Settings(table=table, **values)
 
 
 def variants(given: Variants) -> Any:
@@ -444,15 +443,18 @@ def variants(given: Variants) -> Any:
     return tuple(given)
 
 
-def ready(table: object, options: Mapping[str, Any]) -> tuple[BoundedRows | Planned, Settings]:
+def ready(table: Any, options: Mapping[str, Any]) -> tuple[BoundedRows | Planned, Settings]:
     """Return the prepared table of a call, and its settings with the allocation resolved."""
-    settings = settings_of(table, options)
-    prepared = prepare_given(table, settings)
-    shares = options.get("allocation")
-    if isinstance(shares, Mapping):
-        text = of_mapping(shares, prepared.columns, settings.directions)
-        return prepared, replace(settings, allocation=text)
-    return prepared, resolve_allocation(settings, prepared)
+    ready_made = isinstance(table, (BoundedRows, Planned))
+    settings = settings_of(table.name if ready_made else name_of(table), options)
+    prepared = prepared_of(table, settings)
+    return prepared, resolve_allocation(settings, prepared.columns, shares_of(options))
+
+
+def shares_of(options: Mapping[str, Any]) -> Mapping[str, float] | None:
+    """Return the allocation of a call where it is a mapping of feature to share."""
+    given = options.get("allocation")
+    return given if isinstance(given, Mapping) else None
 
 
 def options_of(settings: Settings) -> Options:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from dpviz.core.allocation import is_file, of_mapping
+from dpviz.core.allocation import is_file
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
-from dpviz.preparation.given import table_given
+from dpviz.datasets import Reading, name_of, read_in_memory
 from dpviz.preparation.load import handed_on, resolve_allocation, with_bounds_read
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import tasks as words
@@ -23,9 +23,9 @@ from dpviz.report.sentences.phrases import text_table
 from dpviz.simulation.cells import variants_of
 from dpviz.simulation.jobs import Progress
 from dpviz.simulation.store import Store
-from dpviz.simulation.tasks import Task, TaskPlan, band_table, finish, load_labelled, plan_task
+from dpviz.simulation.tasks import Task, TaskPlan, band_table, finish, plan_task
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks, settings_of
+from dpviz.studies.asked import asks, settings_of, shares_of
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -200,21 +200,15 @@ def task(
     if "epsilon" in options and "epsilons" not in own:
         own["epsilons"] = _OWN["epsilons"].format(options["epsilon"])
     chosen = Task(**own)
-    settings = settings_of(table, options)
-    if isinstance(table, (str, PathLike)):
-        rows, settings = load_labelled(settings)
-    else:
-        rows, settings = table_given(table, settings), with_bounds_read(settings)
-    shares = options.get("allocation")
-    if isinstance(shares, Mapping) or is_file(settings.allocation):
+    settings = with_bounds_read(settings_of(name_of(table), options))
+    rows = read_in_memory(table, Reading.of(settings))
+    rows = replace(rows, name=settings.name or rows.name)
+    shares = shares_of(options)
+    if shares is not None or is_file(settings.allocation):
         # its shares are those of the columns that are released
         plain = plan_task(rows, replace(settings, allocation="uniform"), chosen)
-        columns = plain.data(0).measured
-        if isinstance(shares, Mapping):
-            text = of_mapping(shares, columns.columns, settings.directions)
-            settings = replace(settings, allocation=text)
-        else:
-            settings = resolve_allocation(settings, columns)
+        columns = plain.data(0).measured.columns
+        settings = resolve_allocation(settings, columns, shares)
     mechanisms = variants_of(settings)
     plan = plan_task(rows, settings, chosen, None, mechanisms, strict=True)
     found = finish(plan, progress, store)

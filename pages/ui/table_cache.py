@@ -104,12 +104,14 @@ def uploaded(
     """
     rows_a_person, person = unit
     table = _raw.to_table(
-        label=label,
-        categorical=categorical,
-        missing=missing,
-        leave_out=leave_out,
-        rows_a_person=rows_a_person,
-        person=person,
+        datasets.Reading(
+            label=label,
+            categorical=categorical,
+            missing=missing,
+            leave_out=leave_out,
+            rows_a_person=rows_a_person,
+            person=person,
+        )
     )
     if coded and table.labels is not None:
         classes, which = np.unique(table.labels, return_inverse=True)

@@ -30,7 +30,7 @@ from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_share
-from dpviz.preparation.given import prepare_given
+from dpviz.preparation.load import prepared_of
 from dpviz.preparation.plan import plan_of
 from dpviz.studies import Answer, asked
 from dpviz.studies.audit import AuditKeywords
@@ -256,9 +256,9 @@ def test_a_sparse_matrix_is_read_as_its_dense_rows_are(
     if gap:
         rows[3, 2] = np.nan
     settings = Settings(row_bound=row_bound, scale="standardize")
-    whole = prepare_given(rows[~np.isnan(rows).any(axis=1)], settings)
+    whole = prepared_of(rows[~np.isnan(rows).any(axis=1)], settings)
     for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
-        found = prepare_given(kind(rows), settings)
+        found = prepared_of(kind(rows), settings)
         assert found.columns == whole.columns
         for of in ("moment", "reference"):
             A, B = (getattr(one, of).A for one in (found, whole))

@@ -22,8 +22,8 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, InvalidSetting, InvalidTable
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
-from dpviz.preparation import batches
-from dpviz.preparation.batches import FileBatches, is_large
+from dpviz.datasets import batches
+from dpviz.datasets.batches import FileBatches, is_large
 from dpviz.preparation.bounding import BoundedRows, Prepared, prepare, prepare_batches
 from dpviz.preparation.load import load_prepared
 from dpviz.preparation.sums import FAR_ROWS, RowSummary
@@ -126,7 +126,7 @@ def test_columns_and_rows_are_chosen_as_in_memory(tmp_path: Path) -> None:
     }
     path = written(tmp_path, columns)
     for settings in (Settings(), Settings(label="kind"), Settings(center="none", label="count")):
-        table = datasets.load(str(path), label=settings.label)
+        table = datasets.load(str(path), datasets.Reading(label=settings.label))
         whole = prepare(table, settings)
         batched = prepare_batches(path, settings)
         assert_same(batched, whole)

@@ -12,8 +12,8 @@ import pytest
 from dpviz.core.errors import InvalidTable
 from dpviz.core.seeding import generator
 from dpviz.datasets import Kind, numerals, read_raw
+from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.numerals import judge, parse
-from dpviz.preparation.batches import FileBatches
 
 _NAMED = ("_CODE", "_PLAIN", "_DAY_MONTH", "_ZERO_DAY", "_DATE")
 

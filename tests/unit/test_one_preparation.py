@@ -19,8 +19,8 @@ from dpviz.core.entries import FROM_DATA, PRIVATE, PUBLIC, UNIT, Entry
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
+from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.table import Table
-from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.bounding import prepare, prepare_batches
 from dpviz.preparation.chain import run
 from dpviz.preparation.passes import Batched, InMemory

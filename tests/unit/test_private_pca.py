@@ -26,7 +26,7 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
-from dpviz.preparation.batches import FileBatches
+from dpviz.datasets.batches import FileBatches
 from dpviz.preparation.bounding import prepare
 from dpviz.releasing.declared import FROM_DATA, PrivacyWarning
 from dpviz.releasing.ledger import Ledger, LedgerError

@@ -104,7 +104,7 @@ def test_what_a_command_prints_and_writes_carries_a_name_only_where_one_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if "batches" in what:
-        monkeypatch.setattr("dpviz.preparation.batches.LARGE_BYTES", 1)
+        monkeypatch.setattr("dpviz.datasets.batches.LARGE_BYTES", 1)
     out = tmp_path / "out"
     words = [word.replace("TABLE", str(table)).replace("OUT", str(out)) for word in COMMANDS[what]]
     assert main([*words, *(["--name", name] if name else [])]) == 0

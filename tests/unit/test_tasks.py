@@ -789,7 +789,7 @@ def test_a_table_too_large_for_memory_is_refused(
     table, same = load_labelled(settings)
     assert same == settings
     assert table.labels is not None
-    monkeypatch.setattr("dpviz.preparation.batches.LARGE_BYTES", 100)
+    monkeypatch.setattr("dpviz.datasets.batches.LARGE_BYTES", 100)
     with pytest.raises(InvalidTable, match=r"people.csv is larger than"):
         load_labelled(settings)
 

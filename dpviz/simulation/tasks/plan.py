@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,10 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
-from dpviz.core.settings import Settings, codes_in, levels_in, names_in
-from dpviz.datasets import builtin_tables, load
+from dpviz.core.settings import Settings
+from dpviz.datasets import Reading, read_in_memory
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
-from dpviz.preparation.batches import LARGE_BYTES, is_large
 from dpviz.preparation.load import with_bounds_read
 from dpviz.preparation.steps import Wanted, wanted_of
 from dpviz.simulation.cells import Skipped, account_of, evaluate, paid_draws, part_of, why_not
@@ -428,26 +426,7 @@ def load_labelled(settings: Settings) -> tuple[Table, Settings]:
     DpvizError
         If there is no such table, or it is too large to be held in memory.
     """
-    name = settings.table
-    if name not in builtin_tables() and is_large(name):
-        raise InvalidTable(
-            f"A task needs the rows in memory, and {Path(name).name[:60]} is larger than "
-            f"{LARGE_BYTES:,} bytes: take a sample of its rows."
-        )
-    table = load(
-        name,
-        label=settings.label,
-        categorical=settings.categorical,
-        missing=settings.missing,
-        decimal=settings.decimal,
-        encoding=settings.encoding,
-        sheet=settings.sheet,
-        codes=codes_in(settings.codes),
-        levels=levels_in(settings.levels),
-        rows_a_person=settings.rows_a_person,
-        person=settings.person,
-        leave_out=names_in(settings.leave_out),
-    )
+    table = read_in_memory(settings.table, Reading.of(settings))
     return replace(table, name=settings.name or table.name), with_bounds_read(settings)
 
 

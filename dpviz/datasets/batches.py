@@ -22,8 +22,11 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import InvalidTable, printable
+from dpviz.core.by_length import FoldSum
+from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.core.number_text import numeral
+from dpviz.core.params import format_number
+from dpviz.core.settings import levels_listed
 from dpviz.datasets import delimited, numerals
 from dpviz.datasets.columns import MISSING_MARKERS, Kind, listed
 from dpviz.datasets.files import (
@@ -42,8 +45,7 @@ from dpviz.datasets.formats import opened
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.source import IN_MEMORY, Source, readable
 from dpviz.datasets.survey import MAX_MAGNITUDE, is_text, plain_numbers
-from dpviz.datasets.table import NAMELESS
-from dpviz.preparation.sums import Sum
+from dpviz.datasets.table import NAMELESS, PLAINLY, Reading
 
 LARGE_BYTES = 8 * IN_MEMORY.cells
 """A file is read in batches if its numbers, or its text, take more than this: 512 MiB."""
@@ -53,7 +55,23 @@ _BATCH_ROWS = 1 << 16
 _BLOCK_CELLS = 1 << 19  # 4 MiB of numbers: a block stays in the processor's cache
 
 
-S = TypeVar("S", bound=Sum)
+S = TypeVar("S", bound=FoldSum)
+
+
+def check_batches(reading: Reading) -> None:
+    """Raise `InvalidSetting` where a reading asks for what needs all rows in memory at once."""
+    for name, value in (("categorical", reading.categorical), ("missing", reading.missing)):
+        if value != "drop":
+            allowed = "drop for rows that are read in batches"
+            raise InvalidSetting(name, allowed, value, f"--{name}")
+    for name, given in (
+        ("codes", ",".join(map(format_number, reading.codes))),
+        ("levels", levels_listed(reading.levels)),
+        ("person", reading.person),
+    ):
+        if given:
+            allowed = "left out for rows that are read in batches"
+            raise InvalidSetting(name, allowed, given, f"--{name}")
 
 
 def is_large(path: str | Path) -> bool:
@@ -107,16 +125,11 @@ class FileBatches:
     Parameters
     ----------
     path : str or Path
-    label : str, optional
-        Column that is no feature; rows without a label are left out.
-    decimal : {"auto", "point", "comma"}
-        The decimal mark of numbers in texts.
-    leave_out : collection of str
-        Columns that are no features and lose no rows.
+    reading : Reading
+        Rows without a label are left out. What an encoding or a sheet turns into text or Parquet
+        is held in memory.
     name : str, optional
         What the file is called, where that is not the name it lies under.
-    encoding, sheet
-        As in `dpviz.datasets.formats.opened`; what it turns into text or Parquet is held in memory.
 
     Attributes
     ----------
@@ -133,64 +146,55 @@ class FileBatches:
     ------
     InvalidTable
         If the file cannot be read, or the label is not one of its columns.
+    InvalidSetting
+        As in `check_batches`.
     """
 
     def __init__(
-        self,
-        path: str | Path,
-        label: str | None = None,
-        decimal: str = "auto",
-        leave_out: Collection[str] = (),
-        name: str | None = None,
-        *,
-        encoding: str = "auto",
-        sheet: str = "",
+        self, path: str | Path, reading: Reading = PLAINLY, name: str | None = None
     ) -> None:
+        check_batches(reading)
         file = Path(path)
         self.name = shown_name(file.name if name is None else name)
         self.called = NAMELESS
+        self.rows_a_person = reading.rows_a_person
         if not file.is_file():
             raise InvalidTable(
                 f"table must be a file to be read in batches; {self.name!r} is none."
             )
-        found = opened(file, self.name, encoding=encoding, sheet=sheet)
+        found = opened(file, self.name, encoding=reading.encoding, sheet=reading.sheet)
         self._source = found.source
         self._layout: Layout | None = None
-        self._decimal = decimal_mark(decimal)
+        self._decimal = decimal_mark(reading.decimal)
         settled, notes = self._head()
-        names = [item.column.name for item in settled]
-        self._label: int | None = None
-        if label is not None:
-            if label not in names:
+        self._choose(settled, reading)
+        self.columns = tuple(item.column.name for item in self._features)
+        self.notes = (*found.notes, *notes, *self._left_out)
+
+    def _choose(self, settled: list[Settled], reading: Reading) -> None:
+        """Decide which columns are features, which hold nothing and which is the label."""
+        places = {item.column.name: item.place for item in settled}
+        named = [("label", reading.label)] if reading.label is not None else []
+        for what, column in [*named, *(("a column left out", name) for name in reading.leave_out)]:
+            if column not in places:
                 raise InvalidTable(
-                    f"label must be a column of {self.name}, one of {listed(names)}; "
-                    f"got {printable(label)!r}."
-                )
-            self._label = settled[names.index(label)].place
-        for column in leave_out:
-            if column not in names:
-                raise InvalidTable(
-                    f"a column left out must be a column of {self.name}, one of {listed(names)}; "
+                    f"{what} must be a column of {self.name}, one of {listed(list(places))}; "
                     f"got {printable(column)!r}."
                 )
+        self._label = None if reading.label is None else places[reading.label]
         used = [
             item
             for item in settled
-            if item.place != self._label and item.column.name not in leave_out
+            if item.place != self._label and item.column.name not in reading.leave_out
         ]
         self._features = [item for item in used if item.column.is_feature]
         self._empty = [item for item in used if item.column.kind is Kind.EMPTY]
-        left = [
-            item.column.name
-            for item in used
-            if not item.column.is_feature and item.column.kind is not Kind.EMPTY
+        beside = [item for item in used if item not in self._features and item not in self._empty]
+        self._left_out = [
+            f"Left out as {what}: {listed([item.column.name for item in items])}."
+            for what, items in (("text or dates", beside), ("empty", self._empty))
+            if items
         ]
-        if left:
-            notes.append(f"Left out as text or dates: {listed(left)}.")
-        if self._empty:
-            notes.append(f"Left out as empty: {listed([e.column.name for e in self._empty])}.")
-        self.columns = tuple(item.column.name for item in self._features)
-        self.notes = (*found.notes, *notes)
 
     def _head(self) -> tuple[list[Settled], list[str]]:
         """Return what the columns are, judged on a text's first block or a Parquet's first rows."""
