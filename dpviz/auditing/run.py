@@ -36,7 +36,7 @@ from dpviz.auditing.result import Audit, Count, Sampled
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
-from dpviz.core.params import Declared, again, integer, number, text
+from dpviz.core.params import Declared, inherit, integer, number, text
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release
 from dpviz.core.resources import one_blas_thread
@@ -259,7 +259,7 @@ class Run:
 
     def _outside(self, pair: Pair, table: int, release: Release) -> int:
         """Return how many releases the other table can never make: those below it."""
-        if not self.mechanism.one_sided:
+        if not self.mechanism.dominates_input:
             return 0
         lowest = np.linalg.eigvalsh(release.raw - pair.tables()[1 - table].A)[:, 0]
         return int((lowest < -SUPPORT_ROOM * self.calibration.scale).sum())
@@ -317,7 +317,7 @@ class Run:
             q_high = float(upper_limit(misses, among, level))
             counts.append(Count(event, among, hits, misses, p_low, q_high))
         support = 0.0
-        if self.mechanism.one_sided:
+        if self.mechanism.dominates_input:
             # Releases of one table below the other: at most one table can make each, so the
             # larger count wins and its other probability is 0 by the law, not by counting.
             # Two counts, one of which is looked at: half of the last share for each.
@@ -414,8 +414,8 @@ class AuditOptions(Declared):
         flag="MECHANISM",
         objects=True,
     )
-    epsilon: float = again(Settings, "epsilon", help="The epsilon that is claimed.")
-    delta: float | None = again(
+    epsilon: float = inherit(Settings, "epsilon", help="The epsilon that is claimed.")
+    delta: float | None = inherit(
         Settings,
         "delta",
         help="The delta that is claimed; default 0 for pure claims, "
@@ -424,7 +424,7 @@ class AuditOptions(Declared):
     dimension: int = integer(
         DEFAULT_D, 2, 200, label="Features d", help="Features of the made-up tables."
     )
-    k: int = again(Settings, "k", default=DEFAULT_K, high=200, help="Components to release.")
+    k: int = inherit(Settings, "k", default=DEFAULT_K, high=200, help="Components to release.")
     rows: int = integer(
         DEFAULT_N,
         2,
@@ -432,14 +432,14 @@ class AuditOptions(Declared):
         label="Rows n",
         help="Rows of the made-up tables; more let them be more concentrated.",
     )
-    relation: str = again(Settings, "relation", help="What one person may change.")
-    domain: str = again(
+    relation: str = inherit(Settings, "relation", help="What one person may change.")
+    domain: str = inherit(
         Settings,
         "domain",
         choices={"ball": "rows of length at most 1", "box": "features between -1 and 1"},
         help="What rows the neighbouring tables may hold.",
     )
-    seed: int = again(Settings, "seed", help="Same seed, same bounds.")
+    seed: int = inherit(Settings, "seed", help="Same seed, same bounds.")
     trials: int = integer(
         DEFAULT_TRIALS,
         LEAST_TRIALS,

@@ -265,7 +265,7 @@ def texts(default: tuple[str, ...], *, label: str, help: str, **more: Any) -> An
     return _declare("list", default, label, help, **more)
 
 
-def again(cls: Any, name: str, **changed: Any) -> Any:
+def inherit(cls: Any, name: str, **changed: Any) -> Any:
     """Declare a field that another class declares, with what is said of it here changed.
 
     Parameters

@@ -68,7 +68,7 @@ class Together:
     def loss(self, releases: int = 1) -> Composition | ProfileLoss | PrivacyLoss:
         """Return what gives delta at an epsilon, and epsilon at a delta, for that many times."""
         if not self.known:
-            return accounting.together(self.parts, releases)
+            return accounting.composition_of(self.parts, releases)
         if not self.parts and len(self.known) == 1:
             longer = self.known[0].repeated(releases)
             if longer is not None:

@@ -10,9 +10,9 @@ from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import QUOTED, DpvizError, InvalidSetting, printable
 from dpviz.core.params import (
     Declared,
-    again,
     choice,
     format_number,
+    inherit,
     integer,
     params_of,
     text,
@@ -125,7 +125,7 @@ class LedgerOptions(Declared):
         check=_limit,
         examples=("3,1e-05",),
     )
-    relation: str = again(
+    relation: str = inherit(
         Settings,
         "relation",
         help="When two tables are neighbours, for every release of this ledger.",
@@ -205,7 +205,7 @@ class ReleaseOptions(Declared):
         "alike whatever their units are.",
         examples=("limits",),
     )
-    center: str = again(
+    center: str = inherit(
         Settings,
         "center",
         default="typical",
@@ -220,8 +220,8 @@ class ReleaseOptions(Declared):
         "noise of its own under the same budget.",
         examples=("none",),
     )
-    mean_share: float = again(Settings, "mean_share", high=0.5)
-    picture: float = again(
+    mean_share: float = inherit(Settings, "mean_share", high=0.5)
+    picture: float = inherit(
         Settings,
         "picture",
         high=0.8,
@@ -229,13 +229,13 @@ class ReleaseOptions(Declared):
         help="Share of the budget (of squared mu, or of epsilon where delta is 0) that a picture "
         "of the rows gets: counts of cells along two components, with noise; 0 for none.",
     )
-    epsilon: float = again(
+    epsilon: float = inherit(
         Settings,
         "epsilon",
         high=LARGEST_EPSILON,
         help="Privacy loss that the release is proved to stay within.",
     )
-    delta: float | None = again(
+    delta: float | None = inherit(
         Settings,
         "delta",
         required=True,
@@ -245,8 +245,8 @@ class ReleaseOptions(Declared):
         "delta.",
         examples=(1e-6,),
     )
-    k: int = again(Settings, "k", help="Number of principal components in the file.")
-    relation: str = again(Settings, "relation")
+    k: int = inherit(Settings, "k", help="Number of principal components in the file.")
+    relation: str = inherit(Settings, "relation")
     mechanism: str | None = text(
         None,
         label="Mechanism",

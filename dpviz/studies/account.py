@@ -11,7 +11,7 @@ from dpviz.auditing import AuditOptions
 from dpviz.auditing.account import RELEASES, AccountView, account_view
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
-from dpviz.core.params import Declared, again, params_of, text
+from dpviz.core.params import Declared, inherit, params_of, text
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
@@ -41,38 +41,38 @@ def _counts(written: str) -> str:
 class AccountOptions(Declared):
     """Whose account, in which setting, and which steps of the preparation it pays for."""
 
-    mechanism: str | Mechanism = again(AuditOptions, "mechanism")  # noqa: RUF009, a declaration
-    epsilon: float = again(AuditOptions, "epsilon")
-    delta: float = again(
+    mechanism: str | Mechanism = inherit(AuditOptions, "mechanism")  # noqa: RUF009, a declaration
+    epsilon: float = inherit(AuditOptions, "epsilon")
+    delta: float = inherit(
         AuditOptions,
         "delta",
         default=1e-6,
         optional=False,
         help="The delta that is claimed, and at which repeated releases are quoted.",
     )
-    rows: int = again(AuditOptions, "rows", default=1000, high=10**15, help="Rows of the table.")
-    dimension: int = again(
+    rows: int = inherit(AuditOptions, "rows", default=1000, high=10**15, help="Rows of the table.")
+    dimension: int = inherit(
         AuditOptions, "dimension", default=10, high=100_000, help="Features of the table."
     )
-    k: int = again(Settings, "k")
-    relation: str = again(AuditOptions, "relation")
-    domain: str = again(Settings, "domain")
+    k: int = inherit(Settings, "k")
+    relation: str = inherit(AuditOptions, "relation")
+    domain: str = inherit(Settings, "domain")
     releases: str = text(
         ",".join(map(str, RELEASES)),
         label="Releases",
         help="How often the same table is released, with commas.",
         check=_counts,
     )
-    center: str | None = again(Settings, "center")
-    scale: str = again(Settings, "scale")
-    row_bound: str = again(Settings, "row_bound")
-    count: str = again(Settings, "count")
-    bounds: str = again(Settings, "bounds")
-    range_share: float = again(Settings, "range_share")
-    mean_share: float = again(Settings, "mean_share")
-    scale_share: float = again(Settings, "scale_share")
-    bound_share: float = again(Settings, "bound_share")
-    count_share: float = again(Settings, "count_share")
+    center: str | None = inherit(Settings, "center")
+    scale: str = inherit(Settings, "scale")
+    row_bound: str = inherit(Settings, "row_bound")
+    count: str = inherit(Settings, "count")
+    bounds: str = inherit(Settings, "bounds")
+    range_share: float = inherit(Settings, "range_share")
+    mean_share: float = inherit(Settings, "mean_share")
+    scale_share: float = inherit(Settings, "scale_share")
+    bound_share: float = inherit(Settings, "bound_share")
+    count_share: float = inherit(Settings, "count_share")
 
     @property
     def paid(self) -> Wanted | None:

@@ -13,7 +13,7 @@ from dpviz.auditing import AuditOptions
 from dpviz.auditing.run import LEAST_TRIALS
 from dpviz.auditing.table import TABLE_TRIALS, claims_table
 from dpviz.core.number_text import numeral
-from dpviz.core.params import Declared, again
+from dpviz.core.params import Declared, inherit
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.studies import Answer
@@ -29,11 +29,11 @@ _PRINTED = [
 class ClaimsOptions(Declared):
     """How hard to try."""
 
-    mechanisms: tuple[str | Declared, ...] = again(
+    mechanisms: tuple[str | Declared, ...] = inherit(
         Settings, "mechanisms", help="Whose claims; repeatable. Default: all."
     )
-    seed: int = again(AuditOptions, "seed", help="Same seed, same table.")
-    trials: int = again(
+    seed: int = inherit(AuditOptions, "seed", help="Same seed, same table.")
+    trials: int = inherit(
         AuditOptions, "trials", default=TABLE_TRIALS, low=LEAST_TRIALS, help="Draws of each audit."
     )
 

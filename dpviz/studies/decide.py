@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dpviz.core.number_text import numeral
-from dpviz.core.params import Declared, again, params_of
+from dpviz.core.params import Declared, inherit, params_of
 from dpviz.core.settings import Settings
 from dpviz.lessons import words
 from dpviz.lessons.decide import Card, NextStep, Offer, card
@@ -31,11 +31,11 @@ COLUMNS = (
 class DecideOptions(Declared):
     """What a stakeholder answers."""
 
-    survive: str = again(Answers, "survive")
-    delta_allowed: str = again(Answers, "delta_allowed")
-    hand_out: str = again(Answers, "hand_out")
-    prior: float = again(Answers, "prior")
-    releases: int = again(Answers, "releases")
+    survive: str = inherit(Answers, "survive")
+    delta_allowed: str = inherit(Answers, "delta_allowed")
+    hand_out: str = inherit(Answers, "hand_out")
+    prior: float = inherit(Answers, "prior")
+    releases: int = inherit(Answers, "releases")
 
 
 class Decision(Answer):

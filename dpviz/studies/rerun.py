@@ -14,7 +14,7 @@ import pandas as pd
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import json_text, strict_json
 from dpviz.core.number_text import numeral
-from dpviz.core.params import Declared, again, text
+from dpviz.core.params import Declared, inherit, text
 from dpviz.core.settings import Settings
 from dpviz.datasets import builtin_tables, is_remote
 from dpviz.preparation.plan import PREFIX
@@ -40,8 +40,10 @@ class RerunOptions(Declared):
         flag="--table",
         optional=True,
     )
-    bounds: str | None = again(Settings, "bounds", default=None, optional=True, help=_FILE)
-    allocation: str | None = again(Settings, "allocation", default=None, optional=True, help=_FILE)
+    bounds: str | None = inherit(Settings, "bounds", default=None, optional=True, help=_FILE)
+    allocation: str | None = inherit(
+        Settings, "allocation", default=None, optional=True, help=_FILE
+    )
 
 
 class Difference(NamedTuple):

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpviz.core.entries import FeatureBounds, bounds_of, pair_of
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.params import Declared, again, text
+from dpviz.core.params import Declared, inherit, text
 from dpviz.core.settings import Settings
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.making import given_by
@@ -42,7 +42,7 @@ class SchemaOptions(Declared):
         help="Built-in table, or the path of a CSV, Parquet or xlsx file.",
         flag="TABLE",
     )
-    sheet: str = again(
+    sheet: str = inherit(
         Settings, "sheet", help="Sheet of a workbook, by name; its only one if not given."
     )
     bounds: str | FeatureBounds = text(  # noqa: RUF009
