@@ -34,7 +34,7 @@ from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant
 from dpviz.picture.scree import bought, of_matrix, standard_numbers
 from dpviz.preparation.bounding import prepare
-from dpviz.preparation.steps import Wanted, preparation
+from dpviz.preparation.steps import PrivateSteps, preparation
 
 MARKS = ("<!-- scree: start -->", "<!-- scree: end -->")
 K = 3
@@ -127,7 +127,7 @@ def cells() -> Iterator[tuple[str, float, dict[str, FloatArray]]]:
         for epsilon in EPSILONS:
             budget = ready.budget(Settings(table=name, epsilon=epsilon))
             problem = ready.problem(Settings(table=name, k=K))
-            wanted = Wanted((), variance=MOST_SHARED, radius=True)
+            wanted = PrivateSteps((), variance=MOST_SHARED, radius=True)
             plan = preparation(wanted, n, d, Relation.REPLACE, budget, pure=False)
             numbers = standard_numbers(Draws.trials(0, "scree", range(DRAWS)), K, pure=False)
             mechanism = parse_variant("gaussian")

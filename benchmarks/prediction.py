@@ -24,7 +24,7 @@ from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.metrics import optimum
 from dpviz.preparation.load import load_prepared
 from dpviz.preparation.plan import planned, spectrum_of
-from dpviz.preparation.prepared import Measured, worth
+from dpviz.preparation.prepared import Measured, reference_variances
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.simulate import Cell
 from dpviz.theory.predict import predict
@@ -78,7 +78,7 @@ def gaps(measured: Measured, mechanism: Mechanism, epsilon: float, draws: int) -
         shares = [float(each[k - 1]) / best for each in captured]
         mean = math.fsum(shares) / draws
         spread = math.sqrt(math.fsum((share - mean) ** 2 for share in shares) / (draws - 1))
-        seen = predict(measured.moment.eigenvalues, k, noise, worth(measured))
+        seen = predict(measured.moment.eigenvalues, k, noise, reference_variances(measured))
         found.append(
             Gap(
                 measured.name, measured.d, mechanism.text, k, epsilon,

@@ -15,7 +15,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.mechanisms import all_mechanisms
-from dpviz.preparation.steps import wanted_of
+from dpviz.preparation.steps import private_steps
 from dpviz.report.figures.small import angle_words, noise_image, thumbnail
 from dpviz.report.sentences import phrases as narrative
 from dpviz.report.sentences.cards import (
@@ -112,7 +112,7 @@ def repeats(card: MechanismCard) -> None:
     box = st.expander("What it costs, and if you repeat it", key=name, on_change="rerun")
     if box.open:
         with box:
-            paid = wanted_of(current.settings)
+            paid = private_steps(current.settings)
             accounts.draw(account_cache.account(card.mechanism, problem, card.budget, paid), name)
 
 

@@ -22,7 +22,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.bounding import Prepared
-from dpviz.preparation.steps import wanted_of
+from dpviz.preparation.steps import private_steps
 from dpviz.report.figures.waterfall import waterfall
 from dpviz.studies.waterfall import BASE, default_mechanism, steps_of, told
 from pages.ui import accounts, controls, parts, state
@@ -132,7 +132,7 @@ def whole_account(prepared: Prepared, settings: Settings) -> None:
                     mechanism,
                     prepared.problem(private),
                     prepared.budget(private),
-                    wanted_of(private),
+                    private_steps(private),
                 ),
                 "preparation.account",
             )

@@ -20,7 +20,7 @@ from dpviz.core.settings import AS_RELEASED, FREE
 from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import METRICS, offered
-from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.bounding import BoundedTable
 from dpviz.report.figures.names import cut
 from dpviz.report.figures.still import still_curves
 from dpviz.report.figures.theme import panels_unjudged
@@ -136,11 +136,11 @@ class Chart:
 
     Parameters
     ----------
-    rows : BoundedRows
+    rows : BoundedTable
     mechanisms : sequence of Mechanism
     """
 
-    def __init__(self, rows: BoundedRows, mechanisms: Sequence[Mechanism]) -> None:
+    def __init__(self, rows: BoundedTable, mechanisms: Sequence[Mechanism]) -> None:
         self.rows = rows
         self.mechanisms = curve_cache.coloured_first(mechanisms)
         self.chosen = choices(picture=current.settings.picture > 0)

@@ -20,7 +20,7 @@ from dpviz.core.params import Declared, Param, params_of
 from dpviz.core.settings import Settings
 from dpviz.report.figures import board
 from dpviz.report.tables.payload import Payload
-from dpviz.studies.asked import type_of
+from dpviz.studies.options import type_of
 from dpviz.studies.results import RESULTS
 
 ROOT = Path(__file__).parents[1]

@@ -103,7 +103,7 @@ def spent(parts: Sequence[Part], budget: Budget, releases: int = 1) -> Spent:
 
 @lru_cache(maxsize=4096)  # a claim, its status and what is left are asked of the same parts
 def _spent(parts: tuple[Part, ...], budget: Budget, releases: int) -> Spent:
-    known = composition_of(parts, releases)
+    known = together(parts, releases)
     if known.pure:
         return _spent_pure(known, budget.epsilon)
     if known.gaussian:
@@ -130,7 +130,7 @@ def _spent(parts: tuple[Part, ...], budget: Budget, releases: int) -> Spent:
     )
 
 
-def composition_of(parts: Sequence[Part], releases: int = 1) -> Composition:
+def together(parts: Sequence[Part], releases: int = 1) -> Composition:
     """Return all that is known of parts that run one after the other, that many times.
 
     Parameters
@@ -144,7 +144,7 @@ def composition_of(parts: Sequence[Part], releases: int = 1) -> Composition:
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """Parts together; see `composition_of`.
+    """Parts together; see `together`.
 
     Attributes
     ----------
@@ -342,8 +342,8 @@ def greatest_mu_beside(parts: Sequence[Part], budget: Budget) -> float:
 @lru_cache(maxsize=4096)
 def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
     high = mu_of(budget)
-    taken = composition_of(parts).mu
-    known = composition_of((*parts, GaussianPart(high, 1.0)))
+    taken = together(parts).mu
+    known = together((*parts, GaussianPart(high, 1.0)))
     if taken < high and not known.other:
         # Gaussian parts compose by the squares of their mu; a few roundings to the safe side.
         return math.sqrt((high - taken) * (high + taken)) / (1 + 64 * _ROUNDING)

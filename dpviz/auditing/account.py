@@ -21,7 +21,7 @@ from dpviz.core.errors import CannotRun
 from dpviz.core.problem import Budget, Problem
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.account import Together, accounted, chain
-from dpviz.preparation.steps import Wanted
+from dpviz.preparation.steps import PrivateSteps
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
 RELEASES = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -78,7 +78,7 @@ class AccountView:
     alpha, beta : ndarray of shape (levels,)
         The trade-off function: least miss rate at each false-alarm rate.
     repeated : tuple of Repeated
-    paid : Wanted or None
+    paid : PrivateSteps or None
         The steps of the preparation that are accounted for too.
     rest : Budget
         What they leave to the mechanism; the budget itself where there are none.
@@ -99,7 +99,7 @@ class AccountView:
     alpha: FloatArray
     beta: FloatArray
     repeated: tuple[Repeated, ...]
-    paid: Wanted | None
+    paid: PrivateSteps | None
     rest: Budget
 
     def to_json(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def account_view(
     problem: Problem,
     budget: Budget,
     releases: tuple[int, ...] = RELEASES,
-    paid: Wanted | None = None,
+    paid: PrivateSteps | None = None,
 ) -> AccountView:
     """Return the whole account of a mechanism in its setting.
 
@@ -181,7 +181,7 @@ def account_view(
         Its delta is also the one at which repeated releases are quoted.
     releases : tuple of int
         Numbers of releases of the same table, each with a preparation of its own.
-    paid : Wanted, optional
+    paid : PrivateSteps, optional
         The steps of the preparation that the budget pays for as well.
 
     Raises

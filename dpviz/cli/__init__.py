@@ -21,7 +21,7 @@ from dpviz.cli.options import OneLineParser, with_defaults, with_negative_number
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.plugins import with_plugins
 from dpviz.datasets import builtin_tables
-from dpviz.studies.asked import asking_functions, function_named, question_of
+from dpviz.studies.options import asking_functions, function_named, question_of
 
 _FILES = {
     "data": ("fetch",),

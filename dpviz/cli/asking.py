@@ -20,7 +20,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import atomic_write, check_out, csv_text, json_text
 from dpviz.mechanisms import parse_variant, with_parameter
 from dpviz.studies import Answer
-from dpviz.studies.asked import Study, question_of
+from dpviz.studies.options import Study, question_of
 
 FORMATS = ("table", "json", "csv", "jsonl")
 """In which every answer is printed: for people, as one object, or its table by rows."""

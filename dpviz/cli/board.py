@@ -11,8 +11,8 @@ from dpviz.cli.terminal import end_progress, show_progress
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import decimals
 from dpviz.lessons.questions import LEVELS
-from dpviz.studies.asked import options_of
 from dpviz.studies.board import ENDINGS, board
+from dpviz.studies.options import options_of
 
 
 def add(commands: Commands) -> None:

@@ -20,8 +20,8 @@ from dpviz.report.sentences import explore
 from dpviz.simulation.compare import Comparison, Result
 from dpviz.simulation.compare import compare as compare_prepared
 from dpviz.simulation.defaults import with_featured
-from dpviz.studies.asked import YOUR_FILE, question_of, ready
 from dpviz.studies.compare import compare
+from dpviz.studies.options import YOUR_FILE, question_of, ready
 
 TRIALS = 20
 

@@ -20,10 +20,10 @@ from dpviz.cli.options import (
 from dpviz.cli.terminal import Watch, tell_ahead
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import check_out
-from dpviz.preparation.plan import Planned
+from dpviz.preparation.plan import PlannedTable
 from dpviz.simulation.axes import AXES, parse_values
 from dpviz.simulation.jobs import WORKERS_RANGE
-from dpviz.studies.asked import options_of
+from dpviz.studies.options import options_of
 from dpviz.studies.sweep import sweep
 
 
@@ -117,7 +117,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         found.save(arguments.save)
     # beside the rows, so that these can be piped
     told = sys.stdout if out is not None else sys.stderr
-    if isinstance(found.prepared, Planned):
+    if isinstance(found.prepared, PlannedTable):
         print(f"note: {found.prepared.notes[0]}", file=told)
     for (mechanism, reason), cells in found.skipped.groupby(["mechanism", "reason"], sort=False):
         count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"

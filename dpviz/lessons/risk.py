@@ -20,7 +20,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.lessons.decide import Card, Offer
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.account import accounted, chain
-from dpviz.preparation.steps import Wanted, wanted_of
+from dpviz.preparation.steps import PrivateSteps, private_steps
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def risk(found: Card, offer: Offer) -> Risk:
     """Return the risk of an offer under the answers' prior and number of releases."""
     answers, measured = found.answers, found.measured
     budget = Budget(offer.epsilon, measured.budget(found.settings).delta)
-    problem, paid = measured.problem(found.settings), wanted_of(found.settings)
+    problem, paid = measured.problem(found.settings), private_steps(found.settings)
     spent = together(offer.mechanism, problem, budget, answers.releases, paid)
     prior = answers.prior / 100
     worlds = both_worlds(spent)
@@ -70,7 +70,7 @@ def together(
     problem: Problem,
     budget: Budget,
     releases: int,
-    paid: Wanted | None = None,
+    paid: PrivateSteps | None = None,
 ) -> Spent:
     """Return what several releases of the same people cost together.
 

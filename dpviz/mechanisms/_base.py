@@ -275,7 +275,7 @@ class Mechanism(Declared, ABC):
         return None
 
     @property
-    def dominates_input(self) -> bool:
+    def one_sided(self) -> bool:
         """Whether the release is never below the table, in the order of matrices."""
         return False
 
@@ -532,7 +532,7 @@ class AdditiveMechanism(Mechanism):
         return None
 
     @property
-    def dominates_input(self) -> bool:
+    def one_sided(self) -> bool:
         """Whether every release is semi-definite: the empty table has A = 0, so the noise is."""
         return self.info.psd
 

@@ -42,7 +42,7 @@ from dpviz.core.release import Aim, Status
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.account import Chain, chain, is_pure
 from dpviz.preparation.chain import rank_to_cut
-from dpviz.preparation.steps import RADIUS, VARIANCE, Preparation, Wanted, preparation
+from dpviz.preparation.steps import RADIUS, VARIANCE, Preparation, PrivateSteps, preparation
 
 CELLS, SPARSE, ELLIPSES = "cells", "sparse", "ellipses"
 FORMS = (CELLS, SPARSE, ELLIPSES)
@@ -266,8 +266,8 @@ def _variances(
     options: PictureOptions, problem: Problem, budget: Budget, *, pure: bool
 ) -> Preparation | None:
     """Return how a scree's variances are bought; None where their noise would hide them."""
-    wanted = Wanted((), variance=SCREE_SHARE * options.share, radius=True)
-    made = preparation(wanted, problem.n, problem.d, problem.relation, budget, pure=pure)
+    private = PrivateSteps((), variance=SCREE_SHARE * options.share, radius=True)
+    made = preparation(private, problem.n, problem.d, problem.relation, budget, pure=pure)
     noise = made.noises[VARIANCE]
     std = math.sqrt(2) * noise if pure else noise
     clear = rank_to_cut(made) < problem.n / 2 and problem.n / std >= LEAST_SIGNAL
@@ -327,7 +327,7 @@ def with_picture(
     problem: Problem,
     budget: Budget,
     options: PictureOptions,
-    paid: Wanted | None = None,
+    paid: PrivateSteps | None = None,
 ) -> PictureAccount:
     """Return the account of a mechanism with a picture, behind a paid preparation or none.
 
@@ -347,7 +347,7 @@ def with_picture(
     )
     plan = planned(options, problem, budget, pure=pure, released=released)
     return PictureAccount(
-        plan, chain(mechanism, problem, budget, paid or Wanted(()), after=plan.parts)
+        plan, chain(mechanism, problem, budget, paid or PrivateSteps(()), after=plan.parts)
     )
 
 
@@ -355,10 +355,10 @@ def chain_of(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
-    paid: Wanted | None,
+    paid: PrivateSteps | None,
     picture: PictureOptions | None,
 ) -> Chain:
     """Return a mechanism with all that is bought beside it: a preparation, a picture or neither."""
     if picture is not None:
         return with_picture(mechanism, problem, budget, picture, paid).chain
-    return chain(mechanism, problem, budget, paid or Wanted(()))
+    return chain(mechanism, problem, budget, paid or PrivateSteps(()))

@@ -25,7 +25,7 @@ from dpviz.core.problem import EPSILON_RANGE, Budget, Problem
 from dpviz.core.release import Status, Verdict
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import claimed_against_spent
-from dpviz.preparation.steps import COUNT, Preparation, Wanted, preparation
+from dpviz.preparation.steps import COUNT, Preparation, PrivateSteps, preparation
 
 _TOO_MUCH = 50.0  # of a log ratio: stands for what cannot run or has no epsilon
 _ALL_OF_IT = 1e-6  # spending within this factor of the claim counts as all of it
@@ -68,7 +68,7 @@ class Together:
     def loss(self, releases: int = 1) -> Composition | ProfileLoss | PrivacyLoss:
         """Return what gives delta at an epsilon, and epsilon at a delta, for that many times."""
         if not self.known:
-            return accounting.composition_of(self.parts, releases)
+            return accounting.together(self.parts, releases)
         if not self.parts and len(self.known) == 1:
             longer = self.known[0].repeated(releases)
             if longer is not None:
@@ -173,7 +173,7 @@ class Chain:
             loose = spent.epsilon < claimed.epsilon * (1 - _ALL_OF_IT)
             verdict = Verdict.LOOSE if loose else Verdict.HOLDS
         said = claimed_against_spent(claimed, spent)
-        steps = ", ".join(self.preparation.wanted.steps)
+        steps = ", ".join(self.preparation.private.steps)
         paid = [f"Preparation ({steps}) and release"] if steps else ["Directions"]
         paid += ["picture"] if self.after else []
         return Status(verdict, f"{' and '.join(paid)} together: {said}. {own.evidence}")
@@ -189,7 +189,7 @@ def chain(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
-    wanted: Wanted,
+    private: PrivateSteps,
     after: tuple[Part, ...] = (),
 ) -> Chain:
     """Return the mechanism with what the preparation leaves of the budget.
@@ -200,7 +200,7 @@ def chain(
     problem : Problem
     budget : Budget
         Of the whole.
-    wanted : Wanted
+    private : PrivateSteps
     after : tuple of Part
         What else is bought with it, after the release.
 
@@ -209,7 +209,7 @@ def chain(
     CannotRun
         If nothing usable is left, or a noisy count does not go with the mechanism.
     """
-    return _chain(mechanism, problem, budget, wanted, after)
+    return _chain(mechanism, problem, budget, private, after)
 
 
 @lru_cache(maxsize=4096)
@@ -217,22 +217,22 @@ def _chain(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
-    wanted: Wanted,
+    private: PrivateSteps,
     after: tuple[Part, ...],
 ) -> Chain:
-    if COUNT in wanted.steps and mechanism.info.release == "data":
+    if COUNT in private.steps and mechanism.info.release == "data":
         raise CannotRun(
             mechanism.text, "it releases every row of the table, so a count of people has no use"
         )
     claim, pure = mechanism.claim(problem, budget), is_pure(mechanism, problem, budget)
-    d = wanted.features or problem.d
-    made = preparation(wanted, problem.n, d, problem.relation, budget, pure=pure)
+    d = private.features or problem.d
+    made = preparation(private, problem.n, d, problem.relation, budget, pure=pure)
     beside = (*made.parts, *after)
     if not beside:
         return Chain(mechanism, problem, budget, made, budget)
     delta = 0.0 if pure else budget.delta
     if claim is None:
-        share = (1 - wanted.total) * budget.epsilon
+        share = (1 - private.total) * budget.epsilon
         rest = Budget(max(share, EPSILON_RANGE[0]), delta)
         return Chain(mechanism, problem, budget, made, rest, after)
     whole = Budget(budget.epsilon, delta)

@@ -46,7 +46,7 @@ _LARGE, _SMALL = 1e100, 1e-100  # sizes whose squares, summed, are still ordinar
 
 
 @dataclass(frozen=True, eq=False)
-class BoundedRows(Measured):
+class BoundedTable(Measured):
     """Bounded rows, summarised, that can be read again for another bound or fewer rows.
 
     Attributes
@@ -77,7 +77,7 @@ class BoundedRows(Measured):
         """The moment with what the rows tell by their lengths, found in a pass of its own."""
         return self._with_lengths
 
-    def again(self, row_bound: str) -> BoundedRows:
+    def rebound(self, row_bound: str) -> BoundedTable:
         """Return the same rows prepared with another row bound.
 
         Raises
@@ -153,7 +153,7 @@ class BoundedRows(Measured):
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared(BoundedRows):
+class Prepared(BoundedTable):
     """Bounded rows of a table in memory.
 
     Attributes
@@ -178,9 +178,9 @@ class Prepared(BoundedRows):
         rows = self.transform.inside(self.table.rows) if with_rows else None
         return self._measured(self.moment if rows is None else self.moment.with_n(self.n, rows))
 
-    def again(self, row_bound: str) -> Prepared:
+    def rebound(self, row_bound: str) -> Prepared:
         """Return the same table prepared with another row bound."""
-        return _of_table(super().again(row_bound), self.table)
+        return _of_table(super().rebound(row_bound), self.table)
 
     def picture(self, size: int) -> tuple[FloatArray, NDArray[np.intp]]:
         """Return bounded rows to draw, and their row numbers.
@@ -228,7 +228,7 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     return _of_table(built, table)
 
 
-def _of_table(built: BoundedRows, table: Table) -> Prepared:
+def _of_table(built: BoundedTable, table: Table) -> Prepared:
     """Return bounded rows with the table they are of, and its labels where these are public."""
     known: dict[str, Any] = {}
     labels = table.kinds if table.public or table.categories else None
@@ -239,7 +239,7 @@ def _of_table(built: BoundedRows, table: Table) -> Prepared:
     return Prepared(**(vars(built) | known), table=table)
 
 
-def prepare_batches(source: Batches | str | Path | Any, settings: Settings) -> BoundedRows:
+def prepare_batches(source: Batches | str | Path | Any, settings: Settings) -> BoundedTable:
     """Centre, scale and bound rows that do not fit in memory.
 
     The numbers are those of `prepare` up to rounding. Memory does not grow with
@@ -289,7 +289,7 @@ class _Build:
         never = np.full(len(self.columns), np.inf)  # rows of a comparison are not cut
         self.free = Transform(-never, never, center, scale, math.inf, keep=self.keep)
 
-    def rows(self) -> BoundedRows:
+    def rows(self) -> BoundedTable:
         """Return the bounded rows."""
         transform, row_bound = self._in_domain()
         raw, public = self._paid(row_bound)
@@ -299,7 +299,7 @@ class _Build:
             share = percent(outside / self.facts.n)
             how = "clipped to the box" if self._in_box else "scaled down to the row bound"
             self.notes.append(f"{outside:,} of {self.facts.n:,} rows ({share}) were {how}.")
-        return BoundedRows(
+        return BoundedTable(
             self.settings.name or self.passes.called,
             self.columns,
             transform.domain,

@@ -319,7 +319,7 @@ def _with_noise(
             def lengths(block: FloatArray, own: Transform = own) -> FloatArray:
                 return lengths_of(own.unbounded(block))
 
-            if plan.wanted.bound == "quantile":
+            if plan.private.bound == "quantile":
                 chance = float(noise.chances[index])
                 row_bound[index] = _quantile(
                     table, lengths, most, plan, float(count[index]), chance
@@ -473,7 +473,7 @@ def _quantile(
     """
     radii: FloatArray = most * np.power(_STEP, np.arange(_RADII, dtype=np.float64))
     longer = table.longer(radii, lengths)
-    score = -np.abs(longer - (1 - plan.wanted.level) * count)
+    score = -np.abs(longer - (1 - plan.private.level) * count)
     log_odds = 0.5 * plan.noises[BOUND] * (score - score.max())
     odds = np.cumsum(np.exp(log_odds))
     return float(radii[min(int(np.searchsorted(odds, chance * odds[-1])), _RADII - 1)])

@@ -14,8 +14,8 @@ from dpviz.core.params import text_of
 from dpviz.core.settings import Settings
 from dpviz.datasets import Reading, builtin_tables, read_bounds, read_table, read_thetas
 from dpviz.datasets.table import NAMELESS, Table
-from dpviz.preparation.bounding import BoundedRows, prepare, prepare_batches
-from dpviz.preparation.plan import PREFIX, Planned, plan_with
+from dpviz.preparation.bounding import BoundedTable, prepare, prepare_batches
+from dpviz.preparation.plan import PREFIX, PlannedTable, plan_with
 
 
 def resolve_allocation(
@@ -45,7 +45,7 @@ def resolve_allocation(
     return replace(settings, allocation=allocation)
 
 
-def handed_on(settings: Settings, file: str = NAMELESS) -> Settings:
+def without_paths(settings: Settings, file: str = NAMELESS) -> Settings:
     """Return settings as results carry them: where files lie is nobody else's business.
 
     Parameters
@@ -71,12 +71,12 @@ def handed_on(settings: Settings, file: str = NAMELESS) -> Settings:
     return replace(settings, **changed) if changed else settings
 
 
-def prepared_of(table: Any, settings: Settings) -> BoundedRows | Planned:
+def prepared_of(table: Any, settings: Settings) -> BoundedTable | PlannedTable:
     """Return a table prepared by its settings.
 
     Parameters
     ----------
-    table : str, Path, DataFrame, ndarray, Table, BoundedRows or Planned
+    table : str, Path, DataFrame, ndarray, Table, BoundedTable or PlannedTable
         Whatever `dpviz.datasets.read_table` takes, or the text of a plan. Rows that are prepared
         already, and plans, are returned as they are.
     settings : Settings
@@ -87,7 +87,7 @@ def prepared_of(table: Any, settings: Settings) -> BoundedRows | Planned:
         If the table cannot be read or used with these settings, or a plan comes with settings that
         are about rows.
     """
-    if isinstance(table, (BoundedRows, Planned)):
+    if isinstance(table, (BoundedTable, PlannedTable)):
         return table
     if isinstance(table, str) and table.startswith(PREFIX):
         return plan_with(table, settings)
@@ -96,15 +96,15 @@ def prepared_of(table: Any, settings: Settings) -> BoundedRows | Planned:
     return prepare(read, settings) if isinstance(read, Table) else prepare_batches(read, settings)
 
 
-def load_measured(settings: Settings) -> BoundedRows | Planned:
+def load_measured(settings: Settings) -> BoundedTable | PlannedTable:
     """Return the prepared table, or the plan, that settings name."""
     return prepared_of(settings.table, settings)
 
 
-def load_prepared(settings: Settings) -> BoundedRows:
+def load_prepared(settings: Settings) -> BoundedTable:
     """Return the prepared table that settings name, which is no plan."""
     found = prepared_of(settings.table, settings)
-    assert isinstance(found, BoundedRows)
+    assert isinstance(found, BoundedTable)
     return found
 
 

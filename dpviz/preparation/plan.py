@@ -45,7 +45,7 @@ def settings_of_plan(settings: Settings, n: int, spectrum: str) -> Settings:
     return replace(settings, table=f"{PREFIX}n={n},spectrum={spectrum.strip()}", **plain)
 
 
-def plan_of(text: str) -> Planned:
+def plan_of(text: str) -> PlannedTable:
     """Return the plan that ``plan:n=...,spectrum=...`` describes.
 
     The spectrum is the path of a CSV file with one eigenvalue of A a line, in
@@ -67,7 +67,7 @@ def plan_of(text: str) -> Planned:
     return planned(spectrum_of(written), n, "plan")
 
 
-def plan_with(text: str, settings: Settings) -> Planned:
+def plan_with(text: str, settings: Settings) -> PlannedTable:
     """Return the plan that a text describes, by the name that settings give it.
 
     Raises
@@ -97,7 +97,7 @@ def whole_people(written: str) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Planned(Measured):
+class PlannedTable(Measured):
     """A spectrum and a number of people in the place of a table."""
 
     def with_n(self, n: int, seed: int, *, with_rows: bool = False) -> Measured:
@@ -114,9 +114,9 @@ class Planned(Measured):
         if with_rows:
             raise RuntimeError("a plan has no rows")
         moment = SecondMoment(self.moment.A, n)
-        return Planned(**{**vars(self), "moment": moment})
+        return PlannedTable(**{**vars(self), "moment": moment})
 
-    def again(self, row_bound: str) -> Planned:
+    def rebound(self, row_bound: str) -> PlannedTable:
         """Raise InvalidSetting: there are no rows to bound."""
         raise InvalidSetting(
             "what is varied",
@@ -126,7 +126,7 @@ class Planned(Measured):
         )
 
 
-def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan") -> Planned:
+def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan") -> PlannedTable:
     """Return a problem without a table: a spectrum and a number of people.
 
     Nothing private is touched. The rows lie in the unit ball, so that all
@@ -154,7 +154,7 @@ def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan
         )
     d = len(values)
     moment = SecondMoment(np.diag(values), n)
-    return Planned(
+    return PlannedTable(
         name=name,
         columns=tuple(f"direction {j + 1}" for j in range(d)),
         domain=Domain.ball(d),

@@ -139,7 +139,7 @@ class Measured:
         return Budget(settings.epsilon, delta)
 
 
-def worth(measured: Measured) -> FloatArray | None:
+def reference_variances(measured: Measured) -> FloatArray | None:
     """Return the reference's variance along the moment's components, or None if they agree."""
     if measured.reference is measured.moment:
         return None

@@ -75,7 +75,7 @@ _ROOM = 1 + 1e-12  # the account composes rounded numbers: leave them room
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PrivateSteps:
     """Which steps are paid for, and the share of each.
 
     Attributes
@@ -123,7 +123,7 @@ class Wanted:
             )
 
     @classmethod
-    def of(cls, entries: Entries) -> Wanted:
+    def of(cls, entries: Entries) -> PrivateSteps:
         """Return the steps that buy what is private, and the share of each."""
         paid = entries.paid
         steps = tuple(step for step in STEPS if step in paid)
@@ -157,10 +157,10 @@ def is_share(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and bool(0 < value < 1)
 
 
-def wanted_of(settings: Settings) -> Wanted | None:
+def private_steps(settings: Settings) -> PrivateSteps | None:
     """Return the steps that settings pay for, or None where all is public."""
-    wanted = Wanted.of(settings.entries)
-    return wanted if wanted.steps else None
+    private = PrivateSteps.of(settings.entries)
+    return private if private.steps else None
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Preparation:
 
     Attributes
     ----------
-    wanted : Wanted
+    private : PrivateSteps
     n, d : int
     relation : Relation
     pure : bool
@@ -182,7 +182,7 @@ class Preparation:
         In the order they run.
     """
 
-    wanted: Wanted
+    private: PrivateSteps
     n: int
     d: int
     relation: Relation
@@ -191,17 +191,17 @@ class Preparation:
     parts: tuple[Part, ...] = ()
 
     def __hash__(self) -> int:
-        return hash((self.wanted, self.n, self.d, self.relation, self.pure, self.parts))
+        return hash((self.private, self.n, self.d, self.relation, self.pure, self.parts))
 
 
 def preparation(
-    wanted: Wanted, n: int, d: int, relation: Relation, budget: Budget, *, pure: bool
+    private: PrivateSteps, n: int, d: int, relation: Relation, budget: Budget, *, pure: bool
 ) -> Preparation:
     """Return the noise of each step.
 
     Parameters
     ----------
-    wanted : Wanted
+    private : PrivateSteps
     n, d : int
     relation : Relation
     budget : Budget
@@ -214,16 +214,16 @@ def preparation(
     noises: dict[str, float] = {}
     parts: list[Part] = []
     for step in STEPS:
-        if step not in wanted.steps or (step == COUNT and replaced):
+        if step not in private.steps or (step == COUNT and replaced):
             continue  # under replace n is the same for all neighbours
-        own = (wanted.share(step) if pure else math.sqrt(wanted.share(step))) * whole
-        if step == BOUND and wanted.bound == "adaptive":
+        own = (private.share(step) if pure else math.sqrt(private.share(step))) * whole
+        if step == BOUND and private.bound == "adaptive":
             own /= 2 if pure else math.sqrt(2)
             noises[TRACE] = _ROOM / own
             parts.append(_query(1.0, noises[TRACE], pure=pure))
         if step in (BOUND, RANGE):
             noises[step] = own / _ROOM
-            parts.append(_chosen(wanted, step, noises[step]))
+            parts.append(_chosen(private, step, noises[step]))
             continue
         sensitivity = _sensitivity(step, d, replaced=replaced, pure=pure)
         noises[step] = _ROOM * sensitivity / own
@@ -232,11 +232,11 @@ def preparation(
             parts[-1] = joint(noises[MEAN], noises[SCALE], d)
         else:
             parts.append(_query(sensitivity, noises[step], pure=pure))
-    if wanted.variance:
-        for step, part in _variances(wanted, relation, whole, pure=pure):
+    if private.variance:
+        for step, part in _variances(private, relation, whole, pure=pure):
             noises[step] = part.epsilon if isinstance(part, PurePart) else _noise_of(part)
             parts += [part] * (RADIUS_COUNTS if step == RADIUS and not pure else 1)
-    return Preparation(wanted, n, d, relation, pure, noises, tuple(parts))
+    return Preparation(private, n, d, relation, pure, noises, tuple(parts))
 
 
 def _sensitivity(step: str, d: int, *, replaced: bool, pure: bool) -> float:
@@ -254,22 +254,22 @@ def _query(sensitivity: float, noise: float, *, pure: bool) -> Part:
     return GaussianPart(sensitivity, noise)
 
 
-def _chosen(wanted: Wanted, step: str, epsilon: float) -> PurePart:
+def _chosen(private: PrivateSteps, step: str, epsilon: float) -> PurePart:
     """Return the choice of a row bound or of the features' bounds: quantiles or sparse vectors."""
-    lengths = f"{wanted.bound} of the row lengths"
-    ranges = 1.0 if step == BOUND and wanted.bound == "quantile" else 1.5
+    lengths = f"{private.bound} of the row lengths"
+    ranges = 1.0 if step == BOUND and private.bound == "quantile" else 1.5
     what = lengths if step == BOUND else "feature bounds"
     return PurePart(epsilon, what, width=ranges * epsilon)
 
 
 def _variances(
-    wanted: Wanted, relation: Relation, whole: float, *, pure: bool
+    private: PrivateSteps, relation: Relation, whole: float, *, pure: bool
 ) -> list[tuple[str, Part]]:
     """Return what the variances cost, and before them each count, or the choice, of a radius."""
     most = 2.0 if relation is Relation.REPLACE else 1.0
-    share = wanted.variance
+    share = private.variance
     found: list[tuple[str, Part]] = []
-    if wanted.radius:
+    if private.radius:
         own, share = _RADIUS_SHARE * share, (1 - _RADIUS_SHARE) * share
         if pure:
             epsilon = own * whole / _ROOM

@@ -17,7 +17,7 @@ from dpviz.core.release import (
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.preparation.account import Chain, chain
 from dpviz.preparation.plan import spectrum_of
-from dpviz.preparation.steps import Wanted
+from dpviz.preparation.steps import PrivateSteps
 from dpviz.simulation.defaults import advised
 from dpviz.theory.predict import predict
 
@@ -62,7 +62,7 @@ def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
 
 
 def picked_for(
-    problem: Problem, budget: Budget, wanted: Wanted, spectrum: Any
+    problem: Problem, budget: Budget, private: PrivateSteps, spectrum: Any
 ) -> tuple[Chain, str]:
     """Return the chain that nobody named, and one sentence that says why it is that one.
 
@@ -70,16 +70,16 @@ def picked_for(
     ----------
     problem : Problem
     budget : Budget
-    wanted : Wanted
+    private : PrivateSteps
     spectrum : str, array-like or None
         Public guess of A's eigenvalues. Without one the measured rule decides, and where what it
         advises does not go with the preparation, a guess.
     """
     if spectrum is None:
-        left = Budget((1 - wanted.total) * budget.epsilon, budget.delta)
+        left = Budget((1 - private.total) * budget.epsilon, budget.delta)
         try:
             mechanism = advised(problem, left, rows=True)
-            whole = chain(mechanism, problem, budget, wanted)
+            whole = chain(mechanism, problem, budget, private)
         except (CannotRun, InvalidSetting):
             pass
         else:
@@ -88,7 +88,7 @@ def picked_for(
                 f"{problem.n:,} rows, {problem.d} features and k {problem.k}; the data was not "
                 "asked."
             )
-    choice = choose(problem, budget, wanted, guessed(spectrum, problem.d))
+    choice = choose(problem, budget, private, guessed(spectrum, problem.d))
     return choice.chain, choice.sentence
 
 
@@ -108,8 +108,8 @@ def with_variances(whole: Chain, share: float, *, every: bool) -> Chain:
     bounded = whole.problem.domain.bounded
     found = whole
     for radius in (False,) if bounded else (False, True):
-        wanted = replace(whole.preparation.wanted, variance=share, radius=radius)
-        found = chain(whole.mechanism, whole.problem, whole.budget, wanted)
+        private = replace(whole.preparation.private, variance=share, radius=radius)
+        found = chain(whole.mechanism, whole.problem, whole.budget, private)
         if _own_variances(found):
             break  # without a bound rows are cut where the release found a radius
     return found
@@ -117,7 +117,7 @@ def with_variances(whole: Chain, share: float, *, every: bool) -> Chain:
 
 def has_variances(whole: Chain) -> bool:
     """Return whether variances come with a release, bought ones or a matrix's own."""
-    if whole.preparation.wanted.variance:
+    if whole.preparation.private.variance:
         return True
     return _own_variances(whole)
 
@@ -127,7 +127,7 @@ def _own_variances(whole: Chain) -> bool:
     return held != "subspace" or whole.mechanism.releases_variances
 
 
-def choose(problem: Problem, budget: Budget, wanted: Wanted, spectrum: FloatArray) -> Choice:
+def choose(problem: Problem, budget: Budget, private: PrivateSteps, spectrum: FloatArray) -> Choice:
     """Return the mechanism that is predicted to capture most of a guessed spectrum.
 
     Candidates hold their claim in this setting and add noise whose effect can be predicted; the
@@ -138,7 +138,7 @@ def choose(problem: Problem, budget: Budget, wanted: Wanted, spectrum: FloatArra
     CannotRun
         If none can run.
     """
-    left = Budget((1 - wanted.total) * budget.epsilon, budget.delta)
+    left = Budget((1 - private.total) * budget.epsilon, budget.delta)
     ranked = []
     for cls in all_mechanisms().values():
         share = _predicted(cls(), problem, left, spectrum)
@@ -147,7 +147,7 @@ def choose(problem: Problem, budget: Budget, wanted: Wanted, spectrum: FloatArra
     # the sort is stable: of equals the first in the order of slots
     for _, mechanism in sorted(ranked, key=lambda pair: -round(pair[0], 9)):
         try:
-            whole = chain(mechanism, problem, budget, wanted)
+            whole = chain(mechanism, problem, budget, private)
         except CannotRun:
             continue
         share = _predicted(mechanism, problem, whole.rest, spectrum) or 0.0

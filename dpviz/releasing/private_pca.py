@@ -36,7 +36,7 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import Chain, chain
 from dpviz.preparation.chain import noisy_variances, radius_to_cut, run
 from dpviz.preparation.steps import RADIUS as VARIANCE_RADIUS
-from dpviz.preparation.steps import Preparation, Wanted, is_share
+from dpviz.preparation.steps import Preparation, PrivateSteps, is_share
 from dpviz.preparation.transform import Transform
 from dpviz.releasing.budget import carried, check_open, pay, received
 from dpviz.releasing.choosing import has_variances, picked_for, with_variances
@@ -642,7 +642,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _chosen(self, declared: Entries, n: int, d: int, budget: Budget) -> tuple[Chain, str]:
         """Return what will run, and why where it was picked; public numbers alone decide."""
         domain = Domain.unbounded(d) if declared.row_bound == Entry() else Domain.ball(d)
-        relation, wanted = Relation(self.relation), Wanted.of(declared)
+        relation, private = Relation(self.relation), PrivateSteps.of(declared)
         named = None if self.mechanism == AUTO else parse_variant(self.mechanism)
         k = self.n_components
         if k is None or k == d or is_share(k):
@@ -651,10 +651,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         problem = Problem(n, d, int(k), relation, domain)
         picked = ""
         if named is None:
-            whole, picked = picked_for(problem, budget, wanted, self.spectrum)
+            whole, picked = picked_for(problem, budget, private, self.spectrum)
         else:
             named.check(problem, budget)
-            whole = chain(named, problem, budget, wanted)
+            whole = chain(named, problem, budget, private)
         every = is_share(self.n_components)
         whole = with_variances(whole, self.variance_share, every=every)
         if self.whiten and not has_variances(whole):
@@ -764,7 +764,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self._from_all(d):
             directions = _completed(directions)
         values = release.eigenvalues if release.eigenvalues is not None else release.variances
-        if whole.preparation.wanted.variance:
+        if whole.preparation.private.variance:
             draws = Draws.trials(seed, "variances", [0])
             along, radius = _bought(moment, release, directions, whole.preparation, draws)
             if VARIANCE_RADIUS in whole.preparation.noises:

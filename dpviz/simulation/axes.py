@@ -14,8 +14,8 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Param, params_of
 from dpviz.core.settings import Settings
-from dpviz.preparation.bounding import BoundedRows
-from dpviz.preparation.plan import Planned
+from dpviz.preparation.bounding import BoundedTable
+from dpviz.preparation.plan import PlannedTable
 from dpviz.preparation.prepared import Measured
 
 N_RANGE = (2, 10**15)
@@ -152,10 +152,10 @@ def rows_at(rows: Measured, axis: str, value: Any, seed: int) -> Measured:
     InvalidSetting
         If the axis needs rows and there are none.
     """
-    if axis == "n" and isinstance(rows, (BoundedRows, Planned)):
+    if axis == "n" and isinstance(rows, (BoundedTable, PlannedTable)):
         return rows.with_n(int(value), seed)
-    if axis == "row_bound" and isinstance(rows, (BoundedRows, Planned)):
-        return rows.again(str(value))
+    if axis == "row_bound" and isinstance(rows, (BoundedTable, PlannedTable)):
+        return rows.rebound(str(value))
     if axis in ("n", "row_bound"):
         raise InvalidSetting("over", "epsilon, delta or k without a table", axis, "--over")
     return rows

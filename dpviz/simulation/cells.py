@@ -34,7 +34,7 @@ from dpviz.picture.quality import Pictured
 from dpviz.preparation.chain import PreparedDraws as PaidRows
 from dpviz.preparation.chain import noise_edge, run
 from dpviz.preparation.prepared import Measured
-from dpviz.preparation.steps import BOUND, Wanted, wanted_of
+from dpviz.preparation.steps import BOUND, PrivateSteps, private_steps
 from dpviz.preparation.transform import Transform
 from dpviz.simulation.simulate import Cell, Named, Trials, simulate
 
@@ -80,7 +80,7 @@ def account_of(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
-    paid: Wanted | None = None,
+    paid: PrivateSteps | None = None,
     picture: PictureOptions | None = None,
 ) -> CellAccount:
     """Return the account of a variant; kept, as every chunk of draws asks for it again.
@@ -123,7 +123,7 @@ def why_not(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
-    paid: Wanted | None,
+    paid: PrivateSteps | None,
     picture: PictureOptions | None = None,
     *,
     rows: bool = True,
@@ -171,7 +171,7 @@ def cell_at(
 ) -> Cell | str:
     """Return the cell of one variant in one setting, or why it cannot run."""
     problem, budget = measured.problem(settings), measured.budget(settings)
-    paid, picture = wanted_of(settings), picture_of(measured, settings)
+    paid, picture = private_steps(settings), picture_of(measured, settings)
     if picture is not None and not measured.has_rows:
         return NO_ROWS
     reason = why_not(mechanism, problem, budget, paid, picture, rows=measured.serves(mechanism))
@@ -312,7 +312,7 @@ def in_blocks(cell: Cell, most: int | None = None) -> list[Cell]:
     ]
 
 
-def taste(d: int, trials: int) -> int:
+def pilot_draws(d: int, trials: int) -> int:
     """Return how many draws tell what the others take, or 0 where all are done in no time."""
     few = 1 if d >= BATCHED_BELOW else 20
     return few if trials >= 5 * few and trials * d**2 >= 1_000_000 else 0

@@ -34,7 +34,7 @@ from dpviz.metrics import (
 )
 from dpviz.picture.counting import Picture
 from dpviz.picture.quality import Pictured
-from dpviz.preparation.load import handed_on
+from dpviz.preparation.load import without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.cells import (
     CellTrials,
@@ -43,8 +43,8 @@ from dpviz.simulation.cells import (
     account_of,
     memory_of,
     parts_of,
+    pilot_draws,
     plan,
-    taste,
 )
 from dpviz.simulation.simulate import Cell, simulate
 from dpviz.theory.predict import components_found
@@ -337,7 +337,7 @@ class Comparison:
             },
             "assumed_public": list(self.assumed_public),
             "notes": list(prepared.notes),
-            "settings": handed_on(self.settings).to_json() | {"delta": budget.delta},
+            "settings": without_paths(self.settings).to_json() | {"delta": budget.delta},
             "reference": {
                 "eigenvalues": prepared.reference.eigenvalues.tolist(),
                 "captured": best,
@@ -368,7 +368,7 @@ class Comparison:
 
     def table(self) -> pd.DataFrame:
         """Return one row per variant, trial and metric, with `TABLE_COLUMNS`."""
-        return tidy_table(self.prepared, self.problem, self.budget, self.results)
+        return draws_table(self.prepared, self.problem, self.budget, self.results)
 
     def summary_table(self) -> pd.DataFrame:
         """Return one row per variant: status, account and each metric's mean."""
@@ -417,7 +417,7 @@ def _result_json(result: Result) -> dict[str, Any]:
     }
 
 
-def tidy_table(
+def draws_table(
     prepared: Measured, problem: Problem, budget: Budget, results: Sequence[Result]
 ) -> pd.DataFrame:
     """Return the draws of all results as one tidy table.
@@ -479,7 +479,7 @@ def compare(
     chosen = plan(prepared, settings)
     if memory is not None and chosen.cells:
         memory(max(memory_of(cell, prepared) for cell in chosen.cells))
-    few = taste(prepared.d, settings.trials) if foretell is not None else 0
+    few = pilot_draws(prepared.d, settings.trials) if foretell is not None else 0
     first: dict[int, Result] = {}
     if foretell is not None and few:
         started = time.monotonic()

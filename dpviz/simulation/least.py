@@ -40,8 +40,8 @@ from dpviz.core.release import Release, Status
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.preparation.prepared import Measured, worth
-from dpviz.preparation.steps import wanted_of
+from dpviz.preparation.prepared import Measured, reference_variances
+from dpviz.preparation.steps import private_steps
 from dpviz.simulation.cells import (
     NO_ROWS,
     CellTrials,
@@ -190,7 +190,7 @@ class _Question:
 
     def left_nothing(self, point: float) -> bool:
         """Return whether a paid preparation leaves nothing that the mechanism could run on."""
-        paid = wanted_of(self.settings)
+        paid = private_steps(self.settings)
         return why_not(self.mechanism, self.problem(point), self.budget(point), paid) is not None
 
     def scale(self, point: float) -> float:
@@ -200,11 +200,11 @@ class _Question:
     def status(self, point: float) -> Status:
         """Return the status of the claim, of preparation and release together if that is paid."""
         problem, budget = self.problem(point), self.budget(point)
-        return account_of(self.mechanism, problem, budget, wanted_of(self.settings)).status
+        return account_of(self.mechanism, problem, budget, private_steps(self.settings)).status
 
     def sample(self, point: float, trials: range) -> FloatArray:
         problem, budget, seen = self.problem(point), self.budget(point), self.at(point)
-        seed, paid = self.settings.seed, wanted_of(self.settings)
+        seed, paid = self.settings.seed, private_steps(self.settings)
         picture = picture_of(seen, self.settings)
         cell = Cell(self.mechanism, problem, budget, seed, trials, paid, picture=picture)
 
@@ -229,7 +229,7 @@ class _Question:
 
         It takes the preparation for exact and leaves the mechanism what the shares do.
         """
-        paid = wanted_of(self.settings)
+        paid = private_steps(self.settings)
         if paid is None:
             return self.predicted(point)
         budget = self.budget(point)
@@ -246,7 +246,7 @@ class _Question:
         if noise is None:
             return None
         values = self.measured.moment.eigenvalues
-        seen = predict(values, problem.k, noise, worth(self.measured))
+        seen = predict(values, problem.k, noise, reference_variances(self.measured))
         return seen.metric(self.goal.metric, problem.k)
 
     def expects(self, expected: Callable[[float], float | None]) -> Callable[[float], bool | None]:
@@ -308,7 +308,7 @@ def _possible(question: _Question, points: FloatArray) -> FloatArray:
     """Return the points at which the mechanism can run."""
     able = [question.why_not(float(point)) is None for point in points]
     possible: FloatArray = points[np.array(able)]
-    if wanted_of(question.settings) is None or not len(possible):
+    if private_steps(question.settings) is None or not len(possible):
         return possible
     # What a paid preparation leaves grows with the budget: too little comes first.
     low, high = -1, len(possible)

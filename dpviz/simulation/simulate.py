@@ -22,7 +22,7 @@ from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 from dpviz.picture.account import PictureOptions
-from dpviz.preparation.steps import Wanted
+from dpviz.preparation.steps import PrivateSteps
 
 _SHARED_ENTRIES = 1 << 18
 """Most entries of noise that are kept for the next epsilon: 2 MB for each of some variants."""
@@ -41,7 +41,7 @@ class Cell:
     seed : int
     trials : range
         Which named trials; chunks of trials join without a seam.
-    paid : Wanted or None
+    paid : PrivateSteps or None
         The steps of the preparation that the budget pays for as well.
     free : bool
         Whether releases are measured after post-processing as well (`dpviz.simulation.cells`).
@@ -54,7 +54,7 @@ class Cell:
     budget: Budget
     seed: int
     trials: range
-    paid: Wanted | None = None
+    paid: PrivateSteps | None = None
     free: bool = False
     picture: PictureOptions | None = None
 

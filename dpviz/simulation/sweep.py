@@ -32,17 +32,17 @@ from dpviz.core.settings import FREE, Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, parse_variant
 from dpviz.metrics import METRICS, measure
-from dpviz.preparation.bounding import BoundedRows, prepare
+from dpviz.preparation.bounding import BoundedTable, prepare
 from dpviz.preparation.load import load_measured
-from dpviz.preparation.plan import Planned
+from dpviz.preparation.plan import PlannedTable
 from dpviz.preparation.prepared import Measured
-from dpviz.preparation.steps import wanted_of
+from dpviz.preparation.steps import private_steps
 from dpviz.simulation.axes import N_RANGE, axis_param, clean_value
 from dpviz.simulation.cells import (
     NO_ROWS,
     parts_of,
     picture_of,
-    taste,
+    pilot_draws,
     too_large,
     variants_of,
     why_not,
@@ -94,7 +94,7 @@ class Sweep:
 
 
 def sweep(
-    table: str | Table | BoundedRows | Planned,
+    table: str | Table | BoundedTable | PlannedTable,
     over: Mapping[str, Iterable[Any]],
     settings: Settings | None = None,
     *,
@@ -108,7 +108,7 @@ def sweep(
 
     Parameters
     ----------
-    table : str, Table, BoundedRows or Planned
+    table : str, Table, BoundedTable or PlannedTable
         A built-in name, a path, a plan (see `dpviz.preparation.plan`), a table, or rows
         prepared with the settings.
     over : mapping of str to values
@@ -213,7 +213,7 @@ def expected_seconds(
     for alike in draws.values():
         middle = alike[len(alike) // 2]
         trials = sum(len(job.cell.trials) for job in alike)
-        few = min(taste(middle.cell.problem.d, trials), len(middle.cell.trials))
+        few = min(pilot_draws(middle.cell.problem.d, trials), len(middle.cell.trials))
         if few:
             cell = replace(middle.cell, trials=middle.cell.trials[:few])
             started = time.monotonic()
@@ -227,7 +227,7 @@ class _Grid:
 
     def __init__(
         self,
-        base: BoundedRows | Planned,
+        base: BoundedTable | PlannedTable,
         settings: Settings,
         axes: Mapping[str, Sequence[Any]],
         metrics: tuple[str, ...],
@@ -243,9 +243,9 @@ class _Grid:
             raise InvalidSetting("k", f"a whole number from 1 to {base.d}", at_fault, flag)
         bounds = set()
         for row_bound in axes.get("row_bound", [None]):
-            rows = base if row_bound is None else base.again(row_bound)
+            rows = base if row_bound is None else base.rebound(row_bound)
             here = settings if row_bound is None else replace(settings, row_bound=row_bound)
-            bound = (rows.row_bound, rows.domain.kind, wanted_of(here))
+            bound = (rows.row_bound, rows.domain.kind, private_steps(here))
             if bound in bounds:  # max and quantile:1 are one bound
                 continue
             bounds.add(bound)
@@ -256,7 +256,7 @@ class _Grid:
 
     def _add(
         self,
-        rows: BoundedRows | Planned,
+        rows: BoundedTable | PlannedTable,
         n: int,
         settings: Settings,
         axes: Mapping[str, Sequence[Any]],
@@ -267,7 +267,7 @@ class _Grid:
         _diagonalise(measured)
         keys = Keys(measured)
         heavy: tuple[Measured, Keys] | None = None
-        paid, picture = wanted_of(settings), picture_of(measured, settings)
+        paid, picture = private_steps(settings), picture_of(measured, settings)
         for k, epsilon, delta in itertools.product(
             axes.get("k", [settings.k]),
             axes.get("epsilon", [settings.epsilon]),

@@ -15,10 +15,10 @@ from dpviz.core.params import Declared, inherit, params_of, text
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.preparation.steps import Wanted, wanted_of
+from dpviz.preparation.steps import PrivateSteps, private_steps
 from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks
+from dpviz.studies.options import asks
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -75,10 +75,10 @@ class AccountOptions(Declared):
     count_share: float = inherit(Settings, "count_share")
 
     @property
-    def paid(self) -> Wanted | None:
+    def paid(self) -> PrivateSteps | None:
         """The steps of the preparation that are paid for, or None where all is public."""
         both = {name: getattr(self, name) for name in params_of(Settings) if hasattr(self, name)}
-        return wanted_of(Settings(**both))
+        return private_steps(Settings(**both))
 
 
 class Account(Answer):

@@ -20,7 +20,7 @@ from dpviz.mechanisms._function import black_box
 from dpviz.report.sentences.claims import audit_verdict, black_box_words
 from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
-from dpviz.studies.asked import Domains, Relations, asks
+from dpviz.studies.options import Domains, Relations, asks
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure

@@ -18,15 +18,15 @@ from dpviz.core.settings import Settings
 from dpviz.lessons import decide
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import risk
-from dpviz.preparation.bounding import BoundedRows
-from dpviz.preparation.load import handed_on
-from dpviz.preparation.plan import Planned
-from dpviz.report.sentences import again
+from dpviz.preparation.bounding import BoundedTable
+from dpviz.preparation.load import without_paths
+from dpviz.preparation.plan import PlannedTable
+from dpviz.report.sentences import replicate
 from dpviz.report.tables.payload import Payload
 from dpviz.simulation.compare import compare
 from dpviz.simulation.defaults import with_featured
 from dpviz.studies import Answer
-from dpviz.studies.asked import YOUR_FILE, Options, asks, ready
+from dpviz.studies.options import YOUR_FILE, Options, asks, ready
 
 Told = Callable[[int, int, str], None]
 Levels = Literal["50", "75", "90", "95"]
@@ -45,7 +45,7 @@ class Board(Answer):
 
     Attributes
     ----------
-    prepared : BoundedRows or Planned
+    prepared : BoundedTable or PlannedTable
     settings : Settings
     working_view : bool
         Whether files hold rows that are not public, and what compares with them.
@@ -53,7 +53,7 @@ class Board(Answer):
 
     def __init__(
         self,
-        prepared: BoundedRows | Planned,
+        prepared: BoundedTable | PlannedTable,
         settings: Settings,
         progress: Told | None,
         *,
@@ -61,7 +61,7 @@ class Board(Answer):
     ) -> None:
         self.prepared, self.settings, self._progress = prepared, settings, progress
         self.working_view = working_view
-        self._written = handed_on(settings, YOUR_FILE)
+        self._written = without_paths(settings, YOUR_FILE)
 
     @cached_property
     def payload(self) -> Payload:
@@ -163,15 +163,15 @@ class Board(Answer):
 
         card = decide.card(self.prepared, self.settings, Answers(survive=survive), tell)
         seen = None if card.best is None else risk(card, card.best)
-        return card_html(card, seen, handed_on(card.settings, YOUR_FILE).command(), "")
+        return card_html(card, seen, without_paths(card.settings, YOUR_FILE).command(), "")
 
     def script(self) -> str:
         """Return a Python script that computes the view."""
-        return again.script(self._written)
+        return replicate.script(self._written)
 
     def notebook(self) -> str:
         """Return a Jupyter notebook that computes the view."""
-        return again.notebook(self._written)
+        return replicate.notebook(self._written)
 
     def write(
         self, path: str | PathLike[str], *, report: bool = False, card: Levels | None = None

@@ -32,7 +32,7 @@ from dpviz.releasing.records import open_records
 from dpviz.releasing.schema import Schema
 from dpviz.report.privacy_card import CARD_FORMAT, RELEASED, suspicion_words, to_html
 from dpviz.studies import Answer, now
-from dpviz.studies.asked import asks
+from dpviz.studies.options import asks
 
 PRIORS = (0.01, 0.1, 0.5)
 NOT_COVERED = {

@@ -15,7 +15,7 @@ from dpviz.core.params import Declared, text
 from dpviz.core.plugins import of_module, plugin_module
 from dpviz.mechanisms import Mechanism, mechanisms_among, parse_variant
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks
+from dpviz.studies.options import asks
 from dpviz.testing import Finding, check_mechanism, report
 
 

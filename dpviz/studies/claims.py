@@ -17,7 +17,7 @@ from dpviz.core.params import Declared, inherit
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks, variants
+from dpviz.studies.options import asks, variants
 
 _PRINTED = [
     "mechanism", "relation", "status", "evidence", "verdict", "epsilon_lower", "delta_lower",

@@ -13,8 +13,8 @@ from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.metrics import METRICS, chance_distance, farthest_distance
-from dpviz.preparation.bounding import BoundedRows, Prepared
-from dpviz.preparation.plan import Planned
+from dpviz.preparation.bounding import BoundedTable, Prepared
+from dpviz.preparation.plan import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore
 from dpviz.report.sentences.phrases import text_table
@@ -26,7 +26,7 @@ from dpviz.simulation.compare import compare as compare_prepared
 from dpviz.simulation.defaults import with_featured
 from dpviz.simulation.simulate import Cell
 from dpviz.studies import Answer
-from dpviz.studies.asked import Options, asks, ready
+from dpviz.studies.options import Options, asks, ready
 from dpviz.studies.published import published_figure
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class Compared(Answer):
         from dpviz.studies.board import Board
 
         prepared = self.comparison.prepared
-        if not isinstance(prepared, BoundedRows | Planned):
+        if not isinstance(prepared, BoundedTable | PlannedTable):
             raise InvalidSetting("the table", "one whose rows are in memory", prepared.name)
         return Board(prepared, with_featured(prepared, self.comparison.settings), None)
 

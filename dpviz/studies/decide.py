@@ -16,11 +16,11 @@ from dpviz.lessons import words
 from dpviz.lessons.decide import Card, NextStep, Offer, card
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import Risk, risk
-from dpviz.preparation.load import handed_on
+from dpviz.preparation.load import without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
-from dpviz.studies.asked import YOUR_FILE, asks, ready
+from dpviz.studies.options import YOUR_FILE, asks, ready
 
 COLUMNS = (
     "mechanism", "epsilon", "low", "delta", "status", "evidence", "people_at_half",
@@ -101,7 +101,7 @@ class Decision(Answer):
         return {
             "answers": answers,
             "headline": words.headline(found),
-            "settings": handed_on(found.settings).to_json(),
+            "settings": without_paths(found.settings).to_json(),
             "offers": [self._row(offer) for offer in found.offers],
             "risk": seen
             and {
@@ -120,7 +120,7 @@ class Decision(Answer):
         """Return the card as a page to print or mail, as Decide hands it out."""
         from dpviz.lessons.card import card_page
 
-        command = handed_on(self.card.settings, YOUR_FILE).command()
+        command = without_paths(self.card.settings, YOUR_FILE).command()
         return card_page(self.card, self.risk, command, "")
 
 

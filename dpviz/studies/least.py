@@ -14,13 +14,13 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, choice, integer, number
 from dpviz.core.settings import Settings
 from dpviz.metrics import FLAT, METRICS, chance_share
-from dpviz.preparation.load import handed_on
+from dpviz.preparation.load import without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.tradeoffs import sentence
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import Target, targets
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks, ready
+from dpviz.studies.options import asks, ready
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -137,7 +137,7 @@ class Needed(Answer):
         return {
             "goal": goal | {"of_draws": self.goal.of_draws},
             "what": self.what,
-            "settings": handed_on(self.settings).to_json(),
+            "settings": without_paths(self.settings).to_json(),
             "answers": [self._row(target) for target in self.targets],
         }
 

@@ -18,7 +18,7 @@ from dpviz.releasing.schema import Schema
 from dpviz.releasing.verifying import verify
 from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks
+from dpviz.studies.options import asks
 
 _COLUMNS = ("number", "when", "mechanism", "epsilon", "delta", "purpose", "release")
 

@@ -11,7 +11,7 @@ from dpviz.auditing.table import listing_rows
 from dpviz.datasets import dataset_rows, remote
 from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks
+from dpviz.studies.options import asks
 
 
 class Listing(Answer):

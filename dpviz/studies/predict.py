@@ -15,7 +15,7 @@ from dpviz.core.number_text import percent
 from dpviz.core.params import Declared, number, text
 from dpviz.core.settings import Settings
 from dpviz.metrics import METRICS
-from dpviz.preparation.load import handed_on
+from dpviz.preparation.load import without_paths
 from dpviz.preparation.plan import PREFIX, plan_of, planned, whole_people
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import budget_words
@@ -28,7 +28,7 @@ from dpviz.report.tables.predicted import (
 )
 from dpviz.simulation.cells import Skipped, variants_of
 from dpviz.studies import Answer
-from dpviz.studies.asked import Options, asks, ready
+from dpviz.studies.options import Options, asks, ready
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -109,7 +109,7 @@ class Predictions(Answer):
         return {
             "n": self.prepared.n,
             "d": self.prepared.d,
-            "settings": handed_on(self.settings).to_json() | {"delta": self._delta},
+            "settings": without_paths(self.settings).to_json() | {"delta": self._delta},
             "results": [
                 expected_row(item, k)
                 | {

@@ -20,13 +20,13 @@ from dpviz.picture.quality import Expected, expected
 from dpviz.picture.scree import TWO_SIDED, Scree
 from dpviz.picture.shown import drowned
 from dpviz.preparation.bounding import Prepared
-from dpviz.preparation.load import handed_on
+from dpviz.preparation.load import without_paths
 from dpviz.report.tables.projection import published_table
 from dpviz.simulation.cells import cell_at
 from dpviz.simulation.compare import Result, run_cell
 from dpviz.simulation.simulate import Cell
 from dpviz.studies import Answer
-from dpviz.studies.asked import Options, asks, ready
+from dpviz.studies.options import Options, asks, ready
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -132,7 +132,7 @@ class PublishedPictures(Answer):
             "table": self.prepared.name,
             "n": self.prepared.n,
             "columns": list(self.prepared.columns),
-            "settings": handed_on(self.settings).to_json(),
+            "settings": without_paths(self.settings).to_json(),
             "labels": list(self._kinds),
             "assumed_public": list(self.prepared.assumed_public),
             "results": [self._released(result) for result in self.results],

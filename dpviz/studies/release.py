@@ -16,7 +16,7 @@ from dpviz.releasing.making import RealRelease, given_by, make
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.schema import Schema
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks
+from dpviz.studies.options import asks
 
 
 class Released(Answer):

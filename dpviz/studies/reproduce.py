@@ -22,7 +22,7 @@ from dpviz.report.sentences.phrases import text_table
 from dpviz.simulation.jobs import Pool, Progress
 from dpviz.simulation.store import Store
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks
+from dpviz.studies.options import asks
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure

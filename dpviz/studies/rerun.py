@@ -19,7 +19,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import builtin_tables, is_remote
 from dpviz.preparation.plan import PREFIX
 from dpviz.studies import Answer, Made, load
-from dpviz.studies.asked import asks, function_named, question_of
+from dpviz.studies.options import asks, function_named, question_of
 
 _FIRST = 10
 """Differences that the summary names."""

@@ -18,7 +18,7 @@ from dpviz.releasing.drafting import draft
 from dpviz.releasing.making import given_by
 from dpviz.releasing.schema import FROM_DATA, PUBLIC, Schema
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks
+from dpviz.studies.options import asks
 
 
 def _bounds(given: Any) -> str | FeatureBounds:

@@ -18,11 +18,11 @@ from dpviz.core.release import VERDICT_WORDS, Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS, summarise
-from dpviz.preparation.bounding import BoundedRows
-from dpviz.preparation.load import handed_on
-from dpviz.preparation.plan import Planned
+from dpviz.preparation.bounding import BoundedTable
+from dpviz.preparation.load import without_paths
+from dpviz.preparation.plan import PlannedTable
 from dpviz.preparation.prepared import Measured
-from dpviz.preparation.steps import wanted_of
+from dpviz.preparation.steps import private_steps
 from dpviz.report.sentences.phrases import join_words
 from dpviz.report.sentences.tradeoffs import curve_caption
 from dpviz.report.tables.curves import BAND_COLUMNS, frontier, limit_table
@@ -33,7 +33,7 @@ from dpviz.simulation.store import Store
 from dpviz.simulation.sweep import Sweep
 from dpviz.simulation.sweep import sweep as sweep_prepared
 from dpviz.studies import Answer
-from dpviz.studies.asked import Options, asks, ready
+from dpviz.studies.options import Options, asks, ready
 
 if TYPE_CHECKING:
     from dpviz.report.figures.small import Drawing, DrawingSize
@@ -46,7 +46,7 @@ class Swept(Answer):
     Attributes
     ----------
     sweep : dpviz.simulation.sweep.Sweep
-    prepared : BoundedRows or Planned
+    prepared : BoundedTable or PlannedTable
         What was swept.
     settings : Settings
     over : dict of str to list
@@ -58,7 +58,7 @@ class Swept(Answer):
     def __init__(
         self,
         sweep: Sweep,
-        prepared: BoundedRows | Planned,
+        prepared: BoundedTable | PlannedTable,
         settings: Settings,
         over: Mapping[str, Sequence[Any]],
     ) -> None:
@@ -100,7 +100,7 @@ class Swept(Answer):
     def data(self) -> dict[str, Any]:
         """Return settings, axes, and the table and the skipped cells as columns."""
         return {
-            "settings": handed_on(self.settings).to_json(),
+            "settings": without_paths(self.settings).to_json(),
             "over": self.over,
             "table": self.sweep.table.to_dict("list"),
             "skipped": self.skipped.to_dict("records"),
@@ -410,7 +410,7 @@ def band_table_of_sweep(
         draws.
     """
     found = []
-    paid = wanted_of(settings)
+    paid = private_steps(settings)
     chosen = table[table["metric"] == metric]
     known = {mechanism.text: mechanism for mechanism in variants_of(settings)}
     for (text, x), part in chosen.groupby(["mechanism", axis], sort=False):

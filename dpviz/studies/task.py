@@ -16,7 +16,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.datasets import Reading, name_of, read_in_memory
-from dpviz.preparation.load import handed_on, resolve_allocation, with_bounds_read
+from dpviz.preparation.load import resolve_allocation, with_bounds_read, without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import tasks as words
 from dpviz.report.sentences.phrases import text_table
@@ -25,7 +25,7 @@ from dpviz.simulation.jobs import Progress
 from dpviz.simulation.store import Store
 from dpviz.simulation.tasks import Task, TaskPlan, band_table, finish, plan_task
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks, settings_of, shares_of
+from dpviz.studies.options import asks, settings_of, shares_of
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -101,7 +101,7 @@ class Learned(Answer):
         """Return settings, task, what is assumed public, and the bands of the scores."""
         plan, task = self.plan, self.plan.task
         return {
-            "settings": handed_on(plan.settings).to_json(),
+            "settings": without_paths(plan.settings).to_json(),
             "task": {name: getattr(task, name) for name in _OWN}
             | {"learner": plan.learner.key, "score": plan.learner.score.label},
             "assumed_public": list(plan.assumed_public),

@@ -15,8 +15,8 @@ from dpviz.releasing.outputs import read_document, read_release
 from dpviz.releasing.verifying import verify as fits
 from dpviz.report.privacy_card import CARD_FORMAT, PLAN, RELEASED
 from dpviz.studies import Answer
-from dpviz.studies.asked import asks
 from dpviz.studies.card import CardOptions, digest_of, from_release
+from dpviz.studies.options import asks
 
 _PEOPLE = ("title", "purpose", "recipients", "controller")
 # Entries that do not follow from the release alone, or are looked at one by one: when and by which

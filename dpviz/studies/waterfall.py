@@ -17,12 +17,12 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.metrics import FLAT, chance_share
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.preparation.load import handed_on
+from dpviz.preparation.load import without_paths
 from dpviz.report.sentences.phrases import text_table
 from dpviz.simulation.cells import account_of, cell_at
 from dpviz.simulation.compare import Result, run_cell
 from dpviz.studies import Answer
-from dpviz.studies.asked import Options, asks, ready
+from dpviz.studies.options import Options, asks, ready
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -241,7 +241,7 @@ class Waterfall(Answer):
         records = self.table().to_dict("records")
         return {
             "table": self.prepared.name,
-            "settings": handed_on(self.settings).to_json(),
+            "settings": without_paths(self.settings).to_json(),
             "steps": [
                 {
                     **record,

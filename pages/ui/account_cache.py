@@ -15,7 +15,7 @@ from dpviz.core.release import Aim
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.bounding import Prepared
-from dpviz.preparation.steps import Wanted
+from dpviz.preparation.steps import PrivateSteps
 from dpviz.releasing.making import float_safe
 from dpviz.releasing.noise import Law
 from dpviz.simulation.cells import cell_at
@@ -46,7 +46,7 @@ def _account(
     _mechanism: Mechanism,
     _problem: Problem,
     _budget: Budget,
-    _paid: Wanted | None,
+    _paid: PrivateSteps | None,
 ) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
     try:
         view = account_view(_mechanism, _problem, _budget, paid=_paid)
@@ -86,7 +86,7 @@ def hints(data_key: tuple[str, ...], prepared: Prepared, settings: Settings) -> 
 
 
 def account(
-    mechanism: Mechanism, problem: Problem, budget: Budget, paid: Wanted | None = None
+    mechanism: Mechanism, problem: Problem, budget: Budget, paid: PrivateSteps | None = None
 ) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
     """Return mu and rho in words, the curve, and what repeating costs; or why there is none.
 

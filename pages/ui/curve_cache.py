@@ -27,11 +27,11 @@ from dpviz.report.tables import curves
 from dpviz.report.tables.curves import CurvePoint
 from dpviz.report.tables.predicted import (
     PREDICTION_COLUMNS,
-    Foretold,
-    Spot,
-    foretell,
+    AxisPoint,
+    PredictedPoint,
+    axis_point,
+    predicted_at,
     prediction_rows,
-    spot_at,
 )
 from dpviz.simulation import axes, cells
 from pages.ui import cached
@@ -63,7 +63,7 @@ def _drawn(_key: tuple[str, ...]) -> Kept[_Drawn]:
 
 
 @apart(st.cache_resource, show_spinner=False)
-def _foretold(_key: tuple[str, ...]) -> Kept[tuple[Foretold | None, ...]]:
+def _foretold(_key: tuple[str, ...]) -> Kept[tuple[PredictedPoint | None, ...]]:
     return Kept(_MOST_FORETOLD)
 
 
@@ -180,7 +180,7 @@ def predicted(
     if rows.raw is not None:  # behind a paid preparation nothing is predicted
         return table()
     kept = _foretold(data_key)
-    spots: list[Spot] = []  # made once, when the first variant asks
+    spots: list[AxisPoint] = []  # made once, when the first variant asks
     for mechanism in mechanisms:
         what = (*data_key, repr(own), axis, mechanism.text)
         known = kept.get(what)
@@ -189,11 +189,11 @@ def predicted(
             continue
         for value in axes.default_values(axis, rows, axes.FINE) if not spots else ():
             measured, _ = _measured(data_key, rows, own, axis, value)
-            spots.append(spot_at(rows, measured, own, axis, value))
-        line: list[Foretold | None] = []
+            spots.append(axis_point(rows, measured, own, axis, value))
+        line: list[PredictedPoint | None] = []
         for spot in spots:
             check_cancelled()
-            line.append(foretell(mechanism, spot))
+            line.append(predicted_at(mechanism, spot))
             new = prediction_rows(mechanism, line[-1:], metric)
             if new:
                 found += new

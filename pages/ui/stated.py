@@ -7,14 +7,14 @@ import streamlit as st
 
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
-from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.bounding import BoundedTable
 from dpviz.theory.bounds import needs
 from pages.ui import claim_cache, target_cache
 
 RHO, ETA = 0.9, 0.05
 
 
-def section(data_key: tuple[str, ...], rows: BoundedRows, settings: Settings) -> None:
+def section(data_key: tuple[str, ...], rows: BoundedTable, settings: Settings) -> None:
     """Set the papers' theorems beside what the draws show."""
     st.header("What the papers state, and what is measured", anchor="stated")
     said = needs(rows, settings, RHO, ETA)

@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import FLAT, METRICS, chance_share
-from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.bounding import BoundedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import bias_note
 from dpviz.report.sentences.tradeoffs import goal_words, predicted_lines, sentence
@@ -40,7 +40,7 @@ def goal_in_force(rows: Measured, k: int) -> Goal:
 
 def section(
     data_key: tuple[str, ...],
-    rows: BoundedRows,
+    rows: BoundedTable,
     settings: Settings,
     mechanisms: Sequence[Mechanism],
 ) -> None:

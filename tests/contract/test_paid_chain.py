@@ -32,9 +32,9 @@ from dpviz.preparation.steps import (
     SCALE,
     STEPS,
     Preparation,
-    Wanted,
+    PrivateSteps,
     preparation,
-    wanted_of,
+    private_steps,
 )
 from dpviz.preparation.transform import Transform
 from dpviz.simulation.cells import cell_at
@@ -72,7 +72,7 @@ def _chain(key: str, relation: Relation, budget: Budget = BUDGET) -> Chain | str
         return reason
     steps = STEPS if mechanism.info.release != "data" else (MEAN, SCALE, BOUND)
     try:
-        return chain(mechanism, problem, budget, Wanted(steps))
+        return chain(mechanism, problem, budget, PrivateSteps(steps))
     except CannotRun as error:
         return error.reason
 
@@ -128,7 +128,7 @@ def test_the_account_of_a_chain_is_that_of_other_code(key: str, relation: Relati
     """Count, mean, scale and release: spent, curve and repeated releases within 1e-3."""
     mechanism = parse_variant(key)
     problem = Problem(300, 4, 1, relation, Domain.ball(4))
-    wanted = Wanted((COUNT, MEAN, SCALE))
+    wanted = PrivateSteps((COUNT, MEAN, SCALE))
     found = chain(mechanism, problem, BUDGET, wanted)
     assert found.spent is not None
     release = mechanism.calibrate(problem, found.rest).parts
@@ -160,7 +160,7 @@ def test_the_account_of_bought_variances_is_that_of_other_code(
     mechanism = parse_variant(key)
     domain = Domain.unbounded(4) if radius else Domain.ball(4)
     problem, budget = Problem(300, 4, 1, relation, domain), Budget(1.0, delta)
-    wanted = Wanted((), variance=0.2, radius=radius)
+    wanted = PrivateSteps((), variance=0.2, radius=radius)
     found = chain(mechanism, problem, budget, wanted)
     assert found.spent is not None
     assert found.spent.epsilon == pytest.approx(1.0, abs=1e-6)
@@ -195,7 +195,7 @@ def test_no_neighbours_move_bought_variances_further_than_their_sensitivity(
     most = {}
     for pure in (False, True):
         plan = preparation(
-            Wanted((), variance=0.1), 1, 3, relation, Budget(1.0, 1e-6), pure=pure
+            PrivateSteps((), variance=0.1), 1, 3, relation, Budget(1.0, 1e-6), pure=pure
         )  # fmt: skip
         (part,) = plan.parts
         assert isinstance(part, (GaussianPart, LaplacePart))
@@ -311,7 +311,7 @@ def test_bounds_can_be_bought_too() -> None:
     ready = prepare(load("iris"), settings)
     assert not any("bounds" in item or "value" in item for item in ready.assumed_public)
     assert ready.raw is not None
-    wanted = wanted_of(settings)
+    wanted = private_steps(settings)
     assert wanted is not None
     whole = chain(
         parse_variant("gaussian"), ready.problem(settings), ready.budget(settings), wanted
@@ -334,7 +334,7 @@ def test_bounds_can_be_bought_too() -> None:
 def test_a_chain_with_bought_bounds_is_not_refuted() -> None:
     mechanism = parse_variant("gaussian")
     problem = Problem(3, 2, 1, Relation.REPLACE, Domain.ball(2))
-    found = chain(mechanism, problem, BUDGET, Wanted((RANGE, MEAN, BOUND)))
+    found = chain(mechanism, problem, BUDGET, PrivateSteps((RANGE, MEAN, BOUND)))
     assert found.spent is not None
     assert found.spent.epsilon <= BUDGET.epsilon
     assert not audit_chain(found, PUBLIC, trials=TRIALS, confidence=0.9999).refuted
@@ -364,14 +364,14 @@ def test_what_is_paid_for_is_in_the_key_of_a_cell() -> None:
 
 
 def test_settings_say_which_steps_are_paid_for() -> None:
-    assert wanted_of(Settings()) is None
-    assert wanted_of(replace(ALL_PAID, count_share=0.05)) == Wanted(
+    assert private_steps(Settings()) is None
+    assert private_steps(replace(ALL_PAID, count_share=0.05)) == PrivateSteps(
         (COUNT, MEAN, SCALE, BOUND),
         ((COUNT, 0.05), (MEAN, 0.1), (SCALE, 0.1), (BOUND, 0.1)),
         "quantile",
         0.9,
     )
-    adaptive = wanted_of(Settings(row_bound="private:adaptive"))
+    adaptive = private_steps(Settings(row_bound="private:adaptive"))
     assert adaptive is not None
     assert adaptive.bound == "adaptive"
     # bounds are bought where something rests on them

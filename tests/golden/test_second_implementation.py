@@ -18,7 +18,7 @@ from scipy.stats import norm
 from sklearn import datasets
 
 from dpviz.core.settings import Settings
-from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.bounding import BoundedTable
 from dpviz.preparation.load import load_prepared
 from dpviz.simulation.compare import compare
 
@@ -121,7 +121,7 @@ def error_of(values: Array) -> float:
 
 
 @cache
-def prepared_of(table: str) -> BoundedRows:
+def prepared_of(table: str) -> BoundedTable:
     return load_prepared(Settings(table=table))
 
 

@@ -16,7 +16,7 @@ from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.bounding import BoundedTable
 from dpviz.preparation.load import load_prepared
 from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
@@ -25,7 +25,7 @@ BALL_100 = Problem(1_000, 100, 2, Relation.REPLACE, Domain.ball(100))
 
 
 @cache
-def digits() -> BoundedRows:
+def digits() -> BoundedTable:
     return load_prepared(Settings(table="digits"))
 
 

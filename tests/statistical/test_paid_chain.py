@@ -29,7 +29,7 @@ from dpviz.preparation.chain import (
     radius_to_cut,
     run,
 )
-from dpviz.preparation.steps import BOUND, COUNT, MEAN, SCALE, Wanted, preparation
+from dpviz.preparation.steps import BOUND, COUNT, MEAN, SCALE, PrivateSteps, preparation
 from dpviz.preparation.transform import Transform
 from tests.chain_attack import ChainAudit, Prepare, audit_chain
 
@@ -54,7 +54,9 @@ def _audit(
     n: int = N,
 ) -> ChainAudit:
     problem = Problem(n, D, 1, relation, Domain.ball(D))
-    whole = chain(parse_variant(key), problem, Budget(epsilon, delta), Wanted(steps, bound=bound))
+    whole = chain(
+        parse_variant(key), problem, Budget(epsilon, delta), PrivateSteps(steps, bound=bound)
+    )
     spent = whole.spent
     assert spent is not None
     assert spent.epsilon <= epsilon
@@ -84,7 +86,7 @@ def test_no_right_chain_is_refuted(
 
 def _faulty(fault: str, steps: tuple[str, ...]) -> Prepare:
     problem = Problem(N, D, 1, Relation.REPLACE, Domain.ball(D))
-    plan = chain(parse_variant("gaussian"), problem, BUDGET, Wanted(steps)).preparation
+    plan = chain(parse_variant("gaussian"), problem, BUDGET, PrivateSteps(steps)).preparation
 
     def prepare(rows: FloatArray, present: NDArray[np.bool_], draws: Draws) -> PreparedDraws:
         if fault == "mean from the data":
@@ -130,7 +132,7 @@ def test_bought_variances_and_their_radius_have_the_laws_of_their_account(
     """20,000 draws: Kolmogorov distance below .0115, which chance passes once in a hundred."""
     draws, size = Draws.batch(np.random.default_rng(5), 20_000), 20_000
     plan = preparation(
-        Wanted((), variance=0.1, radius=True), 50, D, relation, Budget(1.0, 1e-6), pure=pure
+        PrivateSteps((), variance=0.1, radius=True), 50, D, relation, Budget(1.0, 1e-6), pure=pure
     )
     *_, noise = plan.parts
     moment = np.diag([0.5, 0.25])
@@ -147,7 +149,7 @@ def test_bought_variances_and_their_radius_have_the_laws_of_their_account(
     lengths[-1] = 2.0
     longer = [radius_to_cut(np.sort(rows), plan, draws) for rows in (lengths, np.ones(50))]
     budget = Budget(0.1, 1e-6)
-    loss = accounting.composition_of(plan.parts[:-1])
+    loss = accounting.together(plan.parts[:-1])
     grid = np.unique(np.concatenate(longer))
     for epsilon in (0.0, budget.epsilon):
         odds = [np.array([(each == radius).mean() for radius in grid]) for each in longer]

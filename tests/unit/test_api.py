@@ -32,7 +32,8 @@ from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_share
 from dpviz.preparation.load import prepared_of
 from dpviz.preparation.plan import plan_of
-from dpviz.studies import Answer, asked
+from dpviz.studies import Answer
+from dpviz.studies import options as asking
 from dpviz.studies.audit import AuditKeywords
 from dpviz.studies.compare import Compared
 from dpviz.studies.least import Needed
@@ -85,7 +86,7 @@ def test_a_wrong_example_fails() -> None:
     assert doctest.DocTestRunner(verbose=False).run(test, out=lambda text: None).failed == 1
 
 
-@pytest.mark.parametrize("name", asked.asking_functions())
+@pytest.mark.parametrize("name", asking.asking_functions())
 def test_every_function_says_what_a_reader_needs(name: str) -> None:
     words = inspect.getdoc(getattr(dpviz, name)) or ""
     for section in ("Returns", "See Also", "Examples"):
@@ -97,7 +98,7 @@ def test_every_function_says_what_a_reader_needs(name: str) -> None:
 
 def test_the_front_door_is_complete_and_typed() -> None:
     assert sorted(dpviz.__all__) == dpviz.__all__
-    assert {*asked.asking_functions()} < set(dpviz.__all__)
+    assert {*asking.asking_functions()} < set(dpviz.__all__)
     assert set(dpviz.__all__) <= set(dir(dpviz))
     assert (ROOT / "dpviz" / "py.typed").is_file()
     with pytest.raises(AttributeError, match="no attribute 'compere'"):
@@ -106,7 +107,7 @@ def test_the_front_door_is_complete_and_typed() -> None:
 
 def test_keywords_are_the_fields_of_settings_in_their_order() -> None:
     fields = [name for name in params_of(Settings) if name != "table"]
-    assert list(asked.Options.__annotations__) == fields
+    assert list(asking.Options.__annotations__) == fields
     assert list(AuditKeywords.__annotations__) == list(params_of(AuditOptions))[1:]
     for function in (dpviz.compare, dpviz.sweep, dpviz.predict, dpviz.least):
         assert list(inspect.signature(function).parameters)[-len(fields) :] == fields

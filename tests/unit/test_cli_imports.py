@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpviz.cli as cli
-from dpviz.studies.asked import asking_functions
+from dpviz.studies.options import asking_functions
 
 
 def commands_of(parser: object) -> set[str]:

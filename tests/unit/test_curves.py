@@ -23,9 +23,9 @@ from dpviz.preparation.plan import plan_of, planned, spectrum_file, whole_people
 from dpviz.report.tables import curves
 from dpviz.report.tables.predicted import (
     PREDICTION_COLUMNS,
-    foretell,
+    axis_point,
+    predicted_at,
     prediction_rows,
-    spot_at,
 )
 from dpviz.simulation import axes
 from dpviz.simulation.axes import AXES, rows_at
@@ -296,10 +296,10 @@ def test_a_prediction_is_judged_at_its_own_epsilon(wine: Prepared, sidebar: floa
     mechanism = parse_variant("analyze_gauss")
     values = [0.5, 50.0]
     spots = [
-        spot_at(wine, rows_at(wine, "epsilon", value, settings.seed), settings, "epsilon", value)
+        axis_point(wine, rows_at(wine, "epsilon", value, settings.seed), settings, "epsilon", value)
         for value in values
     ]
-    rows = prediction_rows(mechanism, [foretell(mechanism, spot) for spot in spots], "recovery")
+    rows = prediction_rows(mechanism, [predicted_at(mechanism, spot) for spot in spots], "recovery")
     columns = dict(zip(PREDICTION_COLUMNS, zip(*rows, strict=True), strict=True))
     fails = [Verdict(verdict).fails for verdict in columns["verdict"]]
     assert fails == [False, True]

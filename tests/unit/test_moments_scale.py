@@ -24,7 +24,7 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import batches
 from dpviz.datasets.batches import FileBatches, is_large
-from dpviz.preparation.bounding import BoundedRows, Prepared, prepare, prepare_batches
+from dpviz.preparation.bounding import BoundedTable, Prepared, prepare, prepare_batches
 from dpviz.preparation.load import load_prepared
 from dpviz.preparation.sums import FAR_ROWS, RowSummary
 from dpviz.simulation.compare import compare
@@ -67,7 +67,7 @@ def named(rows: FloatArray) -> dict[str, FloatArray]:
     return {f"x{j}": rows[:, j] for j in range(rows.shape[1])}
 
 
-def assert_same(batched: BoundedRows, whole: Prepared, tolerance: float = 1e-12) -> None:
+def assert_same(batched: BoundedTable, whole: Prepared, tolerance: float = 1e-12) -> None:
     """Compare with the in-memory path; the tolerance is relative to the largest entry."""
     for name in ("moment", "reference"):
         expected = getattr(whole, name)
@@ -93,7 +93,7 @@ def test_a_file_gives_the_numbers_of_the_table(
     n = whole.n // 3
     assert_allclose(batched.with_n(n, 5).moment.A, whole.with_n(n, 5).moment.A, atol=1e-12)
     if settings.domain == "ball":
-        assert_same(batched.again("1.7"), whole.again("1.7"))
+        assert_same(batched.rebound("1.7"), whole.rebound("1.7"))
 
 
 def test_bounds_from_a_file_clip_in_batches(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_how_often_rows_are_read(
     batched.with_n(1_000, 0)
     assert len(folds) == passes + 2
     if settings.domain == "ball":
-        batched.again("1.5")
+        batched.rebound("1.5")
         assert len(folds) == passes + 3
 
 
@@ -300,7 +300,7 @@ def test_a_quantile_of_the_norms_is_refused_in_one_sentence(tmp_path: Path, leve
         prepare_batches(path, asked)
     assert error.value.as_option().startswith("--row-bound must be max or a number")
     with pytest.raises(InvalidSetting, match="read in batches"):
-        prepare_batches(path, Settings()).again(asked.row_bound)
+        prepare_batches(path, Settings()).rebound(asked.row_bound)
 
 
 @pytest.mark.slow

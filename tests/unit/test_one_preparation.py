@@ -24,7 +24,7 @@ from dpviz.datasets.table import Table
 from dpviz.preparation.bounding import prepare, prepare_batches
 from dpviz.preparation.chain import run
 from dpviz.preparation.passes import Batched, InMemory
-from dpviz.preparation.steps import Wanted, preparation, wanted_of
+from dpviz.preparation.steps import PrivateSteps, preparation, private_steps
 from dpviz.preparation.transform import Transform
 from dpviz.releasing.declared import checked, public_part
 from dpviz.releasing.grid import quantised, second_moment, transform_of
@@ -70,7 +70,7 @@ def in_batches(rows: FloatArray, how: Transform, folder: Path) -> FloatArray:
 
 
 def behind_nothing_paid(rows: FloatArray, how: Transform, folder: Path) -> FloatArray:
-    plan = preparation(Wanted(()), N, 4, Relation.REPLACE, Budget(1.0, 1e-6), pure=False)
+    plan = preparation(PrivateSteps(()), N, 4, Relation.REPLACE, Budget(1.0, 1e-6), pure=False)
     moments: FloatArray = run(rows, how, plan, Draws.trials(0, "x", range(1))).moments[0]
     return moments
 
@@ -176,7 +176,7 @@ def test_each_entry_is_public_from_the_data_or_private_with_a_share() -> None:
     assert entries.row_bound == Entry(PRIVATE, 0.8, 0.1)
     same = checked("private", "private", "private:0.8", "private", "private", {"mean": 0.2})
     assert same == entries
-    assert Wanted.of(same) == wanted_of(paid)
+    assert PrivateSteps.of(same) == private_steps(paid)
     taken = Settings(center="mean", scale="standardize", row_bound="quantile:0.9").entries
     words = [taken.center, taken.scale, taken.row_bound]
     assert words == [Entry(FROM_DATA, word) for word in ("mean", "standardize", 0.9)]

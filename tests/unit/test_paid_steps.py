@@ -20,7 +20,7 @@ from dpviz.preparation.steps import (
     MEAN,
     RANGE,
     SCALE,
-    Wanted,
+    PrivateSteps,
     joint_gaussian,
     joint_laplace,
     preparation,
@@ -48,7 +48,7 @@ def test_mean_and_scale_as_one_query_cost_what_brute_force_finds(mean: float, sc
 
 @pytest.mark.parametrize("pure", [True, False])
 def test_one_query_under_replace_two_under_zero_out(pure: bool) -> None:
-    wanted = Wanted((MEAN, SCALE))
+    wanted = PrivateSteps((MEAN, SCALE))
     budget = Budget(1.0, 0.0 if pure else 1e-6)
     parts = {
         relation: preparation(wanted, 100, 4, relation, budget, pure=pure).parts
@@ -134,7 +134,7 @@ BUDGET = Budget(1.0, 1e-6)
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["wishart_exact", "jl_transform"])
 def test_a_profile_under_replace_is_composed_as_dp_accounting_does(key: str) -> None:
-    found = chain(parse_variant(key), PROBLEM, BUDGET, Wanted((MEAN, SCALE)))
+    found = chain(parse_variant(key), PROBLEM, BUDGET, PrivateSteps((MEAN, SCALE)))
     assert found.spent is not None
     assert found.spent.epsilon <= BUDGET.epsilon
     profile = found.mechanism.row_profile(PROBLEM, found.rest)
@@ -160,6 +160,6 @@ def test_a_profile_under_replace_is_composed_as_dp_accounting_does(key: str) -> 
 
 
 def test_bought_bounds_are_a_sparse_vector_and_a_quantile_an_exponential_mechanism() -> None:
-    made = preparation(Wanted((RANGE, BOUND)), 500, 8, Relation.REPLACE, BUDGET, pure=False)
+    made = preparation(PrivateSteps((RANGE, BOUND)), 500, 8, Relation.REPLACE, BUDGET, pure=False)
     widths = [part.width / part.epsilon for part in made.parts if isinstance(part, PurePart)]
     assert widths == pytest.approx([1.5, 1.0])

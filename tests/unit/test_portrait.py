@@ -61,16 +61,16 @@ def test_angles_are_what_nothing_and_everything_turn() -> None:
 def test_the_noise_is_what_its_law_says() -> None:
     """A Wishart lies on one side of 0, a difference of two on both, a semicircle ends."""
     middle = BINS // 2
-    dominates_input, difference, circle = (
+    one_sided, difference, circle = (
         portrait(parse_variant(key)) for key in ("wishart", "wishart_difference", "gaussian")
     )
-    assert dominates_input is not None
-    assert dominates_input.noise is not None
+    assert one_sided is not None
+    assert one_sided.noise is not None
     assert difference is not None
     assert difference.noise is not None
     assert circle is not None
     assert circle.noise is not None
-    assert dominates_input.noise[:middle].sum() == 0
+    assert one_sided.noise[:middle].sum() == 0
     left, right = difference.noise[:middle].sum(), difference.noise[-middle:].sum()
     # FEATURES * DRAWS eigenvalues fall left or right: 6 standard deviations of that count, doubled
     # because eigenvalues of one draw hang together.

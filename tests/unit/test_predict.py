@@ -17,7 +17,7 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_distance, measure, optimum
 from dpviz.preparation.load import load_prepared
-from dpviz.preparation.prepared import worth
+from dpviz.preparation.prepared import reference_variances
 from dpviz.sampling.goe import symmetric
 from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
 from dpviz.simulation.cells import evaluate
@@ -361,7 +361,7 @@ def test_shortened_rows_are_judged_by_the_reference() -> None:
     shares = run_cell(cell, measured, ["captured_total"]).metrics["captured_total"]
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     assert noise is not None
-    along = worth(measured)
+    along = reference_variances(measured)
     assert along is not None
     assert along.sum() == pytest.approx(measured.reference.total)
     assert along.max() <= optimum(measured.reference, 1) * (1 + 1e-12)

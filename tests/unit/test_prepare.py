@@ -362,7 +362,7 @@ def test_without_a_bound_rows_stay_as_long_as_they_come() -> None:
     assert not any("row bound" in item for item in prepared.assumed_public)
     # the same rows with a bound for which all are longer: the control of the list
     assert any("row bound" in item for item in prepare(table, Settings()).assumed_public)
-    again = prepared.again("max")
+    again = prepared.rebound("max")
     assert again.domain.bounded
     np.testing.assert_allclose(again.moment.A * again.row_bound**2, prepared.moment.A, rtol=1e-9)
 

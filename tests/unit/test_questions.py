@@ -22,8 +22,8 @@ from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.files import csv_text
 from dpviz.metrics import METRICS
 from dpviz.studies import Answer, Made
-from dpviz.studies.asked import asking_functions, question_of
 from dpviz.studies.claims import claims
+from dpviz.studies.options import asking_functions, question_of
 from dpviz.studies.reproduce import reproduce
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -202,7 +202,7 @@ def test_a_row_bound_is_reported_in_units_of_the_base() -> None:
 def test_the_reference_of_a_row_bound_is_the_table_before_bounding() -> None:
     settings = replace(SETTINGS, mechanisms=("non_private",), trials=1)
     found = sweep(iris(), {"row_bound": ["max", "quantile:0.2"]}, settings)
-    short = iris().again("quantile:0.2")
+    short = iris().rebound("quantile:0.2")
     assert isinstance(short, Prepared)
     scale = (short.row_bound / iris().row_bound) ** 2
     assert_allclose(short.reference.A * scale, iris().reference.A, atol=1e-14)
@@ -558,7 +558,7 @@ def variations() -> Iterator[tuple[str, Measured, Cell, tuple[str, ...]]]:
     for name, other in (
         ("n", iris().with_n(151, 0)),
         ("subsample", iris().with_n(149, 0)),
-        ("row bound", iris().again("3").light()),
+        ("row bound", iris().rebound("3").light()),
         ("data", prepare(datasets.load("wine"), base).light()),
     ):
         yield name, other, cell_of(base, other), ("captured_share",)

@@ -17,7 +17,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.metrics import METRICS, offered
-from dpviz.preparation.bounding import BoundedRows, prepare
+from dpviz.preparation.bounding import BoundedTable, prepare
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.comparison import (
     ANGLE_COLUMNS,
@@ -36,7 +36,7 @@ SETTINGS = Settings(
 
 
 @cache
-def prepared() -> BoundedRows:
+def prepared() -> BoundedTable:
     return load_prepared(Settings(table="iris"))
 
 

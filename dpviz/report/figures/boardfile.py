@@ -11,8 +11,8 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import decimals, numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
-from dpviz.preparation.bounding import BoundedRows, Prepared
-from dpviz.preparation.plan import Planned
+from dpviz.preparation.bounding import BoundedTable, Prepared
+from dpviz.preparation.plan import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.board import board_html, shown
 from dpviz.report.tables import board
@@ -111,12 +111,12 @@ def published_words(payload: Payload, prepared: Prepared) -> str:
 
 def anybodys(prepared: Measured) -> bool:
     """Return whether there are no rows, or rows that anybody may see."""
-    return isinstance(prepared, Planned) or (
+    return isinstance(prepared, PlannedTable) or (
         isinstance(prepared, Prepared) and prepared.table.public
     )
 
 
-def in_memory(prepared: BoundedRows | Planned) -> Prepared:
+def in_memory(prepared: BoundedTable | PlannedTable) -> Prepared:
     """Return the table if its rows are at hand.
 
     Raises

@@ -46,7 +46,7 @@ from dpviz.picture.scree import TWO_SIDED, Scree
 from dpviz.picture.shown import drowned, points, steady
 from dpviz.preparation.account import is_numeric
 from dpviz.preparation.bounding import Prepared
-from dpviz.preparation.prepared import Measured, worth
+from dpviz.preparation.prepared import Measured, reference_variances
 from dpviz.report.tables.payload import (
     BoardCell,
     BoardColumn,
@@ -722,7 +722,7 @@ def predicted(
             if noise is None:
                 line.append(None)
                 continue
-            expected = predict(prepared.moment.eigenvalues, k, noise, worth(prepared))
+            expected = predict(prepared.moment.eigenvalues, k, noise, reference_variances(prepared))
             value = float(recovery_of(expected.captured_share, chance))
             line.append((_short(value), *_said(value)))
         if any(value is not None for value in line):

@@ -13,7 +13,7 @@ from dpviz.core.release import Status, Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
-from dpviz.preparation.prepared import Measured, worth
+from dpviz.preparation.prepared import Measured, reference_variances
 from dpviz.report.tables.comparison import SPECTRUM_COLUMNS
 from dpviz.report.tables.curves import SQUARED_BOUND
 from dpviz.simulation.axes import settings_at, where
@@ -53,7 +53,7 @@ def expectations(
             reason = "there is no limiting law of its noise to predict from"
             skipped.append(Skipped(mechanism.text, reason))
             continue
-        seen = predict(measured.moment.eigenvalues, problem.k, noise, worth(measured))
+        seen = predict(measured.moment.eigenvalues, problem.k, noise, reference_variances(measured))
         found.append(
             PredictedVariant(mechanism, seen, account.status, account.edges, account.threshold)
         )
@@ -103,7 +103,7 @@ PREDICTION_COLUMNS = ("mechanism", "x", "value", "verdict")
 
 
 @dataclass(frozen=True)
-class Spot:
+class AxisPoint:
     """One value of an axis, as every variant meets it there.
 
     Attributes
@@ -122,7 +122,9 @@ class Spot:
     budget: Budget
 
 
-def spot_at(rows: Measured, measured: Measured, settings: Settings, axis: str, value: Any) -> Spot:
+def axis_point(
+    rows: Measured, measured: Measured, settings: Settings, axis: str, value: Any
+) -> AxisPoint:
     """Return one value of an axis.
 
     Parameters
@@ -136,11 +138,11 @@ def spot_at(rows: Measured, measured: Measured, settings: Settings, axis: str, v
     """
     here = settings_at(settings, axis, value)
     x, unit = where(rows, measured, axis, value)
-    return Spot(x, unit, measured, measured.problem(here), measured.budget(here))
+    return AxisPoint(x, unit, measured, measured.problem(here), measured.budget(here))
 
 
 @dataclass(frozen=True)
-class Foretold:
+class PredictedPoint:
     """What is predicted of one variant at one value, whichever metric is asked for.
 
     Attributes
@@ -160,7 +162,7 @@ class Foretold:
     verdict: Verdict
 
 
-def foretell(mechanism: Mechanism, spot: Spot) -> Foretold | None:
+def predicted_at(mechanism: Mechanism, spot: AxisPoint) -> PredictedPoint | None:
     """Return the prediction of one variant at one value, None where there is none.
 
     There is none behind a paid preparation.
@@ -173,13 +175,13 @@ def foretell(mechanism: Mechanism, spot: Spot) -> Foretold | None:
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     if noise is None:
         return None
-    seen = predict(measured.moment.eigenvalues, problem.k, noise, worth(measured))
+    seen = predict(measured.moment.eigenvalues, problem.k, noise, reference_variances(measured))
     verdict = mechanism.status(problem, budget).verdict
-    return Foretold(spot.x, spot.unit, problem.k, seen, verdict)
+    return PredictedPoint(spot.x, spot.unit, problem.k, seen, verdict)
 
 
 def prediction_rows(
-    mechanism: Mechanism, line: Iterable[Foretold | None], metric: str
+    mechanism: Mechanism, line: Iterable[PredictedPoint | None], metric: str
 ) -> list[tuple[str, float, float, str]]:
     """Return rows of `PREDICTION_COLUMNS` of one variant's predictions."""
     rows = []

@@ -25,7 +25,7 @@ from dpviz.datasets import Reading, read_in_memory
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.load import with_bounds_read
-from dpviz.preparation.steps import Wanted, wanted_of
+from dpviz.preparation.steps import PrivateSteps, private_steps
 from dpviz.simulation.cells import Skipped, account_of, evaluate, paid_draws, part_of, why_not
 from dpviz.simulation.simulate import Cell, Named, simulate, simulate_tables
 from dpviz.simulation.store import source_digest
@@ -170,9 +170,9 @@ class TaskPlan:
     _verdicts: dict[tuple[Mechanism, float], Verdict] = field(default_factory=dict)
 
     @cached_property
-    def paid(self) -> Wanted | None:
+    def paid(self) -> PrivateSteps | None:
         """The steps of the preparation that are paid for; of a data release, of its features."""
-        wanted = wanted_of(self.settings)
+        wanted = private_steps(self.settings)
         data = self.data(0) if wanted is not None else None
         if wanted is not None and isinstance(data, Releasing):
             return replace(wanted, features=data.d)

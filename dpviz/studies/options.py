@@ -39,9 +39,9 @@ from dpviz.core.params import Declared, Param, format_number, params_of
 from dpviz.core.settings import Settings
 from dpviz.datasets import name_of
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.bounding import BoundedTable
 from dpviz.preparation.load import prepared_of, resolve_allocation
-from dpviz.preparation.plan import PREFIX, Planned
+from dpviz.preparation.plan import PREFIX, PlannedTable
 from dpviz.studies import Answer, Call, now
 
 YOUR_FILE = "YOUR_FILE.csv"
@@ -443,9 +443,9 @@ def variants(given: Variants) -> Any:
     return tuple(given)
 
 
-def ready(table: Any, options: Mapping[str, Any]) -> tuple[BoundedRows | Planned, Settings]:
+def ready(table: Any, options: Mapping[str, Any]) -> tuple[BoundedTable | PlannedTable, Settings]:
     """Return the prepared table of a call, and its settings with the allocation resolved."""
-    ready_made = isinstance(table, (BoundedRows, Planned))
+    ready_made = isinstance(table, (BoundedTable, PlannedTable))
     settings = settings_of(table.name if ready_made else name_of(table), options)
     prepared = prepared_of(table, settings)
     return prepared, resolve_allocation(settings, prepared.columns, shares_of(options))
