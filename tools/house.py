@@ -225,6 +225,24 @@ class House:
         return found
 
     @cached_property
+    def by_name(self) -> dict[str, list[Function]]:
+        """Functions and methods by the name that a call has; a class is its ``__init__``."""
+        found: dict[str, list[Function]] = defaultdict(list)
+        for one in self.functions:
+            found[one.owner if one.node.name == "__init__" else one.node.name].append(one)
+        return found
+
+    def called(self, call: ast.Call, file: str) -> Function | None:
+        """Return the function that a call in a file is of, where one alone can be meant."""
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        near = [
+            one
+            for one in self.by_name.get(name, [])
+            if one.file == file or one.file in self.imports[file]
+        ]
+        return near[0] if len(near) == 1 else None
+
+    @cached_property
     def classes(self) -> list[tuple[str, ast.ClassDef]]:
         """Every class with its file."""
         return [
@@ -319,6 +337,26 @@ def holds(expression: ast.expr | None, names: set[str]) -> bool:
     return False
 
 
+def carried_by(function: Function, given: str) -> set[str]:
+    """Return what a parameter, and what is made of it, is called inside a function."""
+    carried = {given}
+    for node in ast.walk(function.node):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and holds(node.value, carried):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                carried |= set(bound_names(target))
+        elif isinstance(node, ast.For) and holds(node.iter, carried):
+            carried |= set(bound_names(node.target))
+    return carried
+
+
+def passed(call: ast.Call, target: Function) -> list[tuple[str, ast.expr]]:
+    """Return what a call gives to the parameters of a function, by their names."""
+    names = target.parameters
+    found = list(zip(names, call.args, strict=False))
+    return found + [(word.arg, word.value) for word in call.keywords if word.arg in names]
+
+
 def walk(house: House, file: str, name: str, parameter: str) -> tuple[set[str], int, int]:
     """Follow one parameter through assignments and calls.
 
@@ -329,40 +367,20 @@ def walk(house: House, file: str, name: str, parameter: str) -> tuple[set[str], 
     visits, climbs : int
         Rooms entered one after the other, and how often to a higher floor.
     """
-    by_name: dict[str, list[Function]] = defaultdict(list)
-    for one in house.functions:
-        by_name[one.owner if one.node.name == "__init__" else one.node.name].append(one)
     start = next(one for one in house.functions if one.file == file and one.name == name)
     names, seen = {parameter}, {(start.file, start.name, parameter)}
     path = [house.room(file)]
 
     def enter(function: Function, given: str) -> None:
-        carried = {given}
-        for node in ast.walk(function.node):
-            if isinstance(node, (ast.Assign, ast.AnnAssign)) and holds(node.value, carried):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                for target in targets:
-                    carried |= set(bound_names(target))
-            elif isinstance(node, ast.For) and holds(node.iter, carried):
-                carried |= set(bound_names(node.target))
+        carried = carried_by(function, given)
         names.update(carried)
         for node in ast.walk(function.node):
             if not isinstance(node, ast.Call) or len(seen) > _MOST_STAYS:
                 continue
-            called = node.func
-            called_name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
-            candidates = [
-                one
-                for one in by_name.get(called_name, [])
-                if one.file == function.file or one.file in house.imports[function.file]
-            ]
-            if len(candidates) != 1:
+            target = house.called(node, function.file)
+            if target is None:
                 continue
-            (target,) = candidates
-            given_names = target.parameters
-            passed = list(zip(given_names, node.args, strict=False))
-            passed += [(word.arg, word.value) for word in node.keywords if word.arg in given_names]
-            for other, value in passed:
+            for other, value in passed(node, target):
                 place = (target.file, target.name, other)
                 if holds(value, carried) and place not in seen:
                     seen.add(place)

@@ -87,17 +87,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def document() -> str:
-    """Return the page."""
-    found, stand = names(), grounds()
+def distances() -> dict[str, list[float]]:
+    """Return the least distance within each set of colours, for each kind of sight."""
     first = HIGHLIGHTS[:SHOWN_FIRST]
-
-    def swatch(colour: str) -> str:
-        return f'<span style="color:{colour}">■</span> `{colour}`'
-
-    def contrasts(colour: str) -> list[str]:
-        return [f"{contrast(colour, ground):.1f}" for ground in stand.values()]
-
     sets = {
         "the six shown first": [least(first, sight) for sight in SIGHTS],
         "those and the grey": [least([*first, GREY], sight) for sight in SIGHTS],
@@ -108,7 +100,7 @@ def document() -> str:
             between(LABEL_COLOURS, HIGHLIGHTS, sight) for sight in SIGHTS
         ],
     }  # fmt: skip
-    # No shape helps between these.
+    # no shape helps between these.
     alike = [
         (one, other)
         for one, other in itertools.combinations(range(len(LABEL_COLOURS)), 2)
@@ -118,6 +110,19 @@ def document() -> str:
         min(apart(LABEL_COLOURS[one], LABEL_COLOURS[other], sight) for one, other in alike)
         for sight in SIGHTS
     ]
+    return sets
+
+
+def document() -> str:
+    """Return the page."""
+    found, stand = names(), grounds()
+
+    def swatch(colour: str) -> str:
+        return f'<span style="color:{colour}">■</span> `{colour}`'
+
+    def contrasts(colour: str) -> list[str]:
+        return [f"{contrast(colour, ground):.1f}" for ground in stand.values()]
+
     kinds = [sight for sight in SIGHTS if sight in (USUAL, "protanopia", "deuteranopia",
                                                     "tritanopia")]  # fmt: skip
     pairs = [
@@ -157,7 +162,10 @@ def document() -> str:
             "",
             *_table(
                 ["of any two of", *SIGHTS],
-                [[name, *(f"{value:.1f}" for value in values)] for name, values in sets.items()],
+                [
+                    [name, *(f"{value:.1f}" for value in values)]
+                    for name, values in distances().items()
+                ],
             ),
             "",
             "## Every two mechanisms",

@@ -312,36 +312,53 @@ def composed(
         raise InvalidSetting(
             "releases", f"a whole number from 1 to {_LARGEST_RELEASES:,}", releases, "--releases"
         )
+    # Gaussian parts compose in closed form (Dong, Roth & Su 2022, Corollary 2)
     mu = math.sqrt(releases) * math.hypot(
         *(part.mu for part in parts if isinstance(part, GaussianPart))
     )
     other = [part for part in parts if not isinstance(part, GaussianPart) and part.epsilon > 0]
-    kept = [
-        -releases * math.log1p(-part.delta) for part in parts if isinstance(part, ApproximatePart)
-    ]
-    failing = -math.expm1(-math.fsum(kept)) * (1 + 1e-12)
+    failing = _failing(parts, releases)
     if not other and not known:
         return PrivacyLoss(mu, 1.0, 0, np.ones(1), failing)
     epsilons = [*(part.epsilon for part in other), *(loss.reach for loss in known)]
     if math.inf in epsilons:
         return PrivacyLoss(mu, 1.0, 0, np.zeros(1), 1.0)
+    # one grid for all laws, as fine as the sum of all losses leaves room for
     points = _POINTS if mu == 0 else _POINTS_BESIDE_GAUSSIAN
     cells = max(1, int(points * max(epsilons) / (2 * releases * math.fsum(epsilons))))
-    cells = min(cells, 2**14)
-    step = max(epsilons) / cells
+    step = max(epsilons) / min(cells, 2**14)
     laws = [_on_grid(part, step) for part in other]
     for loss in known:
         law, told = loss.on_grid(step)
         laws.append(law)
         failing = 1 - (1 - failing) * (1 - told) ** releases if failing + told < 1 else 1.0
+    masses = _convolved(laws, releases)
+    single = len(laws) == 1 and releases == 1 and not known  # then nothing is convolved
+    room = 0.0 if single else _FFT_ROOM
+    return PrivacyLoss(mu, step, -(len(masses) // 2), masses, failing + room)
+
+
+def _failing(parts: Sequence[Part], releases: int) -> float:
+    """Return the chance that any release of any part tells everything, rounded up."""
+    kept = [
+        -releases * math.log1p(-part.delta) for part in parts if isinstance(part, ApproximatePart)
+    ]
+    return -math.expm1(-math.fsum(kept)) * (1 + 1e-12)
+
+
+def _convolved(laws: Sequence[FloatArray], releases: int) -> FloatArray:
+    """Return the law of the sum of a loss of each law, that many times over.
+
+    Of losses on [-m, m] steps each, so it lies on that many times the sum of all m.
+    """
     radius = releases * sum((len(law) - 1) // 2 for law in laws)
-    size = next_fast_len(2 * radius + 1, real=True)
+    size = next_fast_len(2 * radius + 1, real=True)  # long enough that nothing wraps round
     product = np.ones(size // 2 + 1, dtype=complex)
     for law in laws:
         product *= rfft(law, size)
-    masses = np.maximum(irfft(product**releases, size)[: 2 * radius + 1], 0.0)
-    single = len(laws) == 1 and releases == 1 and not known
-    return PrivacyLoss(mu, step, -radius, masses, failing + (0.0 if single else _FFT_ROOM))
+    # rounding leaves numbers just below 0 where there is no mass
+    masses: FloatArray = np.maximum(irfft(product**releases, size)[: 2 * radius + 1], 0.0)
+    return masses
 
 
 def _on_grid(part: Part, step: float) -> FloatArray:

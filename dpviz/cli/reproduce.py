@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dpviz.cli.data import download_progress
 from dpviz.cli.options import Commands, store_from, whole_number
@@ -14,6 +16,7 @@ from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.datasets import remote
 from dpviz.papers import experiment, experiments
+from dpviz.papers.experiment import Experiment
 from dpviz.papers.report import tally
 from dpviz.papers.run import absent_data
 from dpviz.report.figures.report import write
@@ -65,66 +68,86 @@ def add(commands: Commands) -> None:
 
 def _reproduce(arguments: argparse.Namespace) -> int:
     if arguments.list:
-        rows = []
-        for key, item in experiments().items():
-            absent = absent_data(item)
-            needs = [f"{name} (absent)" if name in absent else name for name in item.data()]
-            rows.append(
-                [key, item.info.paper, item.info.place, item.info.title, ", ".join(needs) or "-"]
-            )
-        print_table(("key", "paper", "place", "title", "data"), rows)
+        _list()
         return 0
     if arguments.summary:
         said = coverage(arguments.experiment, store_from(arguments.cache))
         shown = {"json": said.to_json, "latex": said.latex, "table": said.printed}
         print(shown[arguments.format]())
         return 0
-    if arguments.experiment is None:
-        raise InvalidSetting("experiment", "a key that --list shows, or all", "", "EXPERIMENT")
-    if arguments.experiment == "all":
-        chosen = list(experiments().values())
-    else:
-        chosen = [experiment(arguments.experiment)]
-    if arguments.out is None or not Path(arguments.out).resolve().parent.is_dir():
-        given = "none" if arguments.out is None else arguments.out
-        raise InvalidSetting(
-            "out", "a folder, or one to be made in one that exists", given, "--out"
-        )
-    seed: int = params_of(Settings)["seed"].parse(arguments.seed)
-    workers = whole_number("workers", arguments.workers, *WORKERS_RANGE)
-    store = store_from(arguments.cache)
-    folder = Path(arguments.out)
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError:
-        raise InvalidSetting("out", "a folder that can be written", folder, "--out") from None
+    chosen = _chosen(arguments.experiment)
+    # all that can be refused is, before a folder is made or a byte loaded
+    asked = {
+        "quick": arguments.quick,
+        "seed": params_of(Settings)["seed"].parse(arguments.seed),
+        "workers": whole_number("workers", arguments.workers, *WORKERS_RANGE),
+        "cache": store_from(arguments.cache),
+    }
+    folder = _folder(arguments.out)
     for item in chosen:
         for name in absent_data(item) if arguments.download else ():
             remote.fetch(name, download_progress(name))
             end_progress()
-        watch = Watch("part")
-        try:
-            answer = reproduce(
-                item.key, quick=arguments.quick, seed=seed, workers=workers, cache=store,
-                progress=watch.show,
-            )  # fmt: skip
-        except KeyboardInterrupt:
-            watch.end()
-            kept = "the same command goes on from there" if store else "nothing is kept"
-            print(f"dpviz: {item.key} interrupted after {watch.words}; {kept}", file=sys.stderr)
+        if not _redone(item, asked, folder):
             return 130
-        watch.end()
-        assert isinstance(answer, Reproduced)
-        found = answer.found
-        files = write(found, folder)
-        print(f"{item.key}: {watch.words}; {len(found.lines)} lines in {files[0]}")
-        print(f"  {tally(found.claims)}")
-        for claim in found.claims:
-            print(f"  {claim.place}: {claim.item}: {claim.answer}. {claim.reason}")
-        for name in found.absent:
-            print(f"note: {remote.missing(name)}")
-        for line in found.lines:
-            stated = f", reported {line.reported}" if line.reported else ""
-            measured = f", measured {line.measured}" if line.measured else ""
-            print(f"  {line.panel}: {line.item}{stated}{measured}: {line.agreement}")
     return 0
+
+
+def _list() -> None:
+    """Print the experiments, and which of their data are absent."""
+    rows = []
+    for key, item in experiments().items():
+        absent = absent_data(item)
+        needs = [f"{name} (absent)" if name in absent else name for name in item.data()]
+        rows.append(
+            [key, item.info.paper, item.info.place, item.info.title, ", ".join(needs) or "-"]
+        )
+    print_table(("key", "paper", "place", "title", "data"), rows)
+
+
+def _chosen(key: str | None) -> list[Experiment]:
+    if key is None:
+        raise InvalidSetting("experiment", "a key that --list shows, or all", "", "EXPERIMENT")
+    return list(experiments().values()) if key == "all" else [experiment(key)]
+
+
+def _folder(out: str | None) -> Path:
+    """Return the folder for the report's files, made where it is not there."""
+    if out is None or not Path(out).resolve().parent.is_dir():
+        given = "none" if out is None else out
+        raise InvalidSetting(
+            "out", "a folder, or one to be made in one that exists", given, "--out"
+        )
+    folder = Path(out)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        raise InvalidSetting("out", "a folder that can be written", folder, "--out") from None
+    return folder
+
+
+def _redone(item: Experiment, asked: Mapping[str, Any], folder: Path) -> bool:
+    """Run one experiment, write its files, print its lines; return whether it came to its end."""
+    watch = Watch("part")
+    try:
+        answer = reproduce(item.key, **asked, progress=watch.show)
+    except KeyboardInterrupt:
+        watch.end()
+        kept = "the same command goes on from there" if asked["cache"] else "nothing is kept"
+        print(f"dpviz: {item.key} interrupted after {watch.words}; {kept}", file=sys.stderr)
+        return False
+    watch.end()
+    assert isinstance(answer, Reproduced)
+    found = answer.found
+    files = write(found, folder)
+    print(f"{item.key}: {watch.words}; {len(found.lines)} lines in {files[0]}")
+    print(f"  {tally(found.claims)}")
+    for claim in found.claims:
+        print(f"  {claim.place}: {claim.item}: {claim.answer}. {claim.reason}")
+    for name in found.absent:
+        print(f"note: {remote.missing(name)}")
+    for line in found.lines:
+        stated = f", reported {line.reported}" if line.reported else ""
+        measured = f", measured {line.measured}" if line.measured else ""
+        print(f"  {line.panel}: {line.item}{stated}{measured}: {line.agreement}")
+    return True

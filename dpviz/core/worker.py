@@ -40,7 +40,7 @@ class Ended(DpvizError):
         )
 
 
-class Worker:
+class WorkerProcess:
     """One process that does what it is given, one piece after the other.
 
     It is started with the first piece, and ended by the end of the context. Inside a browser there

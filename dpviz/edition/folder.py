@@ -184,6 +184,7 @@ def export(
     EditionError
         If a file is missing or not the one on record, or the folder holds something else.
     """
+    # what may be refused comes first: an earlier export stays until all is right
     libraries = libraries_of(lock, wheels)
     static = _renamed(drawn(dict(libraries["streamlit"].below("streamlit/static"))))
     index, icon = (static[PurePosixPath(name)] for name in ("index.html", "favicon.png"))
@@ -191,60 +192,65 @@ def export(
     owed = third_party(lock, libraries, core)
     shown = None if board is None else board()
     _emptied(out)
-    edition = out / "edition"
-    edition.mkdir(parents=True)
-    bundles = []
+
+    bundles, archives = _archives(libraries, tables)
+    loaded = sum(file.size for file in lock.files) + sum(each["bytes"] for each in bundles)
+    record = _record(lock, bundles, hosted=pyodide is not None)
+    record["libraries"] = {name: each.version for name, each in libraries.items()}
+    page = _page(index.decode(), loaded, None if pyodide else lock.cdn)
+    files = {
+        **archives,
+        **{f"pyodide/{name}": content for name, content in core.items()},
+        **{f"edition/{name}": (SOURCE / name).read_bytes() for name in _SERVED},
+        "edition/lock.json": (json.dumps(record, indent=1) + "\n").encode(),
+        **{str(path): content for path, content in static.items() if path.parts[0] == "static"},
+        "favicon.png": icon,
+        NAME: owed.encode(),
+        "LICENSE": (app_path().parent / "LICENSE").read_bytes(),
+        "404.html": lost_page("dpviz", "edition/lock.json").encode(),
+        ".nojekyll": b"",  # a host that builds pages by Jekyll leaves these as they are
+        **({} if shown is None else {BOARD: shown}),
+        **{place: text.encode() for place, text in (extra or {}).items()},
+        **_addresses(page, icon, first, board=shown is not None),
+    }
+    for place, content in files.items():
+        (out / place).parent.mkdir(parents=True, exist_ok=True)
+        (out / place).write_bytes(content)
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    return Written(loaded, size, len(page_names()) + 1)
+
+
+def _archives(
+    libraries: Mapping[str, Library], tables: Iterable[bundle.Member]
+) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
+    """Return what the lock says of the two archives, and their bytes by place in the folder."""
+    said, files = [], {}
     for name, into, members in (
         ("libraries.zip", bundle.SITE, bundle.members_of(libraries.values())),
         ("app.zip", bundle.APP, bundle.app(tables)),
     ):
         content = bundle.archive(members)
-        (edition / name).write_bytes(content)
         file = LockedFile(name, len(content), hashlib.sha256(content).hexdigest())
-        bundles.append(file.to_json() | {"url": name, "into": into})
-    for name, content in core.items():
-        target = out / "pyodide" / name
-        target.parent.mkdir(exist_ok=True)
-        target.write_bytes(content)
-    for name in _SERVED:
-        shutil.copyfile(SOURCE / name, edition / name)
-    record = _record(lock, bundles, hosted=pyodide is not None)
-    record["libraries"] = {name: each.version for name, each in libraries.items()}
-    text = json.dumps(record, indent=1) + "\n"
-    (edition / "lock.json").write_text(text, encoding="utf-8")
-    for path, content in static.items():
-        if path.parts[0] == "static":
-            target = out / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-    (out / "favicon.png").write_bytes(icon)
-    (out / NAME).write_text(owed, encoding="utf-8")
-    shutil.copyfile(app_path().parent / "LICENSE", out / "LICENSE")
-    (out / "404.html").write_text(lost_page("dpviz", "edition/lock.json"), encoding="utf-8")
-    (out / ".nojekyll").touch()  # a host that builds pages by Jekyll leaves these as they are
-    loaded = sum(file.size for file in lock.files) + sum(each["bytes"] for each in bundles)
-    page = _page(index.decode(), loaded, None if pyodide else lock.cdn)
-    names = page_names()
-    if shown is not None:
-        (out / BOARD).write_bytes(shown)
-    for place, text in (extra or {}).items():
-        (out / place).parent.mkdir(parents=True, exist_ok=True)
-        (out / place).write_text(text, encoding="utf-8")
-    top, page = page, _BOARD.sub("", page)
+        said.append(file.to_json() | {"url": name, "into": into})
+        files[f"edition/{name}"] = content
+    return said, files
+
+
+def _addresses(page: str, icon: bytes, first: str | None, *, board: bool) -> dict[str, bytes]:
+    """Return the page of every address, by its place in the folder."""
+    plain = _BOARD.sub("", page)
     # what Streamlit's page would load ahead waits until Python is asked for
-    top = page if shown is None else _AHEAD.sub("", top)
+    top = _AHEAD.sub("", page) if board else plain
     if first is not None:
         led = f'<meta http-equiv="refresh" content="0; url=./{escape(first)}">'
         top = f'<!doctype html><html lang="en"><head>{_CHARSET}{led}<title>dpviz</title></head>'
         top += f'<body><a href="./{escape(first)}">dpviz</a></body></html>'
-    (out / "index.html").write_text(top, encoding="utf-8")
-    for name in names:
-        (out / name).mkdir()
-        (out / name / "index.html").write_text(page.replace('"./', '"../'), encoding="utf-8")
+    found = {"index.html": top.encode()}
+    for name in page_names():
+        found[f"{name}/index.html"] = plain.replace('"./', '"../').encode()
         # Streamlit's page asks for its icon beside the address that it was opened at
-        (out / name / "favicon.png").write_bytes(icon)
-    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-    return Written(loaded, size, len(names) + 1)
+        found[f"{name}/favicon.png"] = icon
+    return found
 
 
 def page_names() -> list[str]:

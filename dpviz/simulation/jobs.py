@@ -23,7 +23,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.platform import in_browser
 from dpviz.core.resources import one_blas_thread
-from dpviz.core.worker import Worker
+from dpviz.core.worker import WorkerProcess
 
 Arrays = dict[str, FloatArray]
 """What a job makes: named arrays."""
@@ -280,7 +280,7 @@ def _run_all(
     """Yield the place and the arrays of each job as it finishes, in any order."""
     with _blas_held():
         if pool.apart and pool.workers == 1 and pool.backend != DASK:
-            with Worker() as own:
+            with WorkerProcess() as own:
                 for job in jobs:
                     yield own.run(_run_one, job, keeper)
         elif in_browser() or (pool.workers == 1 and pool.backend != DASK):

@@ -18,7 +18,7 @@ from dpviz.core import worker
 from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.core.seeding import generator
-from dpviz.core.worker import Ended, Worker
+from dpviz.core.worker import Ended, WorkerProcess
 from dpviz.simulation.jobs import Pool, work
 from dpviz.simulation.tasks import learners, score_projected
 from dpviz.simulation.tasks.scores import Labelled
@@ -49,7 +49,7 @@ def gone(pid: int) -> bool:
 
 
 def test_one_process_does_piece_after_piece() -> None:
-    with Worker() as own:
+    with WorkerProcess() as own:
         first = own.run(os.getpid)
         assert first != os.getpid()
         assert own.run(print, "this is no answer") is None
@@ -80,7 +80,7 @@ def test_errors_come_back_from_a_worker_as_they_were(error: DpvizError) -> None:
 
 
 def test_work_that_nobody_wants_ends() -> None:
-    with Worker() as own:
+    with WorkerProcess() as own:
         pid = own.run(os.getpid)
         began = time.monotonic()
 
@@ -94,7 +94,10 @@ def test_work_that_nobody_wants_ends() -> None:
 
 
 def test_an_early_end_is_one_sentence() -> None:
-    with Worker() as own, pytest.raises(Ended, match=r"^The work ended .* \(status 3\), .*\.$"):
+    with (
+        WorkerProcess() as own,
+        pytest.raises(Ended, match=r"^The work ended .* \(status 3\), .*\.$"),
+    ):
         own.run(os._exit, 3)
 
 
@@ -102,8 +105,8 @@ def test_an_early_end_is_one_sentence() -> None:
 def test_it_ends_with_its_maker() -> None:
     script = (
         "import os, time\n"
-        "from dpviz.core.worker import Worker\n"
-        "own = Worker()\n"
+        "from dpviz.core.worker import WorkerProcess\n"
+        "own = WorkerProcess()\n"
         "print(own.run(os.getpid), flush=True)\n"
         "own.run(time.sleep, 600)\n"
     )
@@ -117,7 +120,7 @@ def test_it_ends_with_its_maker() -> None:
 
 def test_inside_a_browser_it_is_done_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "in_browser", lambda: True)
-    with Worker() as own:
+    with WorkerProcess() as own:
         assert own.run(os.getpid) == os.getpid()
 
 

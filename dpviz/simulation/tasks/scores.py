@@ -13,7 +13,7 @@ from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
-from dpviz.core.worker import Worker
+from dpviz.core.worker import WorkerProcess
 from dpviz.simulation.tasks.learners import (
     CLASSIFICATION,
     REGRESSION,
@@ -216,7 +216,7 @@ def _score(
 
     with (
         cancelled_by(told),
-        Worker() as own,
+        WorkerProcess() as own,
     ):  # whoever ticks may stop, and a long fit looks up nowhere
         return own.run(_learned, *given)
 
