@@ -29,7 +29,7 @@ MOST_BYTES = 3 << 19  # 1.5 MB
 
 READ = r"""
 import json, re, sys, time
-from dpviz.datasets.table import Reading
+from dpviz.datasets.table import ReadOptions
 from dpviz.datasets import UPLOADED, read_raw
 from dpviz.core.errors import DpvizError
 name, path = sys.argv[1:]
@@ -37,7 +37,7 @@ content = open(path, "rb").read()
 start = time.perf_counter()
 try:
     raw = read_raw(content, name=name, limits=UPLOADED)
-    table = raw.to_table(Reading(categorical="onehot", missing="median"))
+    table = raw.to_table(ReadOptions(categorical="onehot", missing="median"))
     said = f"{table.rows.shape[0]:,} x {table.rows.shape[1]:,} numbers"
 except DpvizError as error:
     said = str(error)

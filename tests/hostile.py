@@ -29,7 +29,7 @@ from dpviz.core.seeding import generator
 from dpviz.datasets import read_raw
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.check import check_columns
-from dpviz.datasets.table import Reading
+from dpviz.datasets.table import ReadOptions
 
 SECRET = "SECRETCELL"
 NUMBER = "31337"
@@ -365,7 +365,7 @@ def _in_memory(given: Hostile) -> tuple[tuple[str, ...], NDArray[np.float64], li
     said = list(raw.notes)
     for options in ({"categorical": "onehot"}, {"missing": "median"}):
         try:
-            said += raw.to_table(Reading(**options)).notes  # type: ignore[arg-type]
+            said += raw.to_table(ReadOptions(**options)).notes  # type: ignore[arg-type]
         except DpvizError as error:
             said.append(str(error))
     said += [warning for row in check_columns(raw) for warning in row.warnings]

@@ -32,7 +32,7 @@ from dpviz.datasets.frames import (
 )
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.source import UPLOADED, Limits
-from dpviz.datasets.table import NAMELESS, PLAINLY, Reading, Table
+from dpviz.datasets.table import NAMELESS, PLAINLY, ReadOptions, Table
 
 __all__ = [
     "UPLOADED",
@@ -44,7 +44,7 @@ __all__ = [
     "Limits",
     "RawColumn",
     "RawTable",
-    "Reading",
+    "ReadOptions",
     "Table",
     "builtin_tables",
     "check_columns",
@@ -75,14 +75,14 @@ TABLE_ALLOWED = (
 )
 
 
-def read_table(table: Any, reading: Reading = PLAINLY) -> Table | Batches:
+def read_table(table: Any, reading: ReadOptions = PLAINLY) -> Table | Batches:
     """Return whatever a caller has as a table, or as batches where no array holds it: the one door.
 
     Parameters
     ----------
     table : str, Path, Table, frame, array, Bunch or sparse matrix
         A name or a path; frames of pandas, polars, Dask or whatever speaks Arrow.
-    reading : Reading
+    reading : ReadOptions
 
     Raises
     ------
@@ -99,14 +99,14 @@ def read_table(table: Any, reading: Reading = PLAINLY) -> Table | Batches:
     return rows_not_held(table, reading) or table_at_hand(table, reading)
 
 
-def in_batches(table: Any, reading: Reading = PLAINLY) -> Batches:
+def in_batches(table: Any, reading: ReadOptions = PLAINLY) -> Batches:
     """Return the rows of a file, of a Dask frame or of a sparse matrix, whatever their size."""
     if isinstance(table, (str, Path)):
         return FileBatches(table, reading)
     return rows_not_held(table, reading) or FrameBatches(table)
 
 
-def read_in_memory(table: Any, reading: Reading = PLAINLY) -> Table:
+def read_in_memory(table: Any, reading: ReadOptions = PLAINLY) -> Table:
     """Return the same where all rows are needed at once: what Dask or a sparse matrix has is made.
 
     Raises
@@ -141,7 +141,7 @@ def name_of(table: object) -> str:
     )
 
 
-def load(name_or_path: str | Path, reading: Reading = PLAINLY) -> Table:
+def load(name_or_path: str | Path, reading: ReadOptions = PLAINLY) -> Table:
     """Return a built-in table by its key, the table in a file, or a remote set by its key.
 
     Parameters
@@ -150,7 +150,7 @@ def load(name_or_path: str | Path, reading: Reading = PLAINLY) -> Table:
         Built-in key, path of a file that `read_raw` takes, or key of a
         remote set: what comes first of these counts. A remote set that is not at
         hand is downloaded.
-    reading : Reading
+    reading : ReadOptions
         A built-in table and a remote set have no categories or gaps; their label may be their own
         or one of their features, which then is none.
 

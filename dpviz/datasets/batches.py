@@ -45,7 +45,7 @@ from dpviz.datasets.formats import opened
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.source import IN_MEMORY, Source, readable
 from dpviz.datasets.survey import MAX_MAGNITUDE, is_text, plain_numbers
-from dpviz.datasets.table import NAMELESS, PLAINLY, Reading
+from dpviz.datasets.table import NAMELESS, PLAINLY, ReadOptions
 
 LARGE_BYTES = 8 * IN_MEMORY.cells
 """A file is read in batches if its numbers, or its text, take more than this: 512 MiB."""
@@ -58,7 +58,7 @@ _BLOCK_CELLS = 1 << 19  # 4 MiB of numbers: a block stays in the processor's cac
 S = TypeVar("S", bound=FoldSum)
 
 
-def check_batches(reading: Reading) -> None:
+def check_batches(reading: ReadOptions) -> None:
     """Raise `InvalidSetting` where a reading asks for what needs all rows in memory at once."""
     for name, value in (("categorical", reading.categorical), ("missing", reading.missing)):
         if value != "drop":
@@ -125,7 +125,7 @@ class FileBatches:
     Parameters
     ----------
     path : str or Path
-    reading : Reading
+    reading : ReadOptions
         Rows without a label are left out. What an encoding or a sheet turns into text or Parquet
         is held in memory.
     name : str, optional
@@ -151,7 +151,7 @@ class FileBatches:
     """
 
     def __init__(
-        self, path: str | Path, reading: Reading = PLAINLY, name: str | None = None
+        self, path: str | Path, reading: ReadOptions = PLAINLY, name: str | None = None
     ) -> None:
         check_batches(reading)
         file = Path(path)
@@ -171,7 +171,7 @@ class FileBatches:
         self.columns = tuple(item.column.name for item in self._features)
         self.notes = (*found.notes, *notes, *self._left_out)
 
-    def _choose(self, settled: list[Settled], reading: Reading) -> None:
+    def _choose(self, settled: list[Settled], reading: ReadOptions) -> None:
         """Decide which columns are features, which hold nothing and which is the label."""
         places = {item.column.name: item.place for item in settled}
         named = [("label", reading.label)] if reading.label is not None else []

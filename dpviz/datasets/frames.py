@@ -24,7 +24,7 @@ from dpviz.datasets.batches import check_batches, complete
 from dpviz.datasets.columns import distinct, listed
 from dpviz.datasets.files import is_flat, parsed
 from dpviz.datasets.raw import RawTable
-from dpviz.datasets.table import Reading, Table
+from dpviz.datasets.table import ReadOptions, Table
 
 # What pyarrow raises for values that no one type holds.
 _MIXED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
@@ -348,14 +348,14 @@ def name_at_hand(table: object) -> str | None:
     return None
 
 
-def table_at_hand(table: Any, reading: Reading) -> Table:
+def table_at_hand(table: Any, reading: ReadOptions) -> Table:
     """Return what is in memory as a table, as a reading says; what is not is made so.
 
     Parameters
     ----------
     table : Table, frame, array, Bunch or sparse matrix
         Or a Dask frame or array, which is computed.
-    reading : Reading
+    reading : ReadOptions
     """
     if _is_sparse(table):
         table = table.toarray()
@@ -372,7 +372,7 @@ def table_at_hand(table: Any, reading: Reading) -> Table:
     return read_frame(table).to_table(reading)
 
 
-def rows_not_held(table: Any, reading: Reading) -> FrameBatches | SparseRows | None:
+def rows_not_held(table: Any, reading: ReadOptions) -> FrameBatches | SparseRows | None:
     """Return the rows of what no array holds, of Dask or sparse ones; None for all else.
 
     Raises

@@ -29,7 +29,7 @@ from dpviz.datasets.columns import (
     to_numpy,
 )
 from dpviz.datasets.source import IN_MEMORY, Limits
-from dpviz.datasets.table import PLAINLY, Reading, Table
+from dpviz.datasets.table import PLAINLY, ReadOptions, Table
 
 _MAX_LABEL_LETTERS = 100
 _LONG_TEXT, _REMARK_WORDS = 40, 4
@@ -64,7 +64,7 @@ def _fill_gaps(rows: FloatArray, numbers: Sequence[RawColumn], assumed: list[str
     return notes
 
 
-def _check_choices(reading: Reading) -> None:
+def _check_choices(reading: ReadOptions) -> None:
     if reading.categorical not in ("drop", "onehot"):
         raise InvalidSetting("categorical", "drop or onehot", reading.categorical)
     if reading.missing not in ("drop", "median"):
@@ -153,12 +153,12 @@ class RawTable:
         able.sort(key=lambda column: column.is_feature)  # stable: file order within each
         return tuple(column.name for column in able)
 
-    def to_table(self, reading: Reading = PLAINLY) -> Table:
+    def to_table(self, reading: ReadOptions = PLAINLY) -> Table:
         """Return the numeric table that a reading makes of it.
 
         Parameters
         ----------
-        reading : Reading
+        reading : ReadOptions
             Its ``decimal``, ``encoding`` and ``sheet`` have done their work already.
 
         Raises
@@ -201,7 +201,7 @@ class RawTable:
             tuple(assumed),
         )
 
-    def _person(self, reading: Reading) -> _Person:
+    def _person(self, reading: ReadOptions) -> _Person:
         """Return which rows count of each person, as many as stated, or one."""
         assert reading.person is not None
         self._check_names("the column of the person", [reading.person])
@@ -210,7 +210,7 @@ class RawTable:
         return _Person(most, first, _cut_note(reading.person, most, first))
 
     def _features(
-        self, reading: Reading, label: RawColumn | None
+        self, reading: ReadOptions, label: RawColumn | None
     ) -> tuple[list[RawColumn], list[RawColumn], list[str]]:
         """Return the columns of numbers, those that categories are made of, and what is said."""
         out = list(reading.leave_out)

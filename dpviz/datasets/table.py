@@ -33,7 +33,7 @@ def label_text(cell: object) -> str:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a table is read, and which of its columns and rows count: parsed once, then handed on.
 
     Attributes
@@ -75,7 +75,7 @@ class Reading:
     leave_out: Collection[str] = ()
 
     @classmethod
-    def of(cls, settings: Settings) -> Reading:
+    def of(cls, settings: Settings) -> ReadOptions:
         """Return what settings say of it."""
         return cls(
             label=settings.label,
@@ -92,7 +92,7 @@ class Reading:
         )
 
 
-PLAINLY = Reading()
+PLAINLY = ReadOptions()
 """Every column of numbers, no label, and no row with a gap."""
 
 
@@ -183,7 +183,7 @@ class Table:
             bounds=None if self.bounds is None else self.bounds[index],
         )
 
-    def as_read(self, reading: Reading) -> Table:
+    def as_read(self, reading: ReadOptions) -> Table:
         """Return a table of numbers by what a reading says of its label and columns.
 
         Its label may be one of its features, which then is none.

@@ -30,7 +30,7 @@ from dpviz.core.number_text import numeral, percent
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, categories_in
-from dpviz.datasets import Batches, Reading, in_batches
+from dpviz.datasets import Batches, ReadOptions, in_batches
 from dpviz.datasets.table import Table
 from dpviz.preparation.passes import Batched, ColumnFacts, InMemory, Passes
 from dpviz.preparation.prepared import Measured, PublicLabels
@@ -262,7 +262,7 @@ def prepare_batches(source: Batches | str | Path | Any, settings: Settings) -> B
         allowed = "left out for rows that are read in batches"
         raise InvalidSetting("categories", allowed, settings.categories, "--categories")
     if not isinstance(source, Batches):
-        source = in_batches(source, Reading.of(settings))
+        source = in_batches(source, ReadOptions.of(settings))
     with one_blas_thread():
         passes = Batched(source, settings.centring == "none", settings.rows_a_person)
         return _Build(passes, settings).rows()

@@ -12,7 +12,7 @@ from dpviz.core.entries import BOUNDS_ALLOWED, FeatureBounds, names_file
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import text_of
 from dpviz.core.settings import Settings
-from dpviz.datasets import Reading, builtin_tables, read_bounds, read_table, read_thetas
+from dpviz.datasets import ReadOptions, builtin_tables, read_bounds, read_table, read_thetas
 from dpviz.datasets.table import NAMELESS, Table
 from dpviz.preparation.bounding import BoundedTable, prepare, prepare_batches
 from dpviz.preparation.plan import PREFIX, PlannedTable, plan_with
@@ -92,7 +92,7 @@ def prepared_of(table: Any, settings: Settings) -> BoundedTable | PlannedTable:
     if isinstance(table, str) and table.startswith(PREFIX):
         return plan_with(table, settings)
     settings = with_bounds_read(settings)
-    read = read_table(table, Reading.of(settings))
+    read = read_table(table, ReadOptions.of(settings))
     return prepare(read, settings) if isinstance(read, Table) else prepare_batches(read, settings)
 
 

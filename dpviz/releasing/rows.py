@@ -29,7 +29,7 @@ from dpviz.core.by_length import (
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.frames import FrameBatches, SparseRows
-from dpviz.datasets.table import Reading
+from dpviz.datasets.table import ReadOptions
 from dpviz.preparation.transform import Transform
 
 S = TypeVar("S", bound=FoldSum)
@@ -122,7 +122,7 @@ def file_rows(path: str | Path, columns: Sequence[str] | None) -> FileBatches:
             raise InvalidSetting("columns", f"among the numeric columns of {Path(path).name}", name)
     wanted = numeric if columns is None else [name for name in numeric if name in columns]
     source = FileBatches(
-        path, Reading(leave_out=[name for name in schema.names if name not in wanted])
+        path, ReadOptions(leave_out=[name for name in schema.names if name not in wanted])
     )
     if list(source.columns) != wanted or len(wanted) < 2:
         raise InvalidTable(

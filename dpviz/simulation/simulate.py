@@ -167,21 +167,30 @@ def simulate(
             yield kept
 
 
+def released(
+    mechanism: Mechanism, sees: SecondMoment, calibration: Calibration, draws: Draws
+) -> Release:
+    """Return the releases of some draws: whatever asks a mechanism for one asks here."""
+    return mechanism.release_many(sees, calibration, draws)
+
+
 def _release(cell: Trials, streams: Named | Batch) -> Release:
     """Return the releases of one block."""
     mechanism, calibration, sees = cell.mechanism, cell.calibration, cell.sees
     if callable(sees):
         singles = streams.draws().single()
         return Release.joined(
-            [mechanism.release_many(sees(place), calibration, one)
-             for place, one in enumerate(singles)]
-        )  # fmt: skip
+            [
+                released(mechanism, sees(place), calibration, one)
+                for place, one in enumerate(singles)
+            ]
+        )
     if cell.keeps_noise and isinstance(streams, Named) and isinstance(mechanism, AdditiveMechanism):
         problem = calibration.problem
         if len(streams.trials) * problem.d**2 <= _SHARED_ENTRIES:
             noise = _standard_noise(mechanism, problem, streams)
             return mechanism.release_scaled(sees, calibration, noise)
-    return mechanism.release_many(sees, calibration, streams.draws())
+    return released(mechanism, sees, calibration, streams.draws())
 
 
 @lru_cache(maxsize=24)

@@ -15,7 +15,7 @@ from dpviz.core.allocation import is_file
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
-from dpviz.datasets import Reading, name_of, read_in_memory
+from dpviz.datasets import ReadOptions, name_of, read_in_memory
 from dpviz.preparation.load import resolve_allocation, with_bounds_read, without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import tasks as words
@@ -201,7 +201,7 @@ def task(
         own["epsilons"] = _OWN["epsilons"].format(options["epsilon"])
     chosen = Task(**own)
     settings = with_bounds_read(settings_of(name_of(table), options))
-    rows = read_in_memory(table, Reading.of(settings))
+    rows = read_in_memory(table, ReadOptions.of(settings))
     rows = replace(rows, name=settings.name or rows.name)
     shares = shares_of(options)
     if shares is not None or is_file(settings.allocation):

@@ -34,6 +34,7 @@ from dpviz.mechanisms._base import AdditiveMechanism, Mechanism, MechanismInfo
 from dpviz.mechanisms._weighing import NONE, Weighing, can_weigh
 from dpviz.metrics import FLAT, METRICS, Outcome, chance_share, measure
 from dpviz.preparation.account import Together, accounted
+from dpviz.simulation import simulate
 from dpviz.testing.sensitivity import searched
 
 D, N = 5, 400
@@ -115,7 +116,8 @@ def released(
 ) -> tuple[Calibration, Release]:
     """Return the calibration and the releases of some trials."""
     calibration = mechanism.calibrate(problem, budget)
-    return calibration, mechanism.release_many(data, calibration, draws_of(mechanism, trials))
+    draws = draws_of(mechanism, trials)
+    return calibration, simulate.released(mechanism, data, calibration, draws)
 
 
 def arrays_of(release: Release) -> dict[str, FloatArray]:
@@ -237,7 +239,7 @@ def shared_generator_works(mechanism: Mechanism) -> None:
     for data, problem, budget in runnable(mechanism):
         calibration = mechanism.calibrate(problem, budget)
         made = [
-            mechanism.release_many(data, calibration, Draws.batch(generator(5, "shared"), 4))
+            simulate.released(mechanism, data, calibration, Draws.batch(generator(5, "shared"), 4))
             for _ in range(2)
         ]
         assert made[0].components.shape == (4, problem.d, problem.k)
@@ -433,15 +435,14 @@ def row_bound_is_asked_for(mechanism: Mechanism) -> None:
         bounded, unbounded = (mechanism.calibrate(p, budget) for p in (problem, free))
         assert unbounded.scale == bounded.scale
         assert_same_bytes(
-            mechanism.release_many(data, bounded, draws_of(mechanism)),
-            mechanism.release_many(data, unbounded, draws_of(mechanism)),
+            simulate.released(mechanism, data, bounded, draws_of(mechanism)),
+            simulate.released(mechanism, data, unbounded, draws_of(mechanism)),
         )
         # rows of any length are legal input
         assert data.rows is not None
         long = data.rows * 10.0 ** np.linspace(-150, 150, len(data.rows))[:, None]
-        release = mechanism.release_many(
-            SecondMoment(data.A, data.n, long), unbounded, draws_of(mechanism)
-        )
+        stretched = SecondMoment(data.A, data.n, long)
+        release = simulate.released(mechanism, stretched, unbounded, draws_of(mechanism))
         for array in arrays_of(release).values():
             assert np.isfinite(array).all()
 
@@ -645,7 +646,7 @@ def takes_more_or_less(mechanism: Mechanism) -> bool:
         ends = []
         for table in tables:
             draws = draws_of(mechanism, range(100))
-            mechanism.release_many(table, calibration, draws)
+            simulate.released(mechanism, table, calibration, draws)
             ends.append([str(rng.bit_generator.state) for rng in draws.generators])
         if ends[0] != ends[1]:
             return True

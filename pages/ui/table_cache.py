@@ -104,7 +104,7 @@ def uploaded(
     """
     rows_a_person, person = unit
     table = _raw.to_table(
-        datasets.Reading(
+        datasets.ReadOptions(
             label=label,
             categorical=categorical,
             missing=missing,

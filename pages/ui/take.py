@@ -11,8 +11,8 @@ from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.boardfile import anybodys, board_file
 from dpviz.report.figures.handout import report_page
-from dpviz.report.sentences import replicate
 from dpviz.simulation.compare import Comparison
+from dpviz.studies import board
 from pages.ui import addresses, deciding, state
 from pages.ui.copying import copyable
 
@@ -91,7 +91,7 @@ def along(
         )
         st.download_button(
             "Notebook",
-            lambda: replicate.notebook(settings, table),
+            lambda: board.notebook(settings, table),
             file_name="dpviz.ipynb",
             mime="application/x-ipynb+json",
             icon=":material/download:",
@@ -100,7 +100,7 @@ def along(
         )
         st.download_button(
             "Script",
-            lambda: replicate.script(settings, table),
+            lambda: board.script(settings, table),
             file_name="dpviz_view.py",
             mime="text/x-python",
             icon=":material/download:",

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from dpviz.core.settings import Settings
-from dpviz.report.sentences import replicate
+from dpviz.studies import board
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = Settings(table="iris", epsilon=2.0, delta=1e-6, trials=3, mechanisms=("gaussian",))
@@ -33,14 +33,14 @@ def run(source: str, folder: Path) -> str:
 
 
 def test_the_script_runs_and_writes_its_figures(tmp_path: Path) -> None:
-    said = run(replicate.script(SETTINGS), tmp_path)
+    said = run(board.script(SETTINGS), tmp_path)
     assert "At epsilon 2" in said
-    for name in replicate.FIGURES:
+    for name in board.FIGURES:
         assert (tmp_path / f"dpviz-{name}.html").stat().st_size > 10_000
 
 
 def test_the_notebooks_cells_run_and_give_the_commands_numbers(tmp_path: Path) -> None:
-    cells = json.loads(replicate.notebook(SETTINGS))["cells"]
+    cells = json.loads(board.notebook(SETTINGS))["cells"]
     code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
     asked = "import json\nprint(json.dumps(found.data()['results'][0]['metrics']))"
     said = run("\n".join([*code, asked]), tmp_path).strip().splitlines()[-1]

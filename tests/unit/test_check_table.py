@@ -18,7 +18,7 @@ from dpviz.datasets import check_columns, load, read_raw, rows_lost, suggested_d
 from dpviz.datasets.check import ColumnCheck, sentinel_effects
 from dpviz.datasets.columns import Kind
 from dpviz.datasets.scales import _ORDERS, in_order
-from dpviz.datasets.table import Reading
+from dpviz.datasets.table import ReadOptions
 
 N = 60
 
@@ -104,7 +104,7 @@ def test_a_numeric_identifier_does_not_become_a_feature_without_a_word(tmp_path)
     table = load(str(path))
     assert table.columns == ("patient", "a", "b")
     assert any("'patient' looks like an identifier" in note for note in table.notes)
-    left = load(str(path), Reading(leave_out=("patient",)))
+    left = load(str(path), ReadOptions(leave_out=("patient",)))
     assert left.columns == ("a", "b")
     assert not any("identifier" in note for note in left.notes)
 
@@ -160,7 +160,9 @@ def test_a_label_that_finds_people_is_said(cells: list[str], words: str) -> None
 def test_free_text_is_never_one_hot() -> None:
     remarks = ["seit Montag wieder starke Schmerzen links", "kein Befund"] * 3
     lines = ["a,b,t,u", *(f"{i},{i * i},{t},{t[:1]}" for i, t in enumerate(remarks))]
-    table = read_raw("\n".join(lines).encode(), name="t").to_table(Reading(categorical="onehot"))
+    table = read_raw("\n".join(lines).encode(), name="t").to_table(
+        ReadOptions(categorical="onehot")
+    )
     assert table.columns == ("a", "b", "u=k", "u=s")
 
 
@@ -180,11 +182,17 @@ def test_a_code_becomes_missing_cell_by_cell() -> None:
 
 def test_rows_are_cut_to_those_of_a_person() -> None:
     raw = read_raw(b"p,a,b\n7,1,1\n8,2,1\n7,3,0\n,4,1\n7,5,0\n,6,1\n", name="t.csv")
-    assert raw.to_table(Reading(leave_out=["p"])).rows[:, 0].tolist() == [1, 2, 3, 4, 5, 6]
-    one = raw.to_table(Reading(person="p"))
+    assert raw.to_table(ReadOptions(leave_out=["p"])).rows[:, 0].tolist() == [1, 2, 3, 4, 5, 6]
+    one = raw.to_table(ReadOptions(person="p"))
     assert one.columns == ("a", "b")
     assert one.rows[:, 0].tolist() == [1, 2, 4]  # rows without a person are those of one
-    assert raw.to_table(Reading(person="p", rows_a_person=2)).rows[:, 0].tolist() == [1, 2, 3, 4, 6]
+    assert raw.to_table(ReadOptions(person="p", rows_a_person=2)).rows[:, 0].tolist() == [
+        1,
+        2,
+        3,
+        4,
+        6,
+    ]
     assert one.assumed_public == ("that no person has more than 1 row",)
     assert "protects one ROW" in raw.to_table().assumed_public[0]
 
@@ -212,7 +220,7 @@ def test_answers_in_words_become_numbers_in_the_order_stated() -> None:
     assert [column.kind for column in read.columns] == [
         Kind.NUMERIC, Kind.CATEGORICAL, Kind.NUMERIC
     ]  # fmt: skip
-    table = read.to_table(Reading(missing="drop"))
+    table = read.to_table(ReadOptions(missing="drop"))
     assert table.rows[:, 0].tolist() == [1, 4, 3]  # a gap stays one
     assert any("became numbers from 1 in 'q'" in note for note in table.notes)
     assert raw.ordered(levels_in("never<sometimes<always")) is raw  # it lacks a word of the column

@@ -21,7 +21,7 @@ from dpviz.datasets.builtin.generated import (
     waveform_bases,
     waveform_rows,
 )
-from dpviz.datasets.table import Reading
+from dpviz.datasets.table import ReadOptions
 from tools.example import MISSING, ROWS, VARIETIES, example_csv
 
 KEYS = (
@@ -102,15 +102,15 @@ def test_unknown_key_names_the_known_ones() -> None:
 
 
 def test_load_takes_a_key_and_checks_the_label() -> None:
-    assert load("wine", Reading(label="cultivar")).label_name == "cultivar"
-    moved = load("wine", Reading(label="alcohol"))
+    assert load("wine", ReadOptions(label="cultivar")).label_name == "cultivar"
+    moved = load("wine", ReadOptions(label="alcohol"))
     whole = load_builtin("wine")
     assert moved.rows.shape == (178, 12)
     assert "alcohol" not in moved.columns
     assert (moved.labels == whole.rows[:, 0]).all()
-    assert load("digits", Reading(label="pixel_0_1")).bounds.shape == (63, 2)
+    assert load("digits", ReadOptions(label="pixel_0_1")).bounds.shape == (63, 2)
     with pytest.raises(InvalidTable, match=r"^label must be a column of wine.*got 'price'\.$"):
-        load("wine", Reading(label="price"))
+        load("wine", ReadOptions(label="price"))
 
 
 def _largest_z(rows: NDArray[np.float64], eigenvalues: NDArray[np.float64]) -> float:
@@ -218,10 +218,10 @@ def test_example_file_loads_with_label_and_gaps() -> None:
     raw = read_raw(DATA / "example.csv", name="example.csv")
     assert raw.label_choices[0] == "variety"
     assert raw.missing == len(MISSING)
-    dropped = raw.to_table(Reading(label="variety"))
+    dropped = raw.to_table(ReadOptions(label="variety"))
     assert dropped.rows.shape == (ROWS - len(MISSING), 5)
     assert set(dropped.labels.tolist()) == set(VARIETIES)
-    assert raw.to_table(Reading(label="variety", missing="median")).rows.shape == (ROWS, 5)
+    assert raw.to_table(ReadOptions(label="variety", missing="median")).rows.shape == (ROWS, 5)
 
 
 @pytest.mark.parametrize("found", [True, False], ids=["its file", "its function"])

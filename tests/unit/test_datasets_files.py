@@ -28,7 +28,7 @@ from dpviz.datasets.batches import FileBatches, is_large
 from dpviz.datasets.columns import MAX_CATEGORIES, clean_names, distinct
 from dpviz.datasets.raw import unit_words
 from dpviz.datasets.source import Limits
-from dpviz.datasets.table import Reading
+from dpviz.datasets.table import ReadOptions
 
 PLANTED_NUMBER = "31337.25"
 PLANTED_TEXT = "SECRETCELL"
@@ -37,7 +37,7 @@ NUMBERS = np.array([[1.5, 2.0], [3.0, 4.0], [5.0, 6.5]])
 
 def table_of(text: str | bytes, name: str = "t.csv", **options: Any) -> Table:
     data = text.encode() if isinstance(text, str) else text
-    return read_raw(data, name=name).to_table(Reading(**options))
+    return read_raw(data, name=name).to_table(ReadOptions(**options))
 
 
 def sentence_of(text: str | bytes, name: str = "t.csv", **options: Any) -> str:
@@ -151,7 +151,7 @@ def test_parquet_types() -> None:
     }
     assert raw.missing == 1 + 1 + n
     assert any("'nested' and 'bytes'" in note for note in raw.notes)
-    table = raw.to_table(Reading(label="text"))
+    table = raw.to_table(ReadOptions(label="text"))
     assert table.columns == ("whole", "half", "exact", "truth", "gap", "coded")
     assert table.rows.tolist() == [[1, 0, 1.25, 1, 1, 7], [4, 3, 1.25, 1, 4, 7]]
     assert table.labels.tolist() == ["u", "u"]
@@ -257,7 +257,7 @@ def test_missing_markers_in_numbers_and_texts(marker: str) -> None:
     assert "1 cell is missing in 'b'." in dropped.notes
     assert "1 row of 4 without a value was left out." in dropped.notes
     assert dropped.assumed_public == (unit_words(None),)
-    filled = raw.to_table(Reading(missing="median", categorical="onehot"))
+    filled = raw.to_table(ReadOptions(missing="median", categorical="onehot"))
     assert filled.columns == ("a", "b", "t=u", "t=v")
     assert filled.rows[1].tolist() == [3, 6, 0, 0]  # the median of 2, 6, 8
     assert any("medians" in item and "'b'" in item for item in filled.assumed_public)
@@ -276,7 +276,7 @@ def test_one_hot_is_exact_and_skips_wide_columns() -> None:
         Kind.CATEGORICAL,
     ]
     assert raw.label_choices == ("colour", "town", "x", "y")
-    table = raw.to_table(Reading(categorical="onehot"))
+    table = raw.to_table(ReadOptions(categorical="onehot"))
     assert table.columns == ("x", "y", "colour=green", "colour=red")
     red = np.arange(len(table.rows)) % 3 > 0
     assert (table.rows[:, 3] == red).all()
@@ -288,11 +288,11 @@ def test_one_hot_is_exact_and_skips_wide_columns() -> None:
 
 def test_labels_keep_their_kind_and_leave_the_features() -> None:
     raw = read_raw(b"a,b,c,t\n1,2,7,u\n3,4,8,v\n5,6,7,\n9,8,9,u\n", name="t.csv")
-    words = raw.to_table(Reading(label="t"))
+    words = raw.to_table(ReadOptions(label="t"))
     assert words.labels.tolist() == ["u", "v", "u"]
     assert words.columns == ("a", "b", "c")
     assert "1 row of 4 without a label was left out." in words.notes
-    numbers = raw.to_table(Reading(label="c", missing="median"))
+    numbers = raw.to_table(ReadOptions(label="c", missing="median"))
     assert numbers.labels.tolist() == [7, 8, 7, 9]
     assert numbers.labels.dtype == np.int64
     assert numbers.label_name == "c"
@@ -304,7 +304,7 @@ def test_booleans_and_dates() -> None:
         b"ok,x,when\ntrue,1.5,2024-01-31\nFalse,2,2024-02-01\n TRUE,3,2024-02-01\n", name="t"
     )
     assert [column.kind for column in raw.columns] == [Kind.BOOLEAN, Kind.NUMERIC, Kind.DATE]
-    table = raw.to_table(Reading(label="when"))
+    table = raw.to_table(ReadOptions(label="when"))
     assert table.rows[:, 0].tolist() == [1, 0, 1]
     assert table.labels.tolist() == ["2024-01-31", "2024-02-01", "2024-02-01"]
     assert "Dates in 'when' are treated as text." in table.notes
@@ -507,7 +507,7 @@ def test_no_note_shows_a_cell() -> None:
 def test_load_reads_a_path(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("a,b,t\n1,2,u\n3,4,v\n")
-    table = load(str(path), Reading(label="t"))
+    table = load(str(path), ReadOptions(label="t"))
     assert table.name == "table"  # no result carries a file's name
     assert table.labels.tolist() == ["u", "v"]
 
@@ -541,7 +541,7 @@ PUBLISHED = [
 @pytest.mark.skipif("DPVIZ_DATA" not in os.environ, reason="DPVIZ_DATA names no folder")
 @pytest.mark.parametrize(("file", "label", "shape"), PUBLISHED)
 def test_published_files(file: str, label: str | None, shape: tuple[int, int]) -> None:
-    table = load(str(Path(os.environ["DPVIZ_DATA"]) / file), Reading(label=label))
+    table = load(str(Path(os.environ["DPVIZ_DATA"]) / file), ReadOptions(label=label))
     assert table.rows.shape == shape
     assert np.isfinite(table.rows).all()
 

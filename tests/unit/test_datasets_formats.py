@@ -21,7 +21,7 @@ from dpviz.datasets import read_raw
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.formats import sheet_text
 from dpviz.datasets.raw import RawTable
-from dpviz.datasets.table import Reading
+from dpviz.datasets.table import ReadOptions
 from dpviz.releasing.records import open_records
 from dpviz.releasing.schema import Column, Schema
 
@@ -113,7 +113,7 @@ MADE: dict[str, Callable[[Path], bytes]] = {
 
 
 def same(raw: RawTable) -> None:
-    table = raw.to_table(Reading(label="raucht"))
+    table = raw.to_table(ReadOptions(label="raucht"))
     assert table.columns == NAMES[:2]
     np.testing.assert_array_equal(table.rows, NUMBERS)
     assert table.labels is not None
@@ -126,7 +126,7 @@ def test_each_format_is_the_same_table(name: str, tmp_path: Path) -> None:
     same(read_raw(data, name=name))
     path = tmp_path / f"x{name}"
     path.write_bytes(data)
-    batches = FileBatches(path, Reading(label="raucht"))
+    batches = FileBatches(path, ReadOptions(label="raucht"))
     assert batches.columns == NAMES[:2]
     np.testing.assert_array_equal(np.concatenate([rows for rows, _ in batches.blocks()]), NUMBERS)
 

@@ -24,8 +24,8 @@ from dpviz.lessons.glossary_html import layers_svg, term_picture
 from dpviz.mechanisms import all_mechanisms
 from dpviz.preparation.load import load_measured
 from dpviz.report.figures.handout import bibtex, references, sources_of
-from dpviz.report.sentences import replicate
 from dpviz.simulation.compare import compare
+from dpviz.studies import board
 from tools.teaching import PATH, text
 
 EACH = [pytest.param(one, id=one.key) for one in TERMS]
@@ -180,7 +180,7 @@ def test_entries_are_written_once_and_balanced() -> None:
 
 def test_the_script_says_every_setting() -> None:
     settings = Settings(table="iris", epsilon=2.0, trials=5, mechanisms=("gaussian",))
-    tree = ast.parse(replicate.script(settings))
+    tree = ast.parse(board.script(settings))
     call = next(
         node
         for node in ast.walk(tree)
@@ -192,11 +192,11 @@ def test_the_script_says_every_setting() -> None:
     assert said == {name: value for name, value in told.items() if name != "table"}
     assert ast.literal_eval(call.args[0]) == "iris"
     # a name with quotes stays a text
-    ast.parse(replicate.script(settings, 'it\'s "mine".csv'))
+    ast.parse(board.script(settings, 'it\'s "mine".csv'))
 
 
 def test_the_notebook_is_one() -> None:
-    found = json.loads(replicate.notebook(Settings(table="iris")))
+    found = json.loads(board.notebook(Settings(table="iris")))
     assert (found["nbformat"], found["nbformat_minor"]) == (4, 5)
     assert len({cell["id"] for cell in found["cells"]}) == len(found["cells"])
     for cell in found["cells"]:

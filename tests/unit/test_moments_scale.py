@@ -126,7 +126,7 @@ def test_columns_and_rows_are_chosen_as_in_memory(tmp_path: Path) -> None:
     }
     path = written(tmp_path, columns)
     for settings in (Settings(), Settings(label="kind"), Settings(center="none", label="count")):
-        table = datasets.load(str(path), datasets.Reading(label=settings.label))
+        table = datasets.load(str(path), datasets.ReadOptions(label=settings.label))
         whole = prepare(table, settings)
         batched = prepare_batches(path, settings)
         assert_same(batched, whole)

@@ -1033,9 +1033,9 @@ def test_load_takes_the_key_of_a_remote_set(
     table = datasets.load("pairs")
     assert table.rows.shape == (ROWS, WIDTH)
     assert table.notes == ("Made up.",)
-    assert datasets.load("pairs", datasets.Reading(label="b")).columns == ("a", "c")
+    assert datasets.load("pairs", datasets.ReadOptions(label="b")).columns == ("a", "c")
     with pytest.raises(InvalidTable, match="label must be a column of pairs"):
-        datasets.load("pairs", datasets.Reading(label="d"))
+        datasets.load("pairs", datasets.ReadOptions(label="d"))
     with pytest.raises(NotAvailable):
         datasets.load("gone")
     # A file of that name comes first, and a folder does not.

@@ -48,7 +48,7 @@ ARROWS: dict[str, str] = {
         "accounting core datasets mechanisms metrics picture preparation sampling simulation theory"
     ),
     "papers": "accounting core datasets mechanisms metrics preparation sampling simulation theory",
-    "testing": "accounting auditing core mechanisms metrics preparation",
+    "testing": "accounting auditing core mechanisms metrics preparation simulation",
     "report": (
         "accounting auditing core datasets mechanisms metrics papers picture preparation "
         "simulation theory"

@@ -21,7 +21,7 @@ from dpviz.core.release import Verdict
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
-from dpviz.datasets import Reading, read_in_memory
+from dpviz.datasets import ReadOptions, read_in_memory
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.load import with_bounds_read
@@ -426,7 +426,7 @@ def load_labelled(settings: Settings) -> tuple[Table, Settings]:
     DpvizError
         If there is no such table, or it is too large to be held in memory.
     """
-    table = read_in_memory(settings.table, Reading.of(settings))
+    table = read_in_memory(settings.table, ReadOptions.of(settings))
     return replace(table, name=settings.name or table.name), with_bounds_read(settings)
 
 
