@@ -70,11 +70,9 @@ def write_link(lesson: Lesson, step: int, name: str) -> None:
 
 
 def leave(lesson: Lesson, step: int, name: str) -> None:
-    """Take what a step shows to the page that has all of it: its settings, or a plan's answers."""
+    """Take the settings that a step shows to the page that has all of it."""
     page, scene = lesson.page(step), lesson.steps[step].scene
-    if lesson.answers is not None:
-        state.take(lesson.answers, "decide")
-    elif scene not in INVENTED:
+    if scene not in INVENTED:
         state.take(lesson.state(step, moves().get(name, 0)).settings)
     if page == "claims":
         state.put("part", "exploring" if scene in INVENTED else "person", "claims")

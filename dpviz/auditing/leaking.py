@@ -11,6 +11,7 @@ from dpviz.auditing.exhibits import WITH, WITHOUT
 from dpviz.core.arrays import FloatArray
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
+from dpviz.datasets.builtin.school import the_class
 from dpviz.preparation.bounding import prepare
 
 MEAN_COLUMNS = ("feature", "sum_of_known", "published_mean", "recovered", "true")
@@ -19,23 +20,8 @@ BOUND_COLUMNS = ("table", "largest_known", "published_bound")
 
 # What exploring gives away -----------------------------------------------------------
 
-# An invented class of thirty, in hours a day; the attacker knows all rows but the last.
-_PEOPLE = np.array(
-    [
-        [2.8, 0.6, 1.5], [1.7, 1.9, 3.2], [2.0, 0.8, 2.9], [3.2, 0.1, 2.9], [2.5, 1.2, 1.4],
-        [1.1, 1.4, 3.8], [1.3, 0.8, 3.7], [2.2, 1.5, 1.7], [2.3, 0.8, 3.9], [2.5, 1.4, 1.7],
-        [1.4, 1.1, 3.3], [1.3, 2.4, 4.6], [1.9, 0.4, 4.5], [2.0, 0.7, 3.1], [2.2, 1.2, 3.7],
-        [1.2, 2.1, 4.8], [1.5, 1.2, 4.4], [2.3, 0.9, 3.4], [2.3, 0.9, 1.8], [1.6, 0.1, 4.7],
-        [1.0, 2.2, 4.8], [0.5, 2.9, 3.5], [2.5, 1.4, 1.8], [1.4, 2.1, 3.4], [2.0, 0.4, 3.7],
-        [2.0, 0.6, 4.5], [0.8, 2.2, 3.4], [2.1, 1.1, 2.1], [1.2, 2.7, 2.4], [0.4, 0.2, 7.4],
-    ]
-)  # fmt: skip
-_FEATURES = ("homework", "sport", "phone")
-
-
-def people() -> tuple[tuple[str, ...], FloatArray]:
-    """Return the features and the rows of the invented class; the last row is the unknown one."""
-    return _FEATURES, _PEOPLE.copy()
+# The invented class of thirty; the attacker knows all rows but the last.
+_FEATURES, _PEOPLE = the_class()
 
 
 def _published(rows: FloatArray, center: str) -> tuple[FloatArray, float]:
@@ -121,15 +107,14 @@ class Leak:
 
 def leak() -> Leak:
     """Return the example, computed."""
-    features, rows = people()
     means, bounds = mean_leak_table(), bound_leak_table()["published_bound"]
     return Leak(
-        features=features,
-        rows=rows,
+        features=_FEATURES,
+        rows=_PEOPLE.copy(),
         axes=[2, 0],
         mean=means["published_mean"].to_numpy(),
         recovered=means["recovered"].to_numpy(),
         bound_with=float(bounds.iloc[0]),
         bound_without=float(bounds.iloc[1]),
-        declared_bound=float(np.linalg.norm([DECLARED[name] for name in features])),
+        declared_bound=float(np.linalg.norm([DECLARED[name] for name in _FEATURES])),
     )

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.auditing.leaking import people
 from dpviz.core.arrays import FloatArray
-
-TYPICAL = {"homework": 2.0, "sport": 1.0, "phone": 3.0}
-"""Hours that anybody could name before the class is asked: where its rows are centred."""
+from dpviz.datasets.builtin.school import TYPICAL, the_class
 
 _REACH = 2.5
 """Hours of the row bound that the class is prepared with; a longer row is shortened to it."""
@@ -41,7 +38,7 @@ class Cloud:
 
 def cloud() -> Cloud:
     """Return the class as a cloud."""
-    features, rows = people()
+    features, rows = the_class()
     centred = rows - rows.mean(axis=0)
     _, lengths, turned = np.linalg.svd(centred, full_matrices=False)
     spread = np.square(lengths)
@@ -54,8 +51,8 @@ def in_the_disk() -> FloatArray:
     Centred on what is typical, shortened to the row bound, in units of it: each row is in the unit
     disk, and nothing about this preparation comes from the rows.
     """
-    features, rows = people()
+    features, rows = the_class()
     chosen = [features.index(name) for name in _IN_THE_DISK]
-    centred = (rows[:, chosen] - [TYPICAL[name] for name in _IN_THE_DISK]) / _REACH
+    centred = (rows[:, chosen] - TYPICAL[chosen]) / _REACH
     shortened: FloatArray = centred / np.maximum(1.0, np.linalg.norm(centred, axis=1))[:, None]
     return shortened

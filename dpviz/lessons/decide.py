@@ -14,9 +14,9 @@ from dpviz.core.number_text import numeral
 from dpviz.core.problem import EPSILON_RANGE, Budget
 from dpviz.core.release import Status, Verdict
 from dpviz.core.settings import Settings
-from dpviz.lessons.needed import goal_of
 from dpviz.lessons.questions import Answers
 from dpviz.mechanisms import Mechanism, all_mechanisms
+from dpviz.metrics import chance_share
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import Predicted, Target, about, least, predicted_crossing
@@ -194,7 +194,7 @@ def _goal(
     measured: Measured, settings: Settings, answers: Answers, mechanism: Mechanism
 ) -> Goal | LeftOut:
     """Return what the answers ask of a mechanism, or why it is left out before it is tried."""
-    goal = goal_of(measured, settings.k, answers.recovery)
+    goal = Goal.of_recovery(answers.recovery, chance_share(measured.reference, settings.k))
     goal.check(measured.problem(settings))
     reason = why_left_out(mechanism, measured, settings, answers)
     return goal if reason is None else LeftOut(mechanism, reason)

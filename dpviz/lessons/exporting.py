@@ -79,15 +79,27 @@ def _board(on: Drawing, held: Mapping[str, Any], epsilon: float, says: Mapping[s
                 box = _Box(_EDGE + half, half - 12, max(said["reach"]))
                 _dots(on, box, points, some or [_OWN] * len(points), 2.4)
                 continue
+            drawn = unit * _points(cell["picture"]) if place else truth
             if place:
                 _dots(on, box, truth, [_FAINT] * len(truth), 1.6)
-            _dots(on, box, unit * _points(cell["picture"]) if place else truth, colours, 2.4)
+            marked = drawn[payload.get("marked", [])]
+            _rings(on, box, marked)
+            _dots(on, box, drawn, colours, 2.4)
+            if len(marked):
+                x, y = box.at(marked[-1])
+                on.mark(x, y, 4.4, _INK)
+                on.text(x, y - 8, says.get("her", "her"), "middle")
             if "lines" in frame:
                 _line(on, box, frame["lines"][key if place else "exact"], reach)
     if not held["publishable"]:
         kept = cell["texts"]
         on.text(_EDGE + half, _TALL - 24, f"{kept['recovery']} ", size=24)
         on.text(_EDGE + half + 90, _TALL - 24, says.get(kept["words"], kept["words"]))
+
+
+def _rings(on: Drawing, box: _Box, points: FloatArray) -> None:
+    for point in points:
+        on.mark(*box.at(point), 4.4, _INK, "ring")
 
 
 def _line(on: Drawing, box: _Box, line: Sequence[float], reach: float) -> None:
@@ -171,6 +183,33 @@ def _person(on: Drawing, held: Mapping[str, Any], place: int, says: Mapping[str,
     on.text(_EDGE + 136, _TALL - 19, says.get("without her", "without her"))
 
 
+_FACE = [(-0.35, 0.25), (0.35, 0.25)] + [
+    (0.5 * math.cos(turn), -0.1 - 0.4 * math.sin(turn))
+    for turn in np.linspace(0.3, math.pi - 0.3, 9)
+]
+"""Eyes and mouth of a face of radius one."""
+
+
+def _faces(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
+    epsilon = held["stops"][stop]["epsilon"]
+    frame = min(held["frames"], key=lambda one: abs(math.log(one["epsilon"] / epsilon)))
+    step = (_TALL - 90) / 10
+    for place in range(100):
+        x, y = _EDGE + (place % 10 + 0.5) * step, 34 + (place // 10 + 0.5) * step
+        filled = min(1.0, max(0.0, frame["count"] - place))
+        ink, size = _INK if filled else _FAINT, 0.38 * step
+        if place < held["before"]:
+            on.mark(x, y, 1.2 * size, _MARK, "ring")
+        on.mark(x, y, size, ink, "ring")
+        if filled:  # a part of a person is a smaller disc
+            on.mark(x, y, size * math.sqrt(filled), _OWN)
+        for along, up in _FACE:
+            on.mark(x + along * size, y - up * size, 0.1 * size, ink)
+    ringed, text = "ringed: before the release", "{count} of 100"
+    on.text(_EDGE + 10 * step, _TALL - 22, says.get(ringed, ringed), "end")
+    on.text(_EDGE, _TALL - 18, says.get(text, text).format(count=frame["text"]), size=24)
+
+
 def _people(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
     wide = (_SIDE - 2 * _EDGE) / 2 - 10
     most = max(crowd["people"] for crowd in held["crowds"])
@@ -180,9 +219,10 @@ def _people(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, 
         left = _EDGE + place * (wide + 20)
         for i in range(int(crowd["people"])):
             at = (left + (i % across + 0.5) * step, 30 + (i // across + 0.5) * step)
-            on.mark(*at, 0.3 * step, _OWN if place else _INK)
+            own = i < held["own"]
+            on.mark(*at, 0.3 * step, _OWN if place else _INK, "disc" if own else "ring")
         known = numeral(crowd["epsilon"]) if place == 0 or stop else "?"
-        text = says.get("{count} people, ε {epsilon}", "{count} people, ε {epsilon}")
+        text = says.get("{count} pupils, ε {epsilon}", "{count} pupils, ε {epsilon}")
         on.text(left, _TALL - 20, text.format(count=held["texts"][place], epsilon=known))
 
 
@@ -250,7 +290,9 @@ def _picture(
     elif kind == "person":
         _person(on, held["persons"][at["person"]], at["at"], says)
     else:
-        {"people": _people, "cloud": _cloud, "leak": _leak}[kind](on, held, stop, says)
+        {"faces": _faces, "people": _people, "cloud": _cloud, "leak": _leak}[kind](
+            on, held, stop, says
+        )
 
 
 def _slide(

@@ -14,9 +14,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from dpviz.auditing.leaking import people
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.release import VERDICT_WORDS
+from dpviz.datasets.builtin.school import AGES, the_class
 from dpviz.lessons.lesson import ENGLISH, Lesson, names_in
 from dpviz.report.figures.stage import assets
 from dpviz.report.tables.board import recovery_words
@@ -32,7 +32,6 @@ WORDS = {
     "before": "You bet right",
     "of": "of",
     "explore": "Open in Explore",
-    "decide": "Open in Decide",
     "claims": "Open in Claims",
     "opened": "before",
     "moved": "after",
@@ -125,7 +124,7 @@ def messages() -> frozenset[str]:
     said = (text.replace("\\u00a0", "\u00a0") for text in _SAID.findall(assets().js))
     kept = map(recovery_words, (0.0, 0.2, 0.7, 1.0))
     own = (WORDS.values(), PHONE_WORDS, WALL_WORDS, ASKED_WORDS, _PUBLISHED, VERDICT_WORDS.values())
-    return frozenset({*said, *kept, *people()[0], "digit", *chain.from_iterable(own)})
+    return frozenset({*said, *kept, *the_class()[0], *AGES, "age", *chain.from_iterable(own)})
 
 
 def texts(lesson: Lesson) -> dict[str, str]:

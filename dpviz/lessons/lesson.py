@@ -17,11 +17,10 @@ from dpviz.core.number_text import spaced
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.lessons.quantities import Fact
-from dpviz.lessons.questions import Answers
 
-SCENES = ("board", "person", "people", "cloud", "leak")
-"""What a step is drawn on: the board, one person's clouds, people needed, the invented class as a
-cloud, or what its own mean and bound give away."""
+SCENES = ("board", "person", "faces", "people", "cloud", "leak")
+"""What a step is drawn on: the board, one person's clouds, a hundred who are suspected alike,
+people needed, the invented class as a cloud, or what its own mean and bound give away."""
 
 INVENTED = ("cloud", "leak")
 """Scenes of the invented class, without a release: no epsilon is shown."""
@@ -217,8 +216,6 @@ class Lesson:
     steps : tuple of Step
     numbers : mapping of str to NamedNumber
         What computes each ``{name}`` of the texts.
-    answers : Answers or None
-        Where the lesson is about a plan: what a stakeholder who has it answers.
     experts : bool
         Whether it is for those who know the others.
     key : str
@@ -235,7 +232,6 @@ class Lesson:
     opens: Settings
     steps: tuple[Step, ...]
     numbers: Mapping[str, NamedNumber]
-    answers: Answers | None = None
     experts: bool = False
     key: str = ""
     language: str = ENGLISH
@@ -288,10 +284,8 @@ class Lesson:
         )  # fmt: skip
 
     def page(self, step: int) -> str:
-        """Return which page has all of what a step, from 0, is about: explore, decide or claims."""
-        if self.answers is not None:
-            return "decide"
-        return "claims" if self.steps[step].scene in ("person", *INVENTED) else "explore"
+        """Return which page has all of what a step, from 0, is about: explore or claims."""
+        return "claims" if self.steps[step].scene in ("person", "faces", *INVENTED) else "explore"
 
     def moves(self, step: int) -> tuple[Mapping[str, Any], ...]:
         """Return the moves of a step, from 0, with the settings that numbers give."""

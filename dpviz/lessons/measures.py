@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -11,13 +13,24 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
+from dpviz.metrics import chance_share
 from dpviz.preparation.bounding import Prepared
-from dpviz.preparation.load import load_prepared
+from dpviz.preparation.load import load_measured, load_prepared
+from dpviz.preparation.prepared import worth
 from dpviz.report.tables.board import PICTURE_POINTS
 from dpviz.report.tables.projection import procrustes
 from dpviz.simulation.cells import plan
 from dpviz.simulation.compare import Result, run_cell
-from dpviz.theory.predict import components_found
+from dpviz.simulation.goal import Goal
+from dpviz.simulation.least import predicted_crossing
+from dpviz.theory.predict import components_found, predict
+
+DRAWS: dict[str, Callable[[FloatArray], int]] = {
+    "first": lambda recovery: 0,
+    "least": lambda recovery: int(recovery.argmin()),
+    "most": lambda recovery: int(recovery.argmax()),
+}
+"""Which draw can be named in place of the typical one, by the recovery of each."""
 
 _PLANES = 200
 
@@ -72,21 +85,25 @@ def dots(settings: Settings) -> int:
     return len(table_of(settings).picture(PICTURE_POINTS)[1])
 
 
-def sorted_apart(settings: Settings, mechanism: str, label: object) -> float:
-    """Return how well a straight line sorts one class from the rest in the released plane.
+@lru_cache(maxsize=128)
+def sorted_apart(settings: Settings, mechanism: str, label: object) -> FloatArray:
+    """Return how well a straight line sorts one class from the rest in each released plane.
 
-    The mean over draws of the balanced accuracy (.5 is a coin) of Fisher's line at its best
-    threshold, fitted on the same rows.
+    Of each draw the balanced accuracy (.5 is a coin) of Fisher's line at its best threshold,
+    fitted on the same rows.
     """
-    return float(np.mean([_sorted(settings, V, label) for V in _frames(settings, mechanism)]))
+    frames = result(settings, mechanism).components
+    return np.array([_sorted(settings, frame, label) for frame in frames])
 
 
-def _frames(settings: Settings, mechanism: str) -> FloatArray:
-    return result(settings, mechanism).components
+def typical(values: Sequence[FloatArray]) -> int:
+    """Return the draw, from 0, that stays nearest to the mean of each array, a value a draw."""
+    drawn = np.stack(values)
+    return int(np.abs(drawn - drawn.mean(axis=1, keepdims=True)).max(axis=0).argmin())
 
 
 def sorted_exactly(settings: Settings, label: object) -> float:
-    """Return `sorted_apart` of the exact plane."""
+    """Return `sorted_apart` of the exact plane, a number."""
     table = table_of(settings)
     return _sorted(settings, table.reference.eigenvectors[:, : settings.k], label)
 
@@ -174,3 +191,30 @@ def above_lone_threshold(settings: Settings, mechanism: Mechanism) -> int:
     if noise is None:
         raise RuntimeError(f"{mechanism.text} has no prediction")
     return int((table.moment.eigenvalues > noise.visible_above).sum())
+
+
+GOAL = 0.9
+"""The recovery that the lesson about people asks for."""
+
+_COARSE = 1.05  # more than the lattice of answers is wide, which is refined
+
+
+def people_needed(settings: Settings, mechanism: Mechanism, goal: float = GOAL) -> float:
+    """Return the fewest people at which the predicted recovery reaches a goal, to the last one."""
+    measured = load_measured(settings)
+    wanted = Goal.of_recovery(goal, chance_share(measured.reference, settings.k))
+    found = predicted_crossing(measured, settings, mechanism, wanted, "n")
+    if found is None:
+        raise RuntimeError(f"{mechanism.text} has no prediction")
+    if math.isinf(found):
+        return found
+    low, high = int(found / _COARSE), int(found)  # not enough, enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        problem = replace(measured.problem(settings), n=middle)
+        noise = mechanism.free_noise(mechanism.calibrate(problem, measured.budget(settings)))
+        assert noise is not None  # or there was no prediction above
+        values, along = measured.moment.eigenvalues, worth(measured)
+        share = predict(values, settings.k, noise, along).captured_share
+        low, high = (low, middle) if wanted.reached_by(share) else (middle, high)
+    return float(high)

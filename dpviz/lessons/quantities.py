@@ -25,7 +25,6 @@ from dpviz.core.params import format_number
 from dpviz.core.settings import Settings
 from dpviz.lessons import measures
 from dpviz.lessons.cloud import cloud
-from dpviz.lessons.needed import people_needed
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.load import load_measured
 from dpviz.report.tables.board import FIRST_COMPONENTS
@@ -149,14 +148,9 @@ def _mechanism(settings: Settings, place: int = 1) -> str:
 @_shown(percent)
 def _recovery(settings: Settings, draw: str = "mean") -> float:
     values = measures.recovery(settings, _key(settings))
-    by: dict[str, Callable[[FloatArray], Any]] = {
-        "mean": np.mean,
-        "least": np.min,
-        "most": np.max,
-        "first": lambda drawn: drawn[0],
-    }
+    value = values.mean() if draw == "mean" else values[measures.DRAWS[draw](values)]
     # the mean of a release that keeps nothing lies a little below 0, and is written as 0
-    return max(0.0, float(by[draw](values)))
+    return max(0.0, float(value))
 
 
 @_shown(percent)
@@ -188,7 +182,7 @@ def _sorted_wrongly(settings: Settings, label: Any, plane: str = "released") -> 
     elif plane == "chance":
         right = measures.sorted_by_chance(settings, label)
     else:
-        right = measures.sorted_apart(settings, _key(settings), label)
+        right = float(measures.sorted_apart(settings, _key(settings), label).mean())
     return 100 * (1 - right)
 
 
@@ -204,7 +198,7 @@ def _above_threshold(settings: Settings) -> int:
 
 @_shown(thousands)
 def _needed(settings: Settings) -> float:
-    return people_needed(settings, parse_variant(_key(settings)))
+    return measures.people_needed(settings, parse_variant(_key(settings)))
 
 
 # What it tells of a person ----------------------------------------------------------

@@ -9,13 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.auditing.attack import posterior_bound
 from dpviz.auditing.leaking import leak
 from dpviz.core.number_text import numeral, thousands
+from dpviz.datasets.builtin.school import PUPILS
 from dpviz.lessons.cloud import cloud
 from dpviz.lessons.languages import names, own_words, words
 from dpviz.lessons.lesson import INVENTED, NEAR, Lesson, State
-from dpviz.lessons.measures import sorting_line, table_of
-from dpviz.lessons.needed import people_needed
+from dpviz.lessons.measures import (
+    DRAWS,
+    people_needed,
+    recovery,
+    sorted_apart,
+    sorting_line,
+    table_of,
+    typical,
+)
 from dpviz.lessons.person import EPSILONS, person_payload
 from dpviz.lessons.quantities import Fact
 from dpviz.mechanisms import parse_variant
@@ -197,11 +206,11 @@ def board_scene(
     Returns
     -------
     dict
-        The picture is of the typical draw, unless the view names one, from 1.
+        The picture is of the typical draw by what is asked, unless the view names one of `DRAWS`.
     """
     settings = state.settings
     prepared = table_of(settings)
-    named, label = state.view.get("draw"), state.view.get("line")
+    label = state.view.get("line")
     lines: dict[float, dict[str, list[float]]] = {}
 
     def sorted_in(comparison: Comparison, draw: int) -> None:
@@ -213,18 +222,35 @@ def board_scene(
 
     frames, redraws = board.drawn(
         prepared, settings, epsilons, settings.trials if redraw else 0,
-        draw=None if named is None else int(named) - 1,
+        draw=_draw(state, epsilons),
         also=None if label is None else sorted_in,
     )  # fmt: skip
     for frame in frames:
         if label is not None:
             frame["lines"] = lines[frame["epsilon"]]
+    payload = board.payload(prepared, settings, columns, epsilons, frames)
+    if state.view.get("marked"):
+        payload["marked"] = list(range(PUPILS))
     return {
-        "payload": board.payload(prepared, settings, columns, epsilons, frames),
+        "payload": payload,
         "options": {"rows": list(state.view.get("measures", ("picture", "recovery")))},
         "publishable": bool(state.view.get("publishable")),
         "draws": redraws,
     }
+
+
+def _draw(state: State, epsilons: Sequence[float]) -> int | None:
+    """Return the draw, from 0, that a picture is of; None for the typical one by recovery.
+
+    One that a view names is judged at the least epsilon. Where a line is drawn, the typical one is
+    typical in what the line sorts.
+    """
+    named, label = state.view.get("draw"), state.view.get("line")
+    key = state.settings.variants[0]
+    at = [replace(state.settings, epsilon=epsilon) for epsilon in epsilons]
+    if named is not None:
+        return DRAWS[named](recovery(at[0], key))
+    return None if label is None else typical([sorted_apart(one, key, label) for one in at])
 
 
 def _persons(states: Sequence[State]) -> dict[str, Any]:
@@ -249,6 +275,20 @@ def _persons(states: Sequence[State]) -> dict[str, Any]:
     return {"persons": persons, "stops": stops}
 
 
+def _faces(states: Sequence[State]) -> dict[str, Any]:
+    """Of a hundred suspected alike, how many are in: before a release, and at most after it."""
+    prior = float(states[0].view["prior"])
+    frames = [(one, posterior_bound(prior, one)) for one in board_epsilons(states)]
+    return {
+        "before": 100 * prior,
+        "frames": [
+            {"epsilon": epsilon, "count": 100 * share, "text": numeral(100 * share)}
+            for epsilon, share in frames
+        ],
+        "stops": [{"epsilon": state.settings.epsilon} for state in states],
+    }
+
+
 def _people(states: Sequence[State]) -> dict[str, Any]:
     crowds = [
         {
@@ -257,7 +297,11 @@ def _people(states: Sequence[State]) -> dict[str, Any]:
         }
         for state in states
     ]
-    return {"crowds": crowds, "texts": [thousands(crowd["people"]) for crowd in crowds]}
+    return {
+        "crowds": crowds,
+        "texts": [thousands(crowd["people"]) for crowd in crowds],
+        "own": table_of(states[0].settings).n,
+    }
 
 
 def _leak(states: Sequence[State]) -> dict[str, Any]:
@@ -299,5 +343,6 @@ def _cloud(states: Sequence[State]) -> dict[str, Any]:
 
 
 _SCENES = {
-    "board": _boards, "person": _persons, "people": _people, "cloud": _cloud, "leak": _leak
+    "board": _boards, "person": _persons, "faces": _faces, "people": _people, "cloud": _cloud,
+    "leak": _leak,
 }  # fmt: skip

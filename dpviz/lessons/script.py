@@ -16,10 +16,11 @@ from typing import Any
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
+from dpviz.datasets.builtin.school import SCHOOL
 from dpviz.lessons import cast
 from dpviz.lessons.lesson import AT, SCENES, Lesson, NamedNumber, Option, Question, Step, names_in
+from dpviz.lessons.measures import DRAWS
 from dpviz.lessons.quantities import QUANTITIES, Fact, where
-from dpviz.lessons.questions import Answers, plan_text
 from dpviz.mechanisms import Mechanism
 
 FOLDER = Path(__file__).parent / "scripts"
@@ -34,10 +35,10 @@ _PARTS: dict[str, Callable[[], Mechanism]] = {
 }  # fmt: skip
 VIEW = (
     "measures", "clouds", "shown", "declared", "draw", "play_draws", "mechanisms", "publishable",
-    "line",
+    "line", "marked", "prior",
 )  # fmt: skip
 """What a step may say of its picture alone; settings have names of their own."""
-_TOP = ("number", "title", "question", "experts", "opens", "answers", "numbers", "steps")
+_TOP = ("number", "title", "question", "experts", "opens", "numbers", "steps")
 _STEP = (
     "title", "say", "scene", "changes", "view", "control", "move", "extreme", "moved", "question",
     "why", "hundred",
@@ -152,7 +153,9 @@ def _problems_of_step(lesson: Lesson, place: int) -> list[str]:
     if bool(step.move) != bool(step.moved):
         found.append(f"{step.title!r} has a move without its button, or the reverse.")
     for moves in range(stops):
-        lesson.state(place, moves)  # refuses what cannot be set
+        state = lesson.state(place, moves)  # refuses what cannot be set
+        if state.view.get("marked") and state.settings.table != SCHOOL:
+            found.append(f"{step.title!r} marks her class, which only the table {SCHOOL} has.")
     return found
 
 
@@ -180,14 +183,7 @@ def _lesson(said: dict[str, Any]) -> Lesson:
     _table(said, "the lesson", _TOP)
     if not isinstance(said.get("number"), int):
         raise _Wrong("the lesson needs its number")
-    answers = None
-    base = Settings()
-    if "answers" in said:
-        known = params_of(Answers)
-        answers = Answers(**_table(said["answers"], "answers", known))
-        if answers.source == "plan":
-            base = replace(base, table=plan_text(answers))
-    opens = replace(base, **_settings(said.get("opens", {}), "opens"))
+    opens = replace(Settings(), **_settings(said.get("opens", {}), "opens"))
     if not isinstance(said.get("numbers", {}), dict):
         raise _Wrong("numbers must be a table")
     if not isinstance(said.get("steps"), list) or not said["steps"]:
@@ -206,7 +202,6 @@ def _lesson(said: dict[str, Any]) -> Lesson:
         opens=opens,
         steps=steps,
         numbers=numbers,
-        answers=answers,
         experts=bool(said.get("experts", False)),
     )
 
@@ -289,6 +284,8 @@ def _step(said: Any, place: int, numbers: Mapping[str, NamedNumber]) -> Step:
     if control not in _CONTROLS:
         raise _Wrong(f"the control of {name} must be one of {', '.join(filter(None, _CONTROLS))}")
     view = _table(said.get("view", {}), f"the view of {name}", VIEW)
+    if view.get("draw", "first") not in DRAWS:
+        raise _Wrong(f"the draw of {name} must be one of {', '.join(DRAWS)}")
     return Step(
         title=_text(said, "title", name),
         say=_text(said, "say", name),

@@ -181,12 +181,13 @@ def exercises() -> list[tuple[str, str]]:
         ),
         said(
             5,
-            "Recovery of {goal} at epsilon {opens} takes {needed} people. How many at {halved}?",
+            "Recovery of {goal} at epsilon {opens} takes {needed} pupils. How many at {halved}?",
             "{then}.",
         ),
         said(
             6,
-            "How many of the {d} components are found at epsilon {opens}, {crossing} and {least}?",
+            "How many components of her school are found at epsilon {opens}, {crossing} and "
+            "{least}?",
             "{many}, {asked} and {few}.",
         ),
         said(

@@ -190,7 +190,7 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
     assert len(rests) >= 10  # a second of stillness, looked at every 50 ms
     assert seen[-1]["then"]
     assert picture.evaluate("node => node.toDataURL()") != drawn
-    assert "Right: 0.35. You said 0.3." in page.locator(".dps h1").inner_text()
+    assert "Right: 0.22. You said 0.3." in page.locator(".dps h1").inner_text()
     wait_idle(page)
     assert problems_of(page) == ""
     context.close()
@@ -205,10 +205,10 @@ def _leave_for(page: Page, address: str) -> None:
 
 
 def test_the_same_on_explore(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2&bet=0.5&moved=yes")
-    assert "0.35" in stage_text(page)
+    open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2&bet=0.3&moved=yes")
+    assert "0.22" in stage_text(page)
     _leave_for(page, r"/\?")
-    assert "epsilon=0.35" in page.url
+    assert "epsilon=0.22" in page.url
     assert "m=gaussian" in page.url
     # Each term has one mark, which opens the glossary at that term and runs nothing else.
     marks = page.locator(".dp-term")

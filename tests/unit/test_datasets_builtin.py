@@ -21,6 +21,7 @@ from dpviz.datasets.builtin.generated import (
     waveform_bases,
     waveform_rows,
 )
+from dpviz.datasets.builtin.school import PUPILS, the_class
 from dpviz.datasets.table import ReadOptions
 from tools.example import MISSING, ROWS, VARIETIES, example_csv
 
@@ -35,6 +36,7 @@ KEYS = (
     "waveform40",
     "planted",
     "face",
+    "school",
 )
 DATA = Path(__file__).parents[2] / "data"
 
@@ -76,6 +78,28 @@ def test_rows_of_the_listing() -> None:
         assert list(row) == ["key", "label", "description", "n", "d", "labels", "source", "licence"]
 
 
+def test_the_class_of_the_lessons_is_one_of_the_school() -> None:
+    table = load_builtin("school")
+    names, rows = the_class()
+    assert table.columns[: len(names)] == names
+    np.testing.assert_array_equal(table.rows[: len(rows), : len(names)], rows)
+    assert set(table.labels[: len(rows)]) == {"middle"}
+    # What nobody said of the class follows the law of the school given what is known of it: that
+    # of its own age, less what the known columns explain. Five standard errors of a mean of thirty.
+    others = table.rows[PUPILS:][table.labels[PUPILS:] == "middle"]
+    known = np.column_stack([np.ones(len(others)), others[:, : len(names)]])
+    fitted, *_ = np.linalg.lstsq(known, others[:, len(names) :], rcond=None)
+    left = others[:, len(names) :] - known @ fitted
+    mine = np.column_stack([np.ones(len(rows)), rows]) @ fitted
+    gap = (table.rows[: len(rows), len(names) :] - mine).mean(axis=0)
+    error = left.std(axis=0) * np.sqrt(1 / len(rows) + known.shape[1] / len(others))
+    assert (np.abs(gap) < 5 * error).all()
+    assert not (
+        np.abs(table.rows[: len(rows), len(names) :].mean(axis=0) + 1 - mine.mean(axis=0))
+        < 5 * error
+    ).any()
+
+
 def test_class_labels_are_names() -> None:
     assert set(load_builtin("iris").labels.tolist()) == {"setosa", "versicolor", "virginica"}
     assert set(load_builtin("breast_cancer").labels.tolist()) == {"malignant", "benign"}
@@ -97,7 +121,7 @@ def test_diabetes_says_that_it_was_standardised_with_its_own_data() -> None:
 
 
 def test_unknown_key_names_the_known_ones() -> None:
-    with pytest.raises(InvalidTable, match=r"one of digits, .*face; got 'nothing'\.$"):
+    with pytest.raises(InvalidTable, match=r"one of digits, .*school; got 'nothing'\.$"):
         load_builtin("nothing")
 
 

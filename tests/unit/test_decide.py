@@ -24,9 +24,9 @@ from dpviz.datasets import Table
 from dpviz.lessons import decide, risk, words
 from dpviz.lessons.card import card_html, card_page
 from dpviz.lessons.decide import Card, Offer
-from dpviz.lessons.needed import goal_of
 from dpviz.lessons.questions import Answers, plan_text
 from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.metrics import chance_share
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.load import load_measured
 from dpviz.report.figures.handout import report_page
@@ -34,6 +34,7 @@ from dpviz.simulation import goal as search
 from dpviz.simulation.cells import evaluate, parts_of
 from dpviz.simulation.compare import compare
 from dpviz.simulation.defaults import advised
+from dpviz.simulation.goal import Goal
 from dpviz.simulation.simulate import Cell
 
 SETTINGS = Settings(table="iris")
@@ -178,7 +179,7 @@ def test_claims_hold_at_each_answer(card: Card) -> None:
 
 def test_at_the_answer_the_goal_is_reached_and_far_below_it_is_not(card: Card) -> None:
     """On other streams, up to six standard errors of the mean of 400 draws."""
-    goal = goal_of(MEASURED, SETTINGS.k, card.answers.recovery)
+    goal = Goal.of_recovery(card.answers.recovery, chance_share(MEASURED.reference, SETTINGS.k))
     for offer in card.offers[:3]:
         shares = []
         for epsilon in (offer.epsilon, offer.epsilon / 2):

@@ -14,15 +14,17 @@ import pytest
 from dpviz.auditing.leaking import leak
 from dpviz.core.files import PACKAGE
 from dpviz.core.settings import Settings
+from dpviz.datasets.builtin.school import the_class
 from dpviz.lessons import Lesson, State, course
 from dpviz.lessons.cast import plain, published, pure, shaped
-from dpviz.lessons.cloud import TYPICAL, cloud, in_the_disk
+from dpviz.lessons.cloud import cloud, in_the_disk
 from dpviz.lessons.lesson import names_in
 from dpviz.lessons.measures import separated
 from dpviz.lessons.person import EPSILONS, others, person_payload
 from dpviz.lessons.scene import board_epsilons, board_scene, scene
 from dpviz.lessons.script import problems
 from dpviz.mechanisms import parse_variant
+from dpviz.preparation.bounding import PEOPLE
 from dpviz.preparation.load import load_measured
 from dpviz.report.figures.board import shown
 from dpviz.report.tables import board
@@ -127,12 +129,13 @@ def test_what_printed_points_tell_and_where_it_is_half() -> None:
         found = compare(prepared, replace(lesson.opens, epsilon=epsilon)).results[0].metrics
         return 100 * float(found["class_picture"].mean())
 
-    assert abs(of_hundred(facts["told"]) - told(1.0)) <= 0.5
+    assert abs(of_hundred(facts["told"]) - told(3.0)) <= 0.5
     assert abs(of_hundred(facts["told_least"]) - told(0.1)) <= 0.5
     crossing = float(facts["crossing"])
     # The number of cells is whole, so what is told rises in small steps to and fro.
-    assert abs(told(crossing) - 50) <= 2
-    assert told(0.8 * crossing) < 50 < told(1.2 * crossing)
+    assert facts["asked"] == "40 %"
+    assert abs(told(crossing) - 40) <= 0.5
+    assert told(0.8 * crossing) < 40 < told(1.2 * crossing)
     boards = [scene(lesson, place)["boards"] for place in (0, 1)]
     assert [one["publishable"] for one in boards[0]] == [False, True]
     assert [one["publishable"] for one in boards[1]] == [True]
@@ -141,15 +144,15 @@ def test_what_printed_points_tell_and_where_it_is_half() -> None:
 def test_the_blur_and_where_it_crosses() -> None:
     lesson = COURSE[2]
     facts, opens = lesson.facts, lesson.opens
-    for name, epsilon in (("before", 3.0), ("there", 0.35), ("after", 0.03)):
-        mean = float(recoveries(replace(opens, epsilon=epsilon)).mean())
-        assert abs(of_hundred(facts[name]) - 100 * mean) <= 0.5
+    mean = float(recoveries(replace(opens, epsilon=0.03)).mean())
+    assert abs(of_hundred(facts["after"]) - 100 * mean) <= 0.5
     prepared = load_measured(opens)
     rows, labels = prepared.moment_with_rows.rows, prepared.table.labels  # type: ignore[union-attr]
     assert rows is not None
+    young = labels == "youngest"
 
     def wrong(frames: object) -> float:
-        return 100 * (1 - float(np.mean([separated(rows @ one, labels == 0)[0] for one in frames])))  # type: ignore[attr-defined]
+        return 100 * (1 - float(np.mean([separated(rows @ one, young)[0] for one in frames])))  # type: ignore[attr-defined]
 
     def released(epsilon: float) -> float:
         return wrong(compare(prepared, replace(opens, epsilon=epsilon)).results[0].components)
@@ -158,44 +161,70 @@ def test_the_blur_and_where_it_crosses() -> None:
     assert facts["wrong"] == f"{released(3.0):.0f}"
     assert facts["wrong_least"] == f"{released(0.03):.0f}"
     # It crosses where it says: a digit to either side lie on either side of what was asked.
-    assert facts["crossing"] == "0.35"
-    assert released(0.36) < float(facts["asked"]) == 15 < released(0.34)
+    assert facts["crossing"] == "0.22"
+    assert released(0.23) < float(facts["asked"]) == 16 < released(0.21)
     # other random planes: six standard errors of the difference of two means of 200
     rng = np.random.default_rng(5)
     random = np.linalg.qr(rng.normal(size=(200, rows.shape[1], 2)))[0]
-    spread = float(np.std([separated(rows @ frame, labels == 0)[0] for frame in random]))
+    spread = float(np.std([separated(rows @ frame, young)[0] for frame in random]))
     error = 6 * spread * math.sqrt(2 / 200)
     assert abs(float(facts["chance"]) - wrong(random)) <= 100 * error + 0.5
-    assert facts["n"] == "1,797"
-    payload = drawn(lesson, 0)
-    count = len(base64.b64decode(payload["truth"]["picture"])) // 4  # two int16 a dot
-    assert facts["dots"] == str(count) == "300"
-    cell = payload["frames"][0]["cells"][opens.mechanisms[0]]
-    assert cell["texts"]["recovery"] == facts["before"]
+    count = len(base64.b64decode(drawn(lesson, 0)["truth"]["picture"])) // 4  # two int16 a dot
+    assert facts["dots"] == str(count) == str(len(rows))
+
+
+def test_nothing_of_the_school_is_taken_from_its_rows() -> None:
+    """As the first lesson asks for it: centre and bound are declared, in every lesson on it."""
+    school = [one.opens for one in COURSE if one.opens.table == "school"]
+    assert len(school) == 5
+    for settings in school:
+        assert load_measured(settings).assumed_public == (PEOPLE,)
+    taken = replace(school[0], row_bound="max")
+    assert len(load_measured(taken).assumed_public) > 1  # as it would be said otherwise
 
 
 def test_the_line_of_the_picture_sorts_its_dots_as_the_text_says() -> None:
-    """The dots are a sample of the people that the number counts."""
+    """Every pupil is a dot, so what a text counts can be counted in the picture."""
     lesson = COURSE[2]
     held = scene(lesson, 1)["boards"][0]["payload"]
     codes = np.frombuffer(base64.b64decode(held["labels"]["codes"]), "u1")
-    zeros = codes == held["labels"]["kinds"].index("0")
-    # each share is of a sample: three standard errors of both, at a share of a tenth
-    error = 3 * 50 * math.sqrt(0.09 / zeros.sum() + 0.09 / (~zeros).sum())
+    young = codes == held["labels"]["kinds"].index("youngest")
 
     def wrong(packed: str, line: list[float]) -> float:
         raw = np.frombuffer(base64.b64decode(packed), "<i2").reshape(-1, 2) / 32767
         beyond = held["limits"]["scale"] * raw @ line[:2] >= line[2]
-        return 50 * float((~beyond[zeros]).mean() + beyond[~zeros].mean())
+        return 50 * float((~beyond[young]).mean() + beyond[~young].mean())
 
     truth, frames = held["truth"]["picture"], {one["epsilon"]: one for one in held["frames"]}
-    assert len(frames) == len({one["lines"]["gaussian"][2] for one in frames.values()}) > 20
+    key = lesson.opens.variants[0]
+    assert len(frames) == len({one["lines"][key][2] for one in frames.values()}) > 20
     first = frames[3.0]["lines"]
-    assert abs(wrong(truth, first["exact"]) - float(lesson.facts["exact"])) <= error
-    assert abs(wrong(truth, [-one for one in first["exact"]]) - 50) > error  # the other way round
-    cell = frames[3.0]["cells"]["gaussian"]["picture"]
-    assert abs(wrong(cell, first["gaussian"]) - float(lesson.facts["wrong"])) <= error
+    # a dot that lies on the line may fall to either side when places are rounded
+    assert abs(wrong(truth, first["exact"]) - float(lesson.facts["exact"])) <= 1
+    assert abs(wrong(truth, [-one for one in first["exact"]]) - 50) > 20  # the other way round
+    # one draw stands for the mean that the text says, at every stop: within four of a hundred
+    for name, stop in zip(lesson.steps[1].hundred, lesson.moves(1), strict=False):
+        assert name in lesson.facts, stop
+    for epsilon, name in ((3.0, "wrong"), (0.22, "asked"), (0.03, "wrong_least")):
+        cell = frames[epsilon]["cells"][key]["picture"]
+        found = wrong(cell, frames[epsilon]["lines"][key])
+        assert abs(found - float(lesson.facts[name])) <= 4, (epsilon, found)
     assert "lines" not in scene(COURSE[3], 0)["boards"][0]["payload"]["frames"][0]  # only asked for
+
+
+def test_she_and_her_class_are_followed_through_the_school() -> None:
+    """The marked dots are the class of the first lesson, she the last of them."""
+    held = scene(COURSE[2], 0)["boards"][0]["payload"]
+    marked = held["marked"]
+    prepared = load_measured(COURSE[2].opens)
+    names, rows = the_class()
+    found = prepared.table.rows[marked][:, : len(names)]  # type: ignore[union-attr]
+    np.testing.assert_array_equal(found, rows)
+    np.testing.assert_array_equal(found, leak().rows)
+    assert prepared.columns[: len(names)] == names
+    count = len(base64.b64decode(held["truth"]["picture"])) // 4
+    assert count == prepared.n, "a dot's place is its row's"
+    assert "marked" not in scene(COURSE[5], 0)["boards"][0]["payload"]  # only asked for
 
 
 def test_the_class_is_seen_from_its_widest_side() -> None:
@@ -226,32 +255,58 @@ def test_one_class_stands_in_every_picture_of_people() -> None:
     person = person_payload([parse_variant("gaussian")], 1e-5)
     np.testing.assert_allclose(person["row"], rows[-1], atol=5e-4)
     # preparing by what is typical reads no row: another person's row changes nobody else's
-    assert set(TYPICAL) == set(found.features)
+    moved = (the_class()[1][:, [1, 2]] - [1.0, 3.0]) / 2.5
+    moved /= np.maximum(1.0, np.linalg.norm(moved, axis=1))[:, None]
+    np.testing.assert_allclose(rows, moved)
 
 
 def test_the_picture_shows_the_typical_draw() -> None:
-    """Of twenty draws the one that stays nearest to the mean over the step's epsilons."""
+    """Of twenty the one that stays nearest to the mean of what is asked, over the step."""
     lesson = COURSE[2]
     epsilons = board_epsilons([lesson.state(1, made) for made in range(3)])
-    assert {0.03, 0.35, 3.0} <= set(epsilons)
+    assert {0.03, 0.22, 3.0} <= set(epsilons)
     state = lesson.state(1)
     columns = shown([parse_variant(text) for text in state.settings.mechanisms])
     payload = board_scene(state, epsilons, columns, redraw=False)["payload"]
     prepared = load_measured(state.settings)
-    away = np.stack(
-        [
-            (draws := recoveries(replace(state.settings, epsilon=one))) - draws.mean()
-            for one in epsilons
-        ]
-    )
-    typical = int(np.abs(away).max(axis=0).argmin())
-    pictures = board.draws(compare(prepared, replace(state.settings, epsilon=0.35)), prepared)
-    at = payload["frames"][epsilons.index(0.35)]["cells"]["gaussian"]["picture"]
-    assert at == pictures["gaussian"][typical]
-    assert at != pictures["gaussian"][0], "the first would be drawn without a choice"
-    first = board_scene(COURSE[3].state(0), [0.3], columns, redraw=False)["payload"]
-    again = board.draws(compare(prepared, COURSE[3].opens), prepared)["gaussian"][0]
-    assert first["frames"][0]["cells"]["gaussian"]["picture"] == again  # luck asks for the first
+    rows, young = prepared.moment_with_rows.rows, prepared.table.labels == "youngest"  # type: ignore[union-attr]
+    assert rows is not None
+    away = []
+    for one in epsilons:
+        spaces = compare(prepared, replace(state.settings, epsilon=one)).results[0].components
+        sorts = np.array([separated(rows @ space, young)[0] for space in spaces])
+        away.append(sorts - sorts.mean())
+    typical = int(np.abs(np.stack(away)).max(axis=0).argmin())
+    key = state.settings.variants[0]
+    at = payload["frames"][epsilons.index(0.22)]["cells"][key]["picture"]
+    pictures = board.draws(compare(prepared, replace(state.settings, epsilon=0.22)), prepared)[key]
+    assert at == pictures[typical]
+    assert at != pictures[0], "the first would be drawn without a choice"
+    # Without a line it is the recovery that it stays near to the mean of.
+    plain_state = COURSE[5].state(1)
+    epsilons = board_epsilons([COURSE[5].state(1, made) for made in range(3)])
+    held = board_scene(plain_state, epsilons, columns, redraw=False)["payload"]
+    kept = [recoveries(replace(plain_state.settings, epsilon=one)) for one in epsilons]
+    near = int(np.abs([one - one.mean() for one in kept]).max(axis=0).argmin())
+    again = board.draws(compare(prepared, plain_state.settings), prepared)[key]
+    assert held["frames"][-1]["cells"][key]["picture"] == again[near]
+
+
+def test_a_lesson_may_name_the_draw_that_it_shows() -> None:
+    """Luck opens on the first and ends on the unluckiest, judged where it crosses."""
+    lesson = COURSE[3]
+    prepared, key = load_measured(lesson.opens), lesson.opens.variants[0]
+    first = scene(lesson, 0)["boards"][0]["payload"]["frames"][0]["cells"][key]
+    assert first["picture"] == board.draws(compare(prepared, lesson.opens), prepared)[key][0]
+    assert first["texts"]["recovery"] == lesson.facts["first"], "one draw, and its recovery"
+    there = replace(lesson.state(2).settings, epsilon=float(lesson.facts["opens_low"]))
+    worst = int(recoveries(there).argmin())
+    frames = scene(lesson, 2)["boards"][0]["payload"]["frames"]
+    at = next(one for one in frames if one["epsilon"] == there.epsilon)["cells"][key]["picture"]
+    drawn_there = board.draws(compare(prepared, there), prepared)[key]
+    assert at == drawn_there[worst]
+    assert worst != 0
+    assert at != drawn_there[0]
 
 
 def test_separation_of_points_is_the_best_balanced_accuracy() -> None:
@@ -271,7 +326,7 @@ def test_the_draws_of_luck() -> None:
     facts, seen = lesson.facts, recoveries(lesson.opens)
     assert len(seen) == lesson.opens.trials == int(facts["draws"])
     for name, value in (("first", seen[0]), ("low", seen.min()), ("high", seen.max())):
-        assert abs(of_hundred(facts[name]) - 100 * value) <= 0.5
+        assert abs(of_hundred(facts[name]) - 100 * max(0.0, value)) <= 0.5
     there = float(facts["opens_low"])
     at, below = (
         recoveries(replace(lesson.opens, epsilon=one)).min() for one in (there, there - 0.01)
@@ -306,18 +361,14 @@ def test_the_counts_of_drowning() -> None:
 
 def test_drowning_speaks_of_what_is_drawn() -> None:
     lesson = COURSE[5]
-    facts, look = lesson.facts, lesson.steps[0]
+    facts = lesson.facts
     asked_at = float(facts["crossing"])
-    assert "bars" not in look.say.lower()
-    payload = drawn(lesson, 0)
-    assert facts["drawn"] == str(payload["limits"]["spectrum"]["first"]["count"]) == "15"
-    assert facts["d"] == str(len(payload["truth"]["eigenvalues"]))
     # The variances above the dashed line, counted on what is drawn at the epsilon asked about.
     asked = State(replace(lesson.opens, epsilon=asked_at), {})
     columns = shown([parse_variant(text) for text in lesson.opens.mechanisms])
     there = board_scene(asked, [asked_at], columns, redraw=False)["payload"]
     (cell,) = there["frames"][0]["cells"].values()
-    first = there["truth"]["eigenvalues"][: int(facts["drawn"])]
+    first = there["truth"]["eigenvalues"][: there["limits"]["spectrum"]["first"]["count"]]
     assert facts["naive"] == str(sum(value > cell["threshold"] for value in first))
     assert cell["edges"][1] < there["limits"]["spectrum"]["first"]["high"], "the line is seen"
 
@@ -369,24 +420,45 @@ def test_the_risk_of_one_person() -> None:
         assert float(facts[name]) in EPSILONS
 
 
+def test_a_hundred_faces_show_what_a_suspicion_becomes() -> None:
+    lesson = COURSE[1]
+    held = scene(lesson, 3)
+    assert held["kind"] == "faces"
+    assert (held["before"], lesson.facts["prior"]) == (1.0, "1 %")
+    by = {one["epsilon"]: one for one in held["frames"]}
+    for name, stop in zip(("after", "likely"), held["stops"], strict=True):
+        odds = 0.01 / 0.99 * math.exp(stop["epsilon"])
+        assert by[stop["epsilon"]]["count"] == pytest.approx(100 * odds / (1 + odds))
+        assert f"{by[stop['epsilon']]['text']} %" == lesson.facts[name]
+    counts = [one["count"] for one in held["frames"]]
+    assert counts == sorted(counts)
+    assert len(set(counts)) == len(counts) > 20
+
+
 def test_the_people_that_are_needed() -> None:
     lesson = COURSE[4]
     facts, measured = lesson.facts, load_measured(lesson.opens)
-    assert facts["d"] == str(measured.d) == "50"
-    values = measured.moment.eigenvalues
-    chance = 2 / measured.d * values.sum() / values[:2].sum()
+    assert facts["n"] == str(measured.n) == str(scene(lesson, 0)["own"])
+    values, true = measured.moment.eigenvalues, measured.reference.eigenvalues
+    chance = 2 / measured.d * true.sum() / true[:2].sum()
     goal = chance + 0.9 * (1 - chance)
+    # longer rows are shortened: what a direction is worth is what it keeps of the rows as they are
+    V = measured.moment.eigenvectors
+    along = np.diag(V.T @ measured.reference.A @ V)
     for name, epsilon in (("needed", 1.0), ("then", 0.5)):
         count = int(facts[name].replace(",", ""))
         for people_there, enough in ((count, True), (count - 1, False)):  # to the last one
             settings = replace(lesson.opens, epsilon=epsilon)
             problem = replace(measured.problem(settings), n=people_there)
-            calibration = pure().calibrate(problem, measured.budget(settings))
-            noise = pure().free_noise(calibration)
+            calibration = plain().calibrate(problem, measured.budget(settings))
+            noise = plain().free_noise(calibration)
             assert noise is not None
-            assert bool(predict(values, 2, noise).captured_share >= goal) is enough
-    # Without a delta the noise is a constant over n epsilon: exactly half, and so it reads.
+            assert bool(predict(values, 2, noise, along).captured_share >= goal) is enough
     assert facts["halved"] == "0.5"
+    # With a delta the noise falls a little slower than 1/epsilon: nearly twice as many.
+    assert 1.8 < int(facts["then"]) / int(facts["needed"]) < 2
+    crowds = scene(lesson, 1)["crowds"]
+    assert [str(int(one["people"])) for one in crowds] == [facts["needed"], facts["then"]]
 
 
 def test_what_the_mean_and_the_bound_leak() -> None:

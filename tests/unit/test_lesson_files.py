@@ -176,12 +176,12 @@ def test_a_language_has_every_text_with_the_same_numbers(
             asked, here = one.asked(place), there.asked(place)
             assert (asked and asked.right) == (here and here.right)
         assert one.state(1).settings == there.state(1).settings
-    assert package.lessons("de")[2].filled("{n}") == "1\u202f797"
+    assert package.lessons("de")[2].written("1,797") == "1\u202f797"
     # What is left out, too much, or of other numbers is named; English stands in its place.
     text = (languages.FOLDER / "de.toml").read_text(encoding="utf-8")
     for old, new in (
         ('moved = "Epsilon auf {crossing} setzen"\n', ""),
-        ("{dots} von {n}", "{dots}"),
+        ("{dots} Jugendliche", "Jugendliche"),
         ('"Next" = "Weiter"', '"Nexxt" = "Weiter"'),
     ):
         assert old in text
@@ -196,7 +196,7 @@ def test_a_language_has_every_text_with_the_same_numbers(
         assert "Deutsch:" in told.out
         for place in (
             "blur.2.moved is not there",
-            "blur.1.say must have the numbers of the English text: dots, n",
+            "blur.1.say must have the numbers of the English text: dots",
             "words.Next is not there",
             "words.Nexxt is in no lesson",
         ):

@@ -54,7 +54,7 @@ ARROWS: dict[str, str] = {
         "simulation theory"
     ),
     "lessons": (
-        "accounting auditing core mechanisms metrics picture preparation releasing report "
+        "accounting auditing core datasets mechanisms metrics picture preparation releasing report "
         "sampling simulation theory"
     ),
     "studies": (

@@ -330,6 +330,7 @@ class Payload(TypedDict):
     least : from where 90 % is recovered, in words
     frames : those that are computed so far
     draws : pictures of the first draws, by mechanism
+    marked : which dots of a picture of rows a lesson follows, the last of them by name
     """
 
     version: int
@@ -353,3 +354,4 @@ class Payload(TypedDict):
     least: str | None
     frames: list[Frame]
     draws: NotRequired[dict[str, list[str]] | None]
+    marked: NotRequired[list[int]]

@@ -9,10 +9,10 @@ picture, spectrum, distance, recovery), ``keys`` (only these mechanisms), ``cont
 play, pin, draws, fresh, view, present; an empty list hides the bar), ``strip``, ``answer`` and
 ``exact`` (whether to show recovery against epsilon, the sentence on top, the exact column),
 ``label`` (its name for those who do not see it), ``masked`` (hide what mechanisms do until
-``board.reveal()``), ``phoneBelow`` (pixels of width under which columns are swiped, 640), and the
-callbacks ``onScrub(epsilon)`` while epsilon moves, ``onCommit(epsilon)`` when it is let go,
-``onOpen(key or null)``, ``onPin("pin", "unpin" or "swap")``, ``onFresh()``, ``onDraws(epsilon)``
-and ``onLink(name)``.
+``board.reveal()``), ``large`` (texts for a hall), ``phoneBelow`` (pixels of width under which
+columns are swiped, 640), and the callbacks ``onScrub(epsilon)`` while epsilon moves,
+``onCommit(epsilon)`` when it is let go, ``onOpen(key or null)``,
+``onPin("pin", "unpin" or "swap")``, ``onFresh()``, ``onDraws(epsilon)`` and ``onLink(name)``.
 
 The board has ``epsilon``, ``setEpsilon``, ``addFrames``, ``setPayload``, ``setPin``, ``setDraws``,
 ``play``, ``stop``, ``present``, ``setPublishable``, ``open``, ``reveal``, ``mask`` and ``destroy``.

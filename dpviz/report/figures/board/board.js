@@ -33,6 +33,7 @@ import { Strip } from "./strip.js";
  * @property {string} [label]
  * @property {import("./sheet.js").Says} [says]
  * @property {boolean} [masked]
+ * @property {boolean} [large] whether it is seen from the back of a hall, presented or not
  * @property {number} [phoneBelow]
  * @property {(epsilon: number) => void} [onScrub]
  * @property {(epsilon: number) => void} [onCommit]
@@ -290,7 +291,7 @@ class Board {
     }
     const turned = this.presenting !== Boolean(on);
     this.presenting = Boolean(on);
-    this.look.large = this.presenting;
+    this.look.large = this.presenting || Boolean(this.options.large);
     if (on) {
       this.openColumn(null);
       this.staged = this.choose();
@@ -756,7 +757,7 @@ class Board {
           "data-kind": place,
           onpointerenter: () => this.light(place),
           onpointerleave: () => this.light(null),
-        }, mark(palette, place), kind));
+        }, mark(palette, place), this.says(kind)));
       });
     } else if (labels.ends) {
       const bar = make("i", "dpv-ramp");
@@ -859,7 +860,7 @@ class Board {
       faint: read("--dpv-faint", "#55616d"),
       line: read("--dpv-line", "#c3ccd6"),
       font: style.fontFamily,
-      large: this.presenting,
+      large: this.presenting || Boolean(this.options.large),
       says: this.says,
     };
     for (const { column, node } of this.cols) {

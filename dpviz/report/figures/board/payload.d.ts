@@ -36,6 +36,8 @@ export interface Payload {
   frames: Frame[];
   /** pictures of the first draws, by mechanism */
   draws?: Record<string, string[]> | null;
+  /** which dots of a picture of rows a lesson follows, the last of them by name */
+  marked?: number[];
 }
 
 /** What the board says of its table and setting. */

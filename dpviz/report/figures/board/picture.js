@@ -69,7 +69,9 @@ export function drawPicture(canvas, scene) {
   if (ghost?.same && !scene.redraws) {
     drawRings(pen, places(ghost.cell.picture, ghost.payload, width, height), size, look.faint);
   }
-  drawLabelled(pen, scene, places(now ?? truth, payload, width, height), size);
+  const dots = places(now ?? truth, payload, width, height);
+  drawLabelled(pen, scene, dots, size);
+  if (payload.marked) drawMarked(on, payload.marked, dots, size, look);
   if (scene.line && !scene.redraws) drawStraight(on, payload, scene.line, look.ink);
   const about = column ? `${column.label} at epsilon ${scene.written}` : "exact PCA";
   canvas.setAttribute("aria-label", `Rows of ${payload.table.name} in the space of ${about}`);
@@ -146,15 +148,44 @@ function drawDots(pen, points, size, colour, opacity) {
 }
 
 /**
+ * Ring the dots that are followed, and name the last of them.
+ *
+ * @param {{ pen: CanvasRenderingContext2D, width: number, height: number }} on
+ * @param {number[]} marked
+ * @param {Float32Array} points
+ * @param {number} size
+ * @param {import("./sheet.js").Look} look
+ */
+function drawMarked({ pen, width }, marked, points, size, look) {
+  const of = (/** @type {number} */ place) => [points[2 * place], points[2 * place + 1]];
+  const ring = Float32Array.from(marked.flatMap(of));
+  drawRings(pen, ring, size + 2, look.ink, 1.4);
+  const [x, y] = of(marked[marked.length - 1]);
+  drawDots(pen, Float32Array.from([x, y]), size + 3, look.ink, 1);
+  const text = look.says("her");
+  pen.font = `600 ${scaled(look, 13)}px ${look.font}`;
+  pen.textAlign = "center";
+  pen.textBaseline = "alphabetic";
+  pen.lineWidth = 4;
+  pen.strokeStyle = look.ground;
+  const at = Math.min(Math.max(x, 20), width - 20);
+  const up = y > 40 ? y - size - 7 : y + size + 18;
+  pen.strokeText(text, at, up);
+  pen.fillStyle = look.ink;
+  pen.fillText(text, at, up);
+}
+
+/**
  * @param {CanvasRenderingContext2D} pen
  * @param {Float32Array} points
  * @param {number} size
  * @param {string} colour
+ * @param {number} wide
  */
-function drawRings(pen, points, size, colour) {
+function drawRings(pen, points, size, colour, wide = 0.8) {
   pen.strokeStyle = colour;
   pen.globalAlpha = 0.7;
-  pen.lineWidth = 0.8;
+  pen.lineWidth = wide;
   pen.beginPath();
   for (let i = 0; i < points.length; i += 2) {
     pen.moveTo(points[i] + size, points[i + 1]);

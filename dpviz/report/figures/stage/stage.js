@@ -17,6 +17,8 @@ const DpvizStage = (() => {
     return node;
   };
   const said = (value) => DpvizNumbers.numeral(value, 2);
+  // A number stays on one line with its sign and with what it is of.
+  const whole = (text) => text.replace(/ %/g, "\u00a0%").replace(/(epsilon|ε) (?=\d)/gi, "$1\u00a0");
   const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
   const wait = (time) => new Promise((done) => setTimeout(done, time));
   const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -43,6 +45,7 @@ const DpvizStage = (() => {
       root.hidden = true;
       const board = DpvizBoard.mount(root, payload, {
         ...options, controls: [], strip: false, answer: false, phoneBelow: 0, says,
+        large: place.clientWidth > 500,
       });
       board.setPublishable(publishable);
       return { root, board, draws, columns: payload.columns.length + 1, rows: options.rows };
@@ -238,6 +241,78 @@ const DpvizStage = (() => {
     };
   }
 
+  // A hundred who are suspected alike: as many faces are filled as of them may be in.
+  function facesView(place, scene, says) {
+    const canvas = make("canvas", "", place);
+    canvas.setAttribute("role", "img");
+    let now = scene.stops[0].epsilon;
+    const nearest = () => scene.frames.reduce((best, one) => (
+      Math.abs(Math.log(one.epsilon / now)) < Math.abs(Math.log(best.epsilon / now)) ? one : best));
+    const paint = () => {
+      const { pen, width, height, ink, accent, font } = surface(canvas);
+      const { count, text } = nearest();
+      const step = Math.min(width / 10, (height - 64) / 10);
+      const [left, size] = [(width - 10 * step) / 2, 0.4 * step];
+      pen.lineWidth = Math.max(1.5, step / 26);
+      for (let place = 0; place < 100; place += 1) {
+        const [x, y] = [left + ((place % 10) + 0.5) * step, (Math.floor(place / 10) + 0.5) * step];
+        const filled = Math.min(1, Math.max(0, count - place));
+        if (filled) {
+          pen.save();
+          pen.beginPath();
+          pen.rect(x - size, y - size, 2 * size * filled, 2 * size);
+          pen.clip();
+          pen.beginPath();
+          pen.arc(x, y, size, 0, 2 * Math.PI);
+          pen.fillStyle = accent;
+          pen.fill();
+          pen.restore();
+        }
+        pen.globalAlpha = filled ? 1 : 0.4;
+        pen.strokeStyle = pen.fillStyle = ink;
+        pen.beginPath();
+        pen.arc(x, y, size, 0, 2 * Math.PI);
+        pen.moveTo(x + 0.5 * size, y + 0.25 * size);
+        pen.arc(x, y + 0.25 * size, 0.5 * size, 0, Math.PI);
+        pen.stroke();
+        for (const eye of [-0.35, 0.35]) {
+          pen.beginPath();
+          pen.arc(x + eye * size, y - 0.25 * size, 0.11 * size, 0, 2 * Math.PI);
+          pen.fill();
+        }
+      }
+      pen.globalAlpha = 1;
+      pen.strokeStyle = "#e76300";
+      for (let place = 0; place < scene.before; place += 1) {
+        pen.lineWidth = Math.max(2, step / 14);
+        pen.beginPath();
+        pen.arc(left + ((place % 10) + 0.5) * step, (Math.floor(place / 10) + 0.5) * step, 1.14 * size, 0, 2 * Math.PI);
+        pen.stroke();
+      }
+      const words = says("{count} of 100", { count: text });
+      pen.fillStyle = ink;
+      pen.font = `${width < 500 ? 14 : 18}px ${font}`;
+      pen.textAlign = "right";
+      pen.fillText(says("ringed: before the release"), width - left, height - 14);
+      pen.textAlign = "left";
+      pen.font = `600 ${width < 500 ? 22 : 40}px ${font}`;
+      pen.fillText(words, left, height - 12);
+      canvas.setAttribute("aria-label", words);
+    };
+    return {
+      fit: paint,
+      at(stop) { now = scene.stops[stop].epsilon; paint(); },
+      between(from, to, share) {
+        const [a, b] = [scene.stops[from].epsilon, scene.stops[to].epsilon];
+        now = Math.exp(Math.log(a) + share * Math.log(b / a));
+        paint();
+        return now;
+      },
+      canvas: () => canvas,
+      stop() {},
+    };
+  }
+
   // Two crowds, a dot a person: as many as it takes at either epsilon.
   function crowds(scene, says) {
     return ({ pen, width, height, ink, accent, font }, stop) => {
@@ -247,20 +322,24 @@ const DpvizStage = (() => {
       const across = Math.max(1, Math.floor(wide / step));
       const words = scene.crowds.map(({ people, epsilon }, place) => {
         const left = place * (wide + 48);
-        pen.fillStyle = place ? accent : ink;
-        pen.globalAlpha = 0.75;
-        pen.beginPath();
-        for (let i = 0; i < people; i += 1) {
-          const [x, y] = [left + ((i % across) + 0.5) * step, 8 + (Math.floor(i / across) + 0.5) * step];
-          pen.moveTo(x + 0.36 * step, y);
-          pen.arc(x, y, 0.36 * step, 0, 2 * Math.PI);
-        }
+        pen.fillStyle = pen.strokeStyle = place ? accent : ink;
+        const dots = (first, last) => {
+          pen.beginPath();
+          for (let i = first; i < last; i += 1) {
+            const [x, y] = [left + ((i % across) + 0.5) * step, 8 + (Math.floor(i / across) + 0.5) * step];
+            pen.moveTo(x + 0.34 * step, y);
+            pen.arc(x, y, 0.34 * step, 0, 2 * Math.PI);
+          }
+        };
+        dots(0, Math.min(scene.own, people)); // her school; who else is needed is a ring
         pen.fill();
-        pen.globalAlpha = 1;
+        dots(scene.own, people);
+        pen.lineWidth = Math.max(1, step / 8);
+        pen.stroke();
         pen.fillStyle = ink;
         pen.font = `600 ${width < 500 ? 15 : 22}px ${font}`;
         const known = place === 0 || stop > 0;
-        const text = says("{count} people, ε {epsilon}", {
+        const text = says("{count} pupils, ε {epsilon}", {
           count: scene.texts[place], epsilon: known ? said(epsilon) : "?",
         });
         pen.fillText(text, left, height - 14);
@@ -356,6 +435,7 @@ const DpvizStage = (() => {
   const VIEWS = {
     board: boardView,
     person: personView,
+    faces: facesView,
     people: (place, scene, says) => canvasView(place, crowds(scene, says)),
     cloud: cloudView,
     leak: (place, scene, says) => canvasView(place, leak(scene, says)),
@@ -675,16 +755,16 @@ const DpvizStage = (() => {
       const open = asked && this.waits;
       const told = asked && !open && this.revealed && !this.moving;
       const verdict = () => (data.room ? data.hall(this.wall.bets ?? []) : data.verdict(this.bet));
-      this.say.textContent = told ? verdict() : asked ? data.ask : data.say;
+      this.say.textContent = whole(told ? verdict() : asked ? data.ask : data.say);
       this.stage.toggleAttribute("data-told", told);
       if (this.bets) {
         const { count } = this.wall;
         this.bets.textContent = asked ? `${count} ${data.words[count === 1 ? "bet_one" : "bets"]}` : "";
         this.join.hidden = told;
       }
-      this.aside.textContent = asked && !told ? data.say : "";
-      this.then.textContent = told ? data.thenOf(data.room && !data.asksAxis ? data.right : this.bet) : "";
-      this.why.textContent = (told || !asked) && !this.moving ? data.why : "";
+      this.aside.textContent = asked && !told ? whole(data.say) : "";
+      this.then.textContent = told ? whole(data.thenOf(data.room && !data.asksAxis ? data.right : this.bet)) : "";
+      this.why.textContent = (told || !asked) && !this.moving ? whole(data.why) : "";
       this.buttons.forEach((button, place) => {
         button.disabled = !open || Boolean(data.room);
         if (data.room && this.wall.bets) {
@@ -711,6 +791,10 @@ const DpvizStage = (() => {
         this.flagNode.setAttribute("aria-valuenow", String(this.flag ?? Math.sqrt(this.axis.low * this.axis.high)));
         this.flagNode.setAttribute("aria-valuetext", placed ? `epsilon ${said(this.flag)}` : this.says("not placed"));
         if (placed) this.flagNode.style.left = this.left(this.flag);
+        // Flag and right value point away from each other, so that neither hides what the other says.
+        const before = told && this.flag < data.right;
+        this.flagNode.dataset.side = before ? "left" : "right";
+        this.rightMark.dataset.side = before ? "right" : "left";
         this.flagText.textContent = placed ? said(this.flag) : "?";
       }
     }
