@@ -16,7 +16,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.metrics import chance_share
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_measured, load_prepared
-from dpviz.preparation.prepared import worth
+from dpviz.preparation.prepared import reference_variances
 from dpviz.report.tables.board import PICTURE_POINTS
 from dpviz.report.tables.projection import procrustes
 from dpviz.simulation.cells import plan
@@ -214,7 +214,7 @@ def people_needed(settings: Settings, mechanism: Mechanism, goal: float = GOAL) 
         problem = replace(measured.problem(settings), n=middle)
         noise = mechanism.free_noise(mechanism.calibrate(problem, measured.budget(settings)))
         assert noise is not None  # or there was no prediction above
-        values, along = measured.moment.eigenvalues, worth(measured)
+        values, along = measured.moment.eigenvalues, reference_variances(measured)
         share = predict(values, settings.k, noise, along).captured_share
         low, high = (low, middle) if wanted.reached_by(share) else (middle, high)
     return float(high)

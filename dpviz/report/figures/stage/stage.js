@@ -293,10 +293,10 @@ const DpvizStage = (() => {
       pen.fillStyle = ink;
       pen.font = `${width < 500 ? 14 : 18}px ${font}`;
       pen.textAlign = "right";
-      pen.fillText(says("ringed: before the release"), width - left, height - 14);
+      pen.fillText(says("ringed: before the release"), width - (width < 500 ? 4 : left), height - 14);
       pen.textAlign = "left";
       pen.font = `600 ${width < 500 ? 22 : 40}px ${font}`;
-      pen.fillText(words, left, height - 12);
+      pen.fillText(words, width < 500 ? 4 : left, height - 12);
       canvas.setAttribute("aria-label", words);
     };
     return {
