@@ -21,7 +21,6 @@ from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import METRICS, offered
 from dpviz.preparation.bounding import BoundedTable
-from dpviz.report.figures.names import cut
 from dpviz.report.figures.still import still_curves
 from dpviz.report.figures.theme import panels_unjudged
 from dpviz.report.figures.tradeoff import tradeoff_figure, with_ranges
@@ -146,8 +145,7 @@ class Chart:
         self.chosen = choices(picture=current.settings.picture > 0)
         self.settings = current.settings
         self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
-        beside = cut([mechanism.label for mechanism in self.mechanisms])
-        st.html(_LAYERS + looks.names_cut("curve", beside))
+        st.html(_LAYERS + looks.names_left_out("curve"))
         with st.container(key="curve"):
             self.first = st.empty()
             self.layers = [st.empty(), st.empty()]

@@ -78,6 +78,9 @@ export default function (component) {
   let due = null;
   const look = () => {
     due = null;
+    // Names keep clear of what they lie on: pages/ui/looks.py has the style.
+    const ground = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
+    document.documentElement.style.setProperty("--dpviz-ground", ground);
     document.querySelectorAll(CHART).forEach(follow);
   };
   const soon = () => { due ??= setTimeout(look, 100); };

@@ -26,6 +26,11 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
 [data-testid="stPlotlyChart"] .legendtext {
   fill: currentColor !important;
 }
+/* A name beside a line stays readable where another line runs below it. */
+[data-testid="stPlotlyChart"] .annotation text {
+  paint-order: stroke; stroke: var(--dpviz-ground, transparent); stroke-width: 4px;
+  stroke-linejoin: round;
+}
 /* A command within a sentence is no smaller than the sentence. */
 [data-testid] :is(p, li) code { font-size: max(.875em, 14px) !important; }
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .5rem !important; }
@@ -55,26 +60,19 @@ IN_A_PAGE = "\n.dpv { --dpv-foot: 0px; --dpv-least: 2.7em; }\n"
 gets its second line before it is known to need one."""
 
 
-def names_cut(key: str, margin: int) -> str:
-    """Return the style that cuts the names beside a chart's lines off where there is no room.
+def names_left_out(key: str) -> str:
+    """Return the style that leaves out the names beside a chart's lines where there is no room.
 
-    A chart does not know how wide its page is. On a narrow one it is drawn as much wider as its
-    names take, and that part is hidden: the legend has what has a colour.
+    A chart does not know how wide its page is. On a narrow one the legend has what has a colour.
 
     Parameters
     ----------
     key : str
         Of the container whose children are charts.
-    margin : int
-        Pixels of the names.
     """
+    # "now" is the first of the notes
     return f"""<style>
-@media (max-width: 1000px) {{
-  .st-key-{key} {{ overflow: hidden; }}
-  .st-key-{key} .layer-below .shapelayer {{ display: none; }}
-  .st-key-{key} > :has(.stPlotlyChart) {{
-    width: calc(100% + {margin}px) !important; max-width: none;
-  }}
-  .st-key-{key} .modebar {{ right: {margin}px !important; }} /* tools stay where they are seen */
+@media (max-width: 990px) {{
+  .st-key-{key} .annotation:not([data-index="0"]) {{ display: none; }}
 }}
 </style>"""

@@ -15,7 +15,6 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
 from dpviz.preparation.plan import planned, settings_of_plan, spectrum_of, whole_people
-from dpviz.report.figures.names import cut
 from dpviz.report.figures.theme import Panel, panels_unjudged
 from dpviz.report.figures.tradeoff import tradeoff_figure
 from dpviz.report.tables import curves
@@ -68,8 +67,7 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
     key = ("plan", people, written)
     values = axes.default_values(axis, rows, axes.FINE)
     mechanisms = curve_cache.coloured_first(mechanisms)
-    beside = cut([mechanism.label for mechanism in mechanisms])
-    st.html(looks.names_cut("plan-curve", beside))
+    st.html(looks.names_left_out("plan-curve"))
     with st.container(key="plan-curve"):
         place = st.empty()
     limits = curves.limit_table(rows, here, axis, values, METRIC)

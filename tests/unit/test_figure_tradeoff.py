@@ -8,13 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
 from dpviz.core.number_text import numeral, percent
 from dpviz.report.figures.theme import GREY, Panel
-from dpviz.report.figures.tradeoff import FEW, tradeoff_figure, with_ranges
+from dpviz.report.figures.tradeoff import FEW, NARROWEST, tradeoff_figure, with_ranges
 from dpviz.report.tables.curves import BAND_COLUMNS, BOUND_COLUMNS, DRAW_COLUMNS, LINE_COLUMNS
 from dpviz.report.tables.predicted import PREDICTION_COLUMNS
 
@@ -180,64 +181,106 @@ def test_a_prediction_is_dashed_where_its_claim_fails_and_says_so() -> None:
     assert list(drawn[1].text) == ["claim holds", "fails outside its scope"]
 
 
-Box = tuple[float, float]
+Box = tuple[float, float, float, float]
+LETTER = 5.4  # pixels of a letter on average
 
 
-def names_of(figure: go.Figure) -> list[tuple[str, Box, float]]:
-    """Return each name, its lower and upper edge and its pixels right of the plot."""
-    layout = figure.layout
-    plot = layout.height - 100  # less is taken up by what is above and below, and by the legend
-    notes = [note for note in layout.annotations if (note.name or "").startswith("name:")]
-    assert all((note.x, note.xref, note.xanchor) == (1, "paper", "left") for note in notes)
-    half = 12 / 2 / plot  # of letters of 12 pixels, in shares of the plot at its highest
-    return [(note.text, (note.y - half, note.y + half), note.xshift) for note in notes]
+def names_of(figure: go.Figure, plot: tuple[int, int]) -> dict[str, Box]:
+    """Return left, right, foot and top of each name, in pixels of a plot of that size."""
+    (left, right), (foot, top) = figure.layout.xaxis.range, figure.layout.yaxis.range
+    found = {}
+    for note in figure.layout.annotations:
+        if not (note.name or "").startswith("name:"):
+            continue
+        x = (note.x - left) / (right - left) * plot[0] + note.xshift
+        y = (note.y - foot) / (top - foot) * plot[1] + note.yshift
+        wide = LETTER * len(note.text)
+        x -= {"left": 0.0, "center": wide / 2, "right": wide}[note.xanchor]
+        y -= {"bottom": 0.0, "top": 14.0}[note.yanchor]
+        found[note.text] = (x, x + wide, y, y + 14)
+    return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 2, 5, 8, 31])
-@pytest.mark.parametrize("log_y", [False, True])
-@pytest.mark.parametrize("ends", ["equal", "spread", "high", "early"])
-def test_no_name_lies_on_another_or_on_a_line(count: int, log_y: bool, ends: str) -> None:
-    panels = [
-        Panel(str(i), f"mechanism {i}", "✓ claim holds", "#0072B2", "circle", "solid")
+def sigmoids(count: int, digits: int = 12) -> pd.DataFrame:
+    """Return curves that meet at both ends, as recovery does."""
+    x = [10 ** (i / 4 - 2) for i in range(17)]
+    rows = [
+        (str(i), v, mean, 0.01, mean, mean, 9, "holds")
+        for i in range(count)
+        for v in x
+        for mean in [round(1 / (1 + (10 ** (i * 1.6 / count - 0.8) / v) ** 2), digits)]
+    ]
+    return pd.DataFrame(rows, columns=list(BAND_COLUMNS))
+
+
+def panels_of(count: int, colour: str = "#0072B2") -> list[Panel]:
+    return [
+        Panel(str(i), f"mechanism {i}", "✓ claim holds", colour, "circle", "solid")
         for i in range(count)
     ]
-    share = {"equal": 0.0, "spread": 0.9, "high": 0.01, "early": 0.9}[ends]
-    bands = pd.concat(
-        [
-            BANDS.iloc[: 2 if ends == "early" and i % 2 else 3].assign(
-                mechanism=str(i), mean=lambda part, i=i: part["mean"] * (1 - share * i / count)
-            )
-            for i in range(count)
-        ]
-    )
-    figure = draw(bands=bands, panels=panels, log_x=True, log_y=log_y)
-    found = names_of(figure)
-    assert {name for name, *_ in found} == {panel.label for panel in panels}
-    boxes = sorted(box for _, box, _ in found)
-    for (_, top), (bottom, _) in itertools.pairwise(boxes):
-        assert bottom > top
-    assert boxes[0][0] >= -0.02
-    assert boxes[-1][1] <= 1.02
-    # Every line ends inside the plot, and every name starts right of it and fits its margin.
-    high = 10 ** figure.layout.xaxis.range[1]
-    assert all(max(v for v in t.x if v is not None) <= high for t in figure.data if t.x is not None)
-    assert all(shift > 0 for *_, shift in found)
-    longest = max(len(name) for name, *_ in found)
-    assert found[0][2] + 6.6 * longest < figure.layout.margin.r
-    # The leader of each starts where its line ends and leads to its name.
-    low, top = figure.layout.yaxis.range
-    leaders = [s for s in figure.layout.shapes if s.name == "leader" and s.xsizemode == "pixel"]
-    lasts = bands.groupby("mechanism")["mean"].last()
-    wanted = sorted(((math.log10(v) if log_y else v) - low) / (top - low) for v in lasts)
-    assert sorted(leader.y0 for leader in leaders) == pytest.approx(wanted)
-    middles = sorted((a + b) / 2 for _, (a, b), _ in found)
-    assert sorted(leader.y1 for leader in leaders) == pytest.approx(middles)
 
 
-def test_a_name_alone_stands_at_the_end_of_its_line() -> None:
-    (leader,) = [s for s in draw(panels=PANELS[:1]).layout.shapes if s.name == "leader"]
-    assert leader.y0 == pytest.approx(leader.y1)
+def distance(box: Box, at: tuple[float, float]) -> float:
+    left, right, foot, top = box
+    return math.hypot(max(left - at[0], 0, at[0] - right), max(foot - at[1], 0, at[1] - top))
+
+
+@pytest.mark.parametrize("wide", [NARROWEST, 1310])
+def test_names_stand_where_lines_part_each_beside_its_own(wide: int) -> None:
+    count = 6
+    figure = draw(bands=sigmoids(count), panels=panels_of(count), log_x=True, now=1.0)
+    plot = (wide, 402)  # of whose height the legend has taken two rows
+    (left, right), (foot, top) = figure.layout.xaxis.range, figure.layout.yaxis.range
+    lines = {}
+    for trace in figure.data:
+        if trace.mode == "lines+markers":
+            x = np.log10(np.asarray(trace.x))
+            fine = np.linspace(x[0], x[-1], 2000)
+            y = np.interp(fine, x, np.asarray(trace.y))
+            lines[f"mechanism {trace.legendgroup}"] = [
+                ((u - left) / (right - left) * plot[0], (v - foot) / (top - foot) * plot[1])
+                for u, v in zip(fine, y, strict=True)
+            ]
+    found = names_of(figure, plot)
+    assert set(found) == set(lines)
+    for name, box in found.items():
+        near = {other: min(distance(box, at) for at in line) for other, line in lines.items()}
+        assert min(near, key=lambda other: near[other]) == name
+        assert near[name] <= 12
+        anchor = min(lines[name], key=lambda at: distance(box, at))
+        others = [math.dist(anchor, at) for other in lines if other != name for at in lines[other]]
+        assert min(others) > 25  # where they meet it is less than 2
+    ends = [math.dist(lines["mechanism 0"][i], lines["mechanism 5"][i]) for i in (0, -1)]
+    assert max(ends) < 2
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 31])
+@pytest.mark.parametrize("log_y", [False, True])
+@pytest.mark.parametrize("shape", ["equal", "early", "sigmoid"])
+def test_no_name_lies_on_another_or_outside(count: int, log_y: bool, shape: str) -> None:
+    bands = sigmoids(count)
+    if shape == "equal":
+        bands["mean"] = 0.5
+    if shape == "early":
+        bands = bands[(bands["x"] <= 1) | (bands["mechanism"].astype(int) % 2 == 0)]
+    figure = draw(bands=bands, panels=panels_of(count), log_x=True, log_y=log_y, now=1.0)
+    plot = (NARROWEST, max(300, 460 - 29 * math.ceil(count / 3)))
+    found = names_of(figure, plot)
+    assert len(found) == count if count <= 8 else len(found) > 8
+    for left, right, foot, top in found.values():
+        assert -2 < left < right < plot[0] + 2
+        assert -2 < foot < top < plot[1] + 2
+    for one, other in itertools.combinations(found.values(), 2):
+        apart = one[0] > other[1] or other[0] > one[1] or one[2] > other[3] or other[2] > one[3]
+        assert apart
+
+
+def test_a_line_without_a_colour_has_no_name_where_that_would_lie_on_a_line() -> None:
+    bands = sigmoids(30)
+    grey = draw(bands=bands, panels=panels_of(30, GREY), log_x=True, now=1.0)
+    coloured = draw(bands=bands, panels=panels_of(30), log_x=True, now=1.0)
+    plot = (NARROWEST, 402)
+    assert 1 <= len(names_of(grey, plot)) < len(names_of(coloured, plot))
 
 
 def test_before_a_claim_is_judged_a_line_has_its_name_alone() -> None:

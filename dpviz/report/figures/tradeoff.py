@@ -13,14 +13,15 @@ import plotly.graph_objects as go
 
 from dpviz.core.number_text import numeral, percent
 from dpviz.report.figures.failing import stretches, symbols, verdict_words
-from dpviz.report.figures.names import LINE, Ending, add_names, margin
+from dpviz.report.figures.names import Frame, add_names
 from dpviz.report.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing, told
 from dpviz.report.tables.ticks import decades, power_text
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
 HEIGHT = 560  # pixels of the chart, where its names have room
 _AROUND, _ENTRY = 100, 29  # pixels above and below a plot, and of a row of its legend
-_NARROWEST = 850  # pixels of a plot with names beside it
+_LOWEST = 300  # pixels of a plot, however long its legend
+NARROWEST = 850  # pixels of a plot whose lines have names
 _PREDICTED = "predicted without a draw"
 _BOUND = "Davis-Kahan bound"
 _BEFORE = "as released, before post-processing"
@@ -104,12 +105,12 @@ def tradeoff_figure(
         part, foretold = _of(bands, panel), _of(predicted, panel)
         if part is not None:
             _add_band(figure, part, look, beyond)
-            named.append((look, part["x"].tolist(), part["mean"].tolist()))
+            named.append(panel)
         _add_draws(figure, _of(draws, panel), look, kinds)
         if foretold is not None:
             _add_predicted(figure, foretold, look, kinds, alone=part is None)
             if part is None:
-                named.append((look, foretold["x"].tolist(), foretold["value"].tolist()))
+                named.append(panel)
         _add_second(figure, _of(bound, panel), "value", look, kinds, "longdash", _BOUND)
         _add_second(figure, _of(other, panel), "mean", look, kinds, "dashdot", other_name)
         _add_second(figure, _of(before, panel), "mean", look, kinds, "solid", _BEFORE)
@@ -130,10 +131,13 @@ def tradeoff_figure(
     _set_axis(figure.layout.yaxis, y_title, y, log=log_y)
     if shares and not log_y:
         figure.update_yaxes(tickformat="~%")
-    plot = _set_size(figure, [look.panel.label for look, _, _ in named])
-    add_names(figure, _endings(named, x, y, logs=(log_x, log_y)), plot)
+    frame = Frame(x, y, (log_x, log_y), NARROWEST, _set_size(figure))
+    add_names(figure, [(one.key, one.label, one.colour) for one in reversed(named)], frame)
     return _filled(figure, 0.0) if pointed else figure
 
+
+_Span = tuple[float, float]
+"""Ends of an axis, in logarithms where it is logarithmic."""
 
 _Kinds = dict[str, dict[str, object]]
 """Styles of line that a legend explains, by their words; filled as they are drawn."""
@@ -193,7 +197,7 @@ def _spans(figure: go.Figure, now: float, *, log_x: bool, log_y: bool) -> tuple[
     x = _span(figure, "x", log=log_x, room=(0.02, 0.01))
     at = _places([now], log_x)[0]
     if math.isfinite(at):
-        x = _Span(min(x.low, at), max(x.high, at))
+        x = min(x[0], at), max(x[1], at)
     return x, _span(figure, "y", log=log_y, room=(0.05, 0.05))
 
 
@@ -213,21 +217,21 @@ def _set_axis(axis: Any, title: str, span: _Span, *, log: bool) -> None:
     """Give an axis its ends and its ticks."""
     axis.update(
         title=title, type="log" if log else "linear", exponentformat="power", automargin=True,
-        range=[span.low, span.high],
+        range=[*span],
     )  # fmt: skip
-    few = decades(span.low, span.high, 8) if log else []
+    few = decades(*span, 8) if log else []
     if len(few) > 1:  # Plotly's own digits between decades are too small to read
         axis.update(tickvals=few, ticktext=[power_text(tick) for tick in few])
 
 
-def _set_size(figure: go.Figure, names: Sequence[str]) -> int:
-    """Give a figure room for its legend and the names beside it; return the plot's height."""
+def _set_size(figure: go.Figure) -> int:
+    """Give a figure room for its legend; return the plot's height."""
     legend = _legend_height(figure)
-    plot = max(LINE * len(names), HEIGHT - _AROUND - legend)
+    plot = max(_LOWEST, HEIGHT - _AROUND - legend)
     figure.update_layout(
         overwrite=True,
         height=plot + _AROUND + legend,
-        margin={"l": 10, "r": margin(names), "t": 30, "b": 10},
+        margin={"l": 10, "r": 16, "t": 30, "b": 10},
         legend=BELOW,
         hovermode="closest",
         clickmode="event+select",
@@ -345,42 +349,7 @@ def _span(figure: go.Figure, of: str, *, log: bool, room: tuple[float, float]) -
     ]
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     wide = (high - low) or 1.0
-    return _Span(low - room[0] * wide, high + room[1] * wide)
-
-
-@dataclass(frozen=True)
-class _Span:
-    """Ends of an axis, in logarithms where it is logarithmic."""
-
-    low: float
-    high: float
-
-    def at(self, place: float) -> float:
-        """Return where a value lies, as a share of the axis."""
-        return (place - self.low) / (self.high - self.low)
-
-
-def _endings(
-    named: list[tuple[_Look, list[float], list[float]]],
-    x: _Span,
-    y: _Span,
-    *,
-    logs: tuple[bool, bool],
-) -> list[Ending]:
-    """Return the right end of each line that has a name."""
-    found = []
-    for look, across, up in named:
-        places = [
-            (x.at(u), y.at(v))
-            for u, v in zip(_places(across, logs[0]), _places(up, logs[1]), strict=True)
-            if math.isfinite(u) and math.isfinite(v)
-        ]
-        if places:
-            height = sum(v for _, v in places) / len(places)
-            found.append(
-                Ending(look.panel.key, look.panel.label, look.panel.colour, *places[-1], height)
-            )
-    return found
+    return low - room[0] * wide, high + room[1] * wide
 
 
 def _legend_height(figure: go.Figure) -> int:
@@ -389,9 +358,7 @@ def _legend_height(figure: go.Figure) -> int:
     for trace in figure.data:
         if trace.showlegend is not False and trace.name:
             wide = 50 + 7 * len(trace.name)
-            rows, across = (
-                (rows, across + wide) if across + wide <= _NARROWEST else (rows + 1, wide)
-            )
+            rows, across = (rows, across + wide) if across + wide <= NARROWEST else (rows + 1, wide)
     return _ENTRY * rows
 
 
