@@ -149,10 +149,9 @@ def page() -> None:
         known = (
             ", or take those that are known" if current.prepared.table.bounds is not None else ""
         )
-        st.info(
-            "The feature bounds are taken from the data, which is not private: state public ones "
-            f"as LOW:HIGH{known}, or write private to pay for a range.",
-            icon=":material/straighten:",
+        st.caption(
+            ":material/straighten: The feature bounds are taken from the data, which is not "
+            f"private: state public ones as LOW:HIGH{known}, or write private to pay for a range."
         )
     table, assumed = account_cache.waterfall(current.data_key, current.prepared, settings)
     bars = steps_of(settings)
@@ -166,12 +165,18 @@ def page() -> None:
             alt="Recovery with everything public, then with mean, scale, row bound and n paid for",
         )
         st.caption(
-            f"{parse_variant(settings.mechanisms[0]).label}, epsilon "
-            f"{numeral(settings.epsilon, 6)} for the whole chain. From 100 %: blue goes to its "
-            "noise, orange to a step that is paid for, green is gained. "
-            f"{'Every bar cuts rows at the same quantile. ' if alike else ''}Means of "
-            f"{settings.trials} chains, whiskers two standard errors."
+            "From 100 %: blue is lost to the mechanism's noise, orange to a step that is paid for, "
+            "green is gained; whiskers are two standard errors."
         )
+        with st.popover("How to read this chart", icon=":material/info:"):
+            st.markdown(
+                "Mean, scale, row bound and n are usually taken from the data before any noise is "
+                "drawn, as if they were public. Here they are paid for too. "
+                f"{parse_variant(settings.mechanisms[0]).label}, epsilon "
+                f"{numeral(settings.epsilon, 6)} for the whole chain. "
+                f"{'Every bar cuts rows at the same quantile. ' if alike else ''}Means of "
+                f"{settings.trials} chains."
+            )
     everywhere(bars)
     parts.numbers("waterfall", table)
     parts.command(settings, "waterfall", base=BASE)
@@ -188,10 +193,6 @@ def page() -> None:
         )
 
 
-st.title("Preparation")
-st.markdown(
-    "Mean, scale, row bound and n are taken from the data before any noise is drawn. This is what "
-    "it costs to pay for them too."
-)
+st.title("Preparation: what if the mean is private too?", anchor=False)
 with guard():
     page()

@@ -177,7 +177,8 @@ def run(plan: TaskPlan, top: st.delta_generator.DeltaGenerator) -> None:
         f"Bands: {tasks_words.BAND}.",
         FAILS_THERE * fails,
     ]
-    st.caption(" ".join(filter(None, said)))
+    with st.popover("How to read this chart", icon=":material/info:"):
+        st.markdown(" ".join(filter(None, said)))
     results(plan, table, bands, figure)
 
 
@@ -194,6 +195,7 @@ def _go_on(plan: TaskPlan, done: int, total: int) -> None:
     st.button(
         f"Go on ({done:,} of {total:,} rounds done)" if done else f"Run it ({total:,} rounds)",
         key="tasks.continue",
+        type="primary",
         icon=":material/play_arrow:",
         on_click=proceed,
     )
@@ -220,6 +222,8 @@ def _finish(
         if time.monotonic() - drawn > wait:
             stage += 1
             bands = band_table(plan, score_table(plan, step.scores))
+            if not bands["mechanism"].isin([one.text for one in plan.mechanisms]).any():
+                continue  # floors alone, or nothing yet: an empty frame says nothing
             draw(plan, bands, top, place, f"tasks.{stage}")
             wait, drawn = wait * DRAWN_LATER, time.monotonic()
     return step
@@ -263,7 +267,7 @@ def results(plan: TaskPlan, table: pd.DataFrame, bands: pd.DataFrame, figure: go
             "high": ("to", 3),
         },
     )
-    st.dataframe(
+    st.expander("Every mechanism at every epsilon", icon=":material/table:").dataframe(
         rows,
         hide_index=True,
         placeholder="–",

@@ -322,9 +322,9 @@ def test_the_waterfall_follows_its_controls() -> None:
     chart = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert re.fullmatch(r"everything public<br>\d+ %", chart["data"][0]["x"][0])
     alike = "Every bar cuts rows at the same quantile."
-    assert any(alike in box.value for box in at.main.caption)
+    assert any(alike in box.value for box in at.main.markdown)
     stated = start("preparation", **SETTING, row_bound="60")  # a stated bound is no quantile
-    assert not any(alike in box.value for box in stated.main.caption)
+    assert not any(alike in box.value for box in stated.main.markdown)
     at = go(go(at, "claims"), "preparation")
     assert errors(at) == []
     at.session_state["preparation.account"] = True

@@ -297,7 +297,10 @@ def test_an_empty_axis_and_one_epsilon_can_be_drawn() -> None:
     assert list(empty.layout.yaxis.range) == [0.0, 1.0]
     assert [trace for trace in empty.data] == []
     one = draw(bands_of(GAUSSIAN, floors=FLOORS), epsilons=(1.0,))
-    assert len(one.data) == 3 + 2
+    # A panel that waits for its first rounds stands there, with the floors and the other's mean.
+    titles = [note for note in one.layout.annotations if note.text != "now"]
+    assert [note.name for note in titles] == ["name:gaussian", "name:laplace"]
+    assert len(one.data) == 2 * 3 + 2 + 1
     error = draw(bands_of(GAUSSIAN), score=SCORES["rmse"])
     assert error.layout.yaxis.tickformat is None
     assert "in standard deviations of the label" in error.layout.yaxis.title.text

@@ -57,7 +57,8 @@ def task_figure(
     parts = {
         panel.key: bands[bands["mechanism"] == panel.key].sort_values("epsilon") for panel in panels
     }
-    shown = [panel for panel in panels if not parts[panel.key].empty]
+    # Until something is measured of one its panel is there, so that none moves when it comes.
+    shown = list(panels)
     rows = max(1, math.ceil(len(shown) / _ACROSS))
     figure = make_subplots(
         rows=rows,
@@ -80,9 +81,10 @@ def task_figure(
         _add_floors(figure, floors, (x0, x1), score, place, named=number == 0)
         if len(shown) <= COMPARED:
             for other in shown:
-                if other.key != panel.key:
+                if other.key != panel.key and not parts[other.key].empty:
                     _add_behind(figure, parts[other.key], other, place)
-        _add_band(figure, parts[panel.key], panel, score, place)
+        if not parts[panel.key].empty:
+            _add_band(figure, parts[panel.key], panel, score, place)
         if x0 <= now <= x1:
             figure.add_vline(
                 now, line={"color": TRUE_COLOUR, "width": 1}, row=place[0], col=place[1]
