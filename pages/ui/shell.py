@@ -57,6 +57,7 @@ _STYLE = """
   /* One row to be swiped, not nine rows above everything. */
   .st-key-bar [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; overflow-x: auto; }
   .st-key-bar [data-testid="stColumn"] { flex: 0 0 auto; min-width: 8.5rem; }
+  .st-key-bar [data-testid="stColumn"]:first-child { min-width: 12rem; } /* a table's whole name */
 }
 """
 

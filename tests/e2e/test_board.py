@@ -66,6 +66,22 @@ shown => {
     .observe(shown, {childList: true, characterData: true, subtree: true});
 }
 """
+# Where the parts of the board stand, in each frame that is painted.
+_WATCH_PLACES = """
+board => {
+  const parts = ['.dpv-ask', '.dpv-bar', '.dpv-grid', '.dpv-recovery', '.dpv-legend', '.dpv-strip'];
+  window.dpvizSeen = new Set();
+  const look = () => {
+    window.dpvizSeen.add(JSON.stringify(parts.map(name => {
+      const {top, left, width, height} = board.querySelector(name).getBoundingClientRect();
+      return [name, top, left, width, height].join(' ');
+    })));
+    window.dpvizLooking = requestAnimationFrame(look);
+  };
+  look();
+}
+"""
+_SEEN_PLACES = "() => { cancelAnimationFrame(window.dpvizLooking); return [...window.dpvizSeen]; }"
 _ON_THE_BOARD = """
 ([x, y]) => {
   const inside = document.elementFromPoint(x, y).shadowRoot;
@@ -133,9 +149,11 @@ def test_dragging_needs_no_server_and_letting_go_sets_the_link(page: Page, serve
     truth = page.locator('.dpv-col[data-key="exact"] canvas.dpv-spectrum').evaluate(_INK)
     states = page.locator('.dpv-col[data-key="analyze_gauss"]')
     expect(states).to_have_attribute("data-state", "false")
+    page.locator(".dpv").evaluate(_WATCH_PLACES)
     page.evaluate(_FRAMES)
     drag(page, 0.56, 0.1)
     median, frames = page.evaluate(_MEDIAN)
+    assert len(page.evaluate(_SEEN_PLACES)) == 1, "the board jumps during the drag"
     during = marks(page, "gaussian")
     for row, value in before.items():
         assert during[row] != value, f"{row} does not follow the drag"
@@ -274,6 +292,24 @@ def test_presenting_hides_all_but_the_board_and_a_column_opens_large(
     large = page.get_by_role("dialog")
     expect(large).to_contain_text("Principal angles")
     expect(large).to_contain_text("claim is false")
+    # The exact picture stays beside it, of the same size, at the same height and not the same.
+    truth, private = large.locator(".dpv-box-large:has(> span)").all()
+    assert [truth.inner_text(), private.inner_text()] == ["Exact PCA", "Wishart"]
+    here, there = truth.bounding_box(), private.bounding_box()
+    assert here is not None
+    assert there is not None
+    assert here["x"] + here["width"] <= there["x"]
+    assert [here[of] for of in ("y", "width", "height")] == [
+        pytest.approx(there[of], abs=1)
+        for of in ("y", "width", "height")  # type: ignore[literal-required]
+    ]
+    points = [box.locator("canvas").evaluate(_INK) for box in (truth, private)]
+    assert points[0] != points[1]
+    drag(page, 0.56, 0.9, steps=5)
+    assert truth.locator("canvas").evaluate(_INK) == points[0]
+    assert private.locator("canvas").evaluate(_INK) != points[1]
+    with rerun(page):
+        page.mouse.up()
     expect(page.get_by_role("heading", name="Wishart: every number")).to_be_visible()
     with rerun(page):
         page.keyboard.press("Escape")
@@ -327,10 +363,47 @@ def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -
         assert box["x"] + box["width"] <= 420
     grid = page.locator(".dpv-grid")
     assert grid.evaluate("e => e.scrollWidth > 3 * e.clientWidth"), "cards to be swiped"
+    # The private picture comes first, and the truth stands next to it, swiped or not.
+    first = page.locator(".dpv-col:not([data-key=exact])").first
+    truth = page.locator(".dpv-col[data-key=exact]")
+    private, exact = first.bounding_box(), truth.bounding_box()
+    assert private is not None
+    assert exact is not None
+    assert 0 <= private["x"] < private["x"] + private["width"] <= exact["x"]
+    assert exact["x"] + exact["width"] <= 420
+    assert exact["y"] == private["y"]
+    grid.evaluate("e => e.scrollTo({left: e.clientWidth, behavior: 'instant'})")
+    assert truth.bounding_box() == exact
+    # The bar at the foot keeps its two lines when a setting is pinned.
+    bar = page.locator(".dpv-bar")
+    foot = bar.bounding_box()
+    pin = page.locator(".dpv-do-pin")
+    pin.tap()
+    expect(pin).to_have_attribute("aria-pressed", "true")
+    assert bar.bounding_box() == foot
+    assert bar.evaluate(
+        "e => [...e.children].every(one => one.offsetTop + one.offsetHeight <= e.clientHeight)"
+    )
     # Epsilon stays where it is while the page scrolls.
     before = page.locator(".dpv-scrub").bounding_box()
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 600)")
     assert page.locator(".dpv-scrub").bounding_box() == before
+    # Presented, by link: the question, the private picture and the truth, and epsilon, on a screen.
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5&stage=yes")
+    board = page.locator(".dpv")
+    expect(board).to_have_attribute("data-present", "")
+    assert board.bounding_box() == {"x": 0, "y": 0, "width": 420, "height": 800}
+    for part in (".dpv-ask", ".dpv-scrub", ".dpv-strip", ".dpv-col:not([data-key=exact])"):
+        box = page.locator(part).first.bounding_box()
+        assert box is not None, part
+        assert 0 <= box["x"] < box["x"] + box["width"] <= 420, part
+        assert 0 <= box["y"] < box["y"] + box["height"] <= 800, part
+    picture = page.locator(".dpv-col:not([data-key=exact]) canvas.dpv-picture").first
+    points = picture.evaluate(_INK)
+    page.locator(".dpv-scrub").focus()
+    page.keyboard.press("Home")
+    page.evaluate(_PAINTED)
+    assert picture.evaluate(_INK) != points
     assert problems_of(page) == ""
     session.close()
 

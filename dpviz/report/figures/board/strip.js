@@ -1,5 +1,5 @@
 // @ts-check
-// Recovery against epsilon: a line a mechanism, named at its end, and dragged along.
+// Recovery against epsilon: a line a mechanism, named in the order of now, and dragged along.
 
 import { apart, logarithmic } from "./axis.js";
 import { clipped } from "./format.js";
@@ -259,8 +259,10 @@ function drawCurve(pen, at, column, view) {
     pen.stroke();
   }
   pen.globalAlpha = 1;
+  // Its name stands at its height now, where lines part, and not at the end, where they all meet.
   const tail = known[known.length - 1] ?? expected[expected.length - 1];
-  return tail ? { column, y: tail.y, dim } : null;
+  const y = here?.recovery ? at.y(here.recovery[0]) : tail?.y;
+  return y === undefined ? null : { column, y, dim };
 }
 
 /**
@@ -305,9 +307,8 @@ function nameCurves(pen, at, ends, { look, hovered, colour }, size) {
   pen.textBaseline = "middle";
   for (const end of apart(ends, size + 2, at.top, at.height - size / 2)) {
     pen.globalAlpha = end.dim ? 0.3 : 1;
-    pen.strokeStyle = colour(end.column);
-    pen.lineWidth = 1;
-    stroke(pen, at.right + 2, end.y, at.right + 14, end.at);
+    pen.fillStyle = colour(end.column);
+    pen.fillRect(at.right + 6, end.at - 1.5, 9, 3);
     pen.fillStyle = look.ink;
     pen.font = `${hovered === end.column.key ? 600 : 400} ${size}px ${look.font}`;
     const name = clipped(pen, end.column.label, at.width - at.right - 20);
