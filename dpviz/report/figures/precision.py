@@ -93,7 +93,8 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 x=[before, now], y=[number, number], mode="lines+markers+text", showlegend=False,
                 line={"color": panel.colour, "width": panel.width + 1},
                 marker={"symbol": [f"{panel.marker}-open", panel.marker], "size": 12},
-                text=["", percent(now)], textfont={"size": 13}, cliponaxis=False,
+                text=["", percent(now)], textfont={"size": 13, "color": panel.colour},
+                cliponaxis=False,
                 textposition="top center",
                 hovertext=[
                     f"{percent(before)} with equal shares", f"{percent(now)} with these shares"

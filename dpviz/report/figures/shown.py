@@ -210,30 +210,36 @@ def _axes(
             first, last = told.get("domain") or (0.0, 1.0)
             start, end = box[kind]
             ends = (start + first * (end - start), start + last * (end - start))
-            axis = axes.setdefault(name, _Axis(told, *ends))
-            axis.see(_listed(trace.get(kind)))
-            error = trace.get(f"error_{kind}") or {}
-            more = list(zip(_listed(trace.get(kind)), _listed(error.get("array")), strict=False))
-            axis.see(value + up for value, up in more if not isinstance(value, str))
-            if trace["type"] == "bar" and (trace.get("orientation") == "h") == (kind == "x"):
-                axis.see([0.0])
-    for name, axis in axes.items():
-        other = axes.get(str(axis.said.get("matches") or name))
-        if other is not None and other is not axis:
-            other.low, other.high = min(axis.low, other.low), max(axis.high, other.high)
-    for axis in axes.values():
-        other = axes.get(str(axis.said.get("matches")))
+            _see(axes.setdefault(name, _Axis(told, *ends)), trace, kind)
+    _match(axes)
+    return axes
+
+
+def _see(axis: _Axis, trace: Mapping[str, Any], kind: str) -> None:
+    """Let an axis reach over what a trace has along it: values, errors, a bar's foot."""
+    values = _listed(trace.get(kind))
+    axis.see(values)
+    error = trace.get(f"error_{kind}") or {}
+    more = zip(values, _listed(error.get("array")), strict=False)
+    axis.see(value + up for value, up in more if not isinstance(value, str))
+    if trace["type"] == "bar" and (trace.get("orientation") == "h") == (kind == "x"):
+        axis.see([0.0])
+
+
+def _match(axes: Mapping[str, _Axis]) -> None:
+    """Fix the ends of all axes; one that matches another has the other's."""
+    pairs = [(axis, axes.get(str(axis.said.get("matches")))) for axis in axes.values()]
+    for axis, other in pairs:
         if other is not None:
-            axis.low, axis.high = other.low, other.high
-            axis.said = {"range": other.said.get("range"), **axis.said}
-            axis.log = axis.log or other.log
+            other.low, other.high = min(axis.low, other.low), max(axis.high, other.high)
+    for axis, other in pairs:
         if other is None or other is axis:
             axis.settle()
-    for axis in axes.values():
-        other = axes.get(str(axis.said.get("matches")))
+    for axis, other in pairs:
         if other is not None and other is not axis:
+            axis.said = {"range": other.said.get("range"), **axis.said}
+            axis.log = axis.log or other.log
             axis.low, axis.high = other.low, other.high
-    return axes
 
 
 def _listed(values: Any) -> list[Any]:

@@ -489,71 +489,106 @@ def curves_picture(
     picture = Drawing(look, f"{title}, one line per mechanism")
     if bands.empty:
         return picture
-    x = bands["x"].to_numpy(dtype=float)
-    means, errors = (bands[name].to_numpy(dtype=float) for name in ("mean", "se"))
-    errors = 2 * np.nan_to_num(errors) if look.paper else np.zeros_like(errors)
-    forward = np.log10(x) if log else x
-    bottom, top = float((means - errors).min()), float((means + errors).max())
-    left, high = 4 * look.size, 4 / 3 * look.size
-    wide = look.width - (left + 4 if look.paper else 200)
-    tall = 11 * look.size if look.paper else 180.0
-    across = left + wide * (forward - forward.min()) / ((forward.max() - forward.min()) or 1.0)
-
-    def up(value: float) -> float:
-        return high + tall * (1 - (value - bottom) / ((top - bottom) or 1.0))
-
-    foot = high + tall + 1.4 * look.size
+    plot = _CurvePlot(bands, look, log=log)
+    foot = plot.high + plot.tall + 1.4 * look.size
     if look.paper:
-        picture.stroke(
-            [(left, high), (left, high + tall), (left + wide, high + tall)], look.grey, 0.5
-        )
-        for tick in round_ticks(bottom, top, 6) if top > bottom else [top]:
-            picture.stroke([(left - 2, up(tick)), (left, up(tick))], look.grey, 0.5)
-            picture.text(left - 4, up(tick) + look.size / 3, numeral(tick, 3), "end")
-        ends = float(forward.min()), float(forward.max())
-        if ends[0] < ends[1]:
-            for tick in log_ticks(*ends) if log else round_ticks(*ends):
-                place = (math.log10(tick) if log else tick) - ends[0]
-                where = left + wide * place / (ends[1] - ends[0])
-                picture.stroke([(where, high + tall), (where, high + tall + 2)], look.grey, 0.5)
-                picture.text(where, foot, numeral(tick, 3), "middle")
+        _draw_ticks(picture, plot, foot)
         foot += 1.3 * look.size
     else:
-        picture.text(left - 4, high + 4, numeral(means.max(), 3), "end")
-        picture.text(left - 4, high + tall, numeral(means.min(), 3), "end")
-        picture.text(left, foot, numeral(x.min(), 3))
-        picture.text(left + wide, foot, numeral(x.max(), 3), "end")
-    picture.text(left + wide / 2, foot, title, "middle")
-    named: list[tuple[float, str]] = []
-    keys = 0
-    for panel in panels:
-        mine = (bands["mechanism"] == panel.key).to_numpy()
-        if not mine.any():
-            continue
-        dash, kind = _style(look, keys)
-        points = [(float(a), up(float(b))) for a, b in zip(across[mine], means[mine], strict=True)]
-        ink = "#000000" if look.paper else panel.colour
-        picture.stroke(points, ink, 0.8 if look.paper else 2.0, dash)
-        if look.paper:
-            for (at, place), mean, error in zip(points, means[mine], errors[mine], strict=True):
-                picture.stroke([(at, up(mean - error)), (at, up(mean + error))], ink, 0.6)
-                picture.mark(at, place, 1.6, ink, kind)
-            row, column = divmod(keys, 2)
-            start, y = left + column * (wide / 2), foot + (1.5 + 1.3 * row) * look.size
-            picture.stroke([(start, y - 2.6), (start + 26, y - 2.6)], ink, 0.8, dash)
-            picture.mark(start + 13, y - 2.6, 1.6, ink, kind)
-            picture.text(start + 30, y, panel.label[:20])
-        else:
-            named.append((points[-1][1], panel.label[:24]))
-        keys += 1
+        _write_ends(picture, plot, foot)
+    picture.text(plot.left + plot.wide / 2, foot, title, "middle")
+    known = [panel for panel in panels if (plot.variants == panel.key).any()]
+    if look.paper:
+        for number, panel in enumerate(known):
+            _draw_with_errors(picture, plot, panel, number, foot)
+        picture.height = foot + (0.9 + 1.3 * -(-len(known) // 2)) * look.size
+        return picture
+    ends = []
+    for panel in known:
+        points = plot.points(panel.key)
+        picture.stroke(points, panel.colour, 2.0, _style(look, 0)[0])
+        ends.append((points[-1][1], panel.label[:24]))
     lowest = 0.0
-    for end, label in sorted(named):  # names that would touch move down
+    for end, label in sorted(ends):  # names that would touch move down
         lowest = max(end + 4, lowest + 12)
-        picture.text(left + wide + 6, lowest, label)
-    picture.height = foot + (
-        look.size if not look.paper else (0.9 + 1.3 * -(-keys // 2)) * look.size
-    )
+        picture.text(plot.left + plot.wide + 6, lowest, label)
+    picture.height = foot + look.size
     return picture
+
+
+class _CurvePlot:
+    """Where the means of `curves_picture` lie on its page."""
+
+    def __init__(self, bands: pd.DataFrame, look: DrawingSize, *, log: bool) -> None:
+        self.log, self.variants = log, bands["mechanism"].to_numpy()
+        self.x = bands["x"].to_numpy(dtype=float)
+        self.means, errors = (bands[name].to_numpy(dtype=float) for name in ("mean", "se"))
+        self.errors = 2 * np.nan_to_num(errors) if look.paper else np.zeros_like(errors)
+        self.bottom = float((self.means - self.errors).min())
+        self.top = float((self.means + self.errors).max())
+        self.left, self.high = 4 * look.size, 4 / 3 * look.size
+        self.wide = look.width - (self.left + 4 if look.paper else 200)
+        self.tall = 11 * look.size if look.paper else 180.0
+        forward = np.log10(self.x) if log else self.x
+        self.ends = float(forward.min()), float(forward.max())
+        wide = (self.ends[1] - self.ends[0]) or 1.0
+        self.across = self.left + self.wide * (forward - self.ends[0]) / wide
+
+    def up(self, value: float) -> float:
+        return self.high + self.tall * (
+            1 - (value - self.bottom) / ((self.top - self.bottom) or 1.0)
+        )
+
+    def points(self, key: str) -> list[tuple[float, float]]:
+        """Return the line of a variant."""
+        mine = self.variants == key
+        pairs = zip(self.across[mine], self.means[mine], strict=True)
+        return [(float(a), self.up(float(b))) for a, b in pairs]
+
+
+def _draw_ticks(picture: Drawing, plot: _CurvePlot, foot: float) -> None:
+    """Draw both axes with their ticks, as on paper."""
+    look, left, floor = picture.look, plot.left, plot.high + plot.tall
+    picture.stroke([(left, plot.high), (left, floor), (left + plot.wide, floor)], look.grey, 0.5)
+    up = plot.up
+    for tick in round_ticks(plot.bottom, plot.top, 6) if plot.top > plot.bottom else [plot.top]:
+        picture.stroke([(left - 2, up(tick)), (left, up(tick))], look.grey, 0.5)
+        picture.text(left - 4, up(tick) + look.size / 3, numeral(tick, 3), "end")
+    first, last = plot.ends
+    if first == last:
+        return
+    for tick in log_ticks(first, last) if plot.log else round_ticks(first, last):
+        place = (math.log10(tick) if plot.log else tick) - first
+        where = left + plot.wide * place / (last - first)
+        picture.stroke([(where, floor), (where, floor + 2)], look.grey, 0.5)
+        picture.text(where, foot, numeral(tick, 3), "middle")
+
+
+def _write_ends(picture: Drawing, plot: _CurvePlot, foot: float) -> None:
+    """Write the ends of both axes, as on a screen."""
+    left = plot.left
+    picture.text(left - 4, plot.high + 4, numeral(plot.means.max(), 3), "end")
+    picture.text(left - 4, plot.high + plot.tall, numeral(plot.means.min(), 3), "end")
+    picture.text(left, foot, numeral(plot.x.min(), 3))
+    picture.text(left + plot.wide, foot, numeral(plot.x.max(), 3), "end")
+
+
+def _draw_with_errors(
+    picture: Drawing, plot: _CurvePlot, panel: Panel, number: int, foot: float
+) -> None:
+    """Draw a line in black with its standard errors twice, and its entry in the key."""
+    look, ink = picture.look, "#000000"
+    dash, kind = _style(look, number)
+    points, mine = plot.points(panel.key), plot.variants == panel.key
+    picture.stroke(points, ink, 0.8, dash)
+    for (at, place), mean, error in zip(points, plot.means[mine], plot.errors[mine], strict=True):
+        picture.stroke([(at, plot.up(mean - error)), (at, plot.up(mean + error))], ink, 0.6)
+        picture.mark(at, place, 1.6, ink, kind)
+    row, column = divmod(number, 2)
+    start, y = plot.left + column * (plot.wide / 2), foot + (1.5 + 1.3 * row) * look.size
+    picture.stroke([(start, y - 2.6), (start + 26, y - 2.6)], ink, 0.8, dash)
+    picture.mark(start + 13, y - 2.6, 1.6, ink, kind)
+    picture.text(start + 30, y, panel.label[:20])
 
 
 _RELEASED = DrawingSize(0, 0, 118, 11, "#1c2530")
