@@ -137,7 +137,7 @@ class Audited(Answer):
         plotly.graph_objects.Figure
         """
         self._named(name)
-        from dpviz.report.figures.audited import audited_figure
+        from dpviz.report.figures.claims import audited_figure
 
         return audited_figure(self.table(), self.audit.mechanism.label)
 

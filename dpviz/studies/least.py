@@ -153,7 +153,7 @@ class Needed(Answer):
         plotly.graph_objects.Figure
         """
         self._named(name)
-        from dpviz.report.figures.targets import targets_figure
+        from dpviz.report.figures.side_by_side import targets_figure
         from dpviz.report.figures.theme import panels_of
 
         problem = self.prepared.problem(self.settings)

@@ -358,3 +358,45 @@ def posterior_figure(
     figure.update_xaxes(_decades("false alarms of the test", -6, 0))
     figure.update_yaxes(title="believed after an alarm", range=[0, 1.02], tickformat=".0%")
     return _layout(figure, 420)
+
+
+_BOUNDS_OF_AN_AUDIT = (
+    ("claimed", TRUE_COLOUR, "line-ew-open", 18),
+    ("measured", WARNING_TONE, "triangle-up", 11),
+    ("exact", FIRST_TONE, "circle-open", 11),
+)
+
+
+def audited_figure(table: pd.DataFrame, label: str) -> go.Figure:
+    """Draw delta at each epsilon: claimed, measured from below, and exact where it is known.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns bound, at_epsilon, claimed, measured and exact.
+    label : str
+        Of the mechanism.
+    """
+    rows = table[table["bound"] == "delta"]
+    figure = go.Figure()
+    for name, colour, symbol, size in _BOUNDS_OF_AN_AUDIT:
+        known = rows[rows[name].notna()]
+        if known.empty:
+            continue
+        figure.add_trace(
+            go.Scatter(
+                x=known["at_epsilon"], y=known[name].astype(float), mode="markers", name=name,
+                marker={
+                    "color": colour, "symbol": symbol, "size": size,
+                    "line": {"width": 2, "color": colour},
+                },
+                hovertext=told(
+                    "at epsilon {}: delta {}",
+                    (known["at_epsilon"], 3), (known[name].astype(float), 3),
+                ),
+                hovertemplate="%{hovertext}<extra>" + name + "</extra>",
+            )
+        )  # fmt: skip
+    figure.update_xaxes(title="epsilon", type="log")
+    figure.update_yaxes(title=f"{label}: delta that is left", rangemode="tozero")
+    return _layout(figure, 360)

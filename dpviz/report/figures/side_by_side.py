@@ -182,6 +182,48 @@ def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go
     return _listed(figure, len(panels))
 
 
+def targets_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> go.Figure:
+    """Draw each answer as a point inside the interval that holds it, on a log axis.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.studies.least.TARGET_COLUMNS`. Answers that do not count are grey crosses;
+        mechanisms without an answer have a line but no point.
+    panels : sequence of Panel
+    what : {"epsilon", "n"}
+    """
+    figure = go.Figure()
+    for panel in panels:
+        part = table[(table["mechanism"] == panel.key) & table["least"].notna()]
+        counts = bool(part["counts"].all())
+        middle = part["least"].astype(float)
+        low, high = part["low"].astype(float), part["high"].astype(float)
+        figure.add_trace(
+            go.Scatter(
+                x=middle, y=[wrapped(panel.label)] * len(part), mode="markers", showlegend=False,
+                marker={
+                    "color": panel.colour if counts else TRUE_COLOUR,
+                    "symbol": "circle" if counts else "x", "size": 11,
+                },
+                error_x={
+                    "type": "data", "symmetric": False, "array": (high - middle).fillna(0.0),
+                    "arrayminus": (middle - low).fillna(0.0),
+                },
+                name=panel.label, customdata=part["status"],
+                hovertext=told("{}", (middle, 3)),
+                hovertemplate="%{hovertext}: %{customdata}<extra>" + panel.label + "</extra>",
+            )
+        )  # fmt: skip
+    words = "people" if what == "n" else "epsilon"
+    figure.update_xaxes(title=f"least {words}; grey cross: its claim does not count", type="log")
+    figure.update_yaxes(
+        type="category", categoryorder="array",
+        categoryarray=[wrapped(panel.label) for panel in panels],
+    )  # fmt: skip
+    return _listed(figure, len(panels))
+
+
 def _listed(figure: go.Figure, count: int) -> go.Figure:
     """Give a figure with one line per variant its height, the first variant on top."""
     figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": 12})
