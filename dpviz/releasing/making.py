@@ -42,13 +42,16 @@ from dpviz.releasing.grid import (
 from dpviz.releasing.ledger import RELEASE, Ledger, Receipt, Spend
 from dpviz.releasing.noise import (
     BY_MAP,
+    COUNT,
     MEAN,
     Law,
     Noise,
     calibrated,
+    count_side,
     mean_side,
     opendp_version,
     released,
+    released_count,
     released_mean,
 )
 from dpviz.releasing.options import ReleaseOptions, require_words
@@ -107,6 +110,9 @@ class RealRelease:
     receipt : Receipt or None
         What the ledger says of it; None without one.
     picture : PictureRelease or None
+    counted : int or None
+        About how many of the rows count, where that was released; what is divided by n else is
+        then divided by it.
     """
 
     name: str
@@ -127,6 +133,7 @@ class RealRelease:
     made: str
     receipt: Receipt | None
     picture: PictureRelease | None = None
+    counted: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the release as its file holds it."""
@@ -146,6 +153,7 @@ class RealRelease:
                 "person": self.schema.person or None,
             },
             "n": n,
+            **({} if self.counted is None else {"counted": self.counted}),
             "d": d,
             "k": k,
             "declared": {
@@ -334,6 +342,15 @@ def in_force(given: Given, schema: Schema | None, *, from_data: bool) -> Schema:
     return schema
 
 
+def counts_rows(options: ReleaseOptions, schema: Schema) -> bool:
+    """Return whether a release must tell how many rows count.
+
+    Where those of one person are cut to m, that depends on the rows, and a mean or a picture of
+    fewer rows than n would be off by as much as their number is.
+    """
+    return bool(schema.person) and (options.center == PRIVATE or options.picture > 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A release that could be made: all that is public about it, and what it would cost.
@@ -398,6 +415,10 @@ class Plan:
             by=self.options.by,
         )
 
+    def count(self) -> int:
+        """Return how many rows count; here their people are looked at."""
+        return sum(len(block) for block in self.records.blocks())
+
     def total(self) -> IntArray:
         """Return the sum of the rows that a private mean is taken of, in whole numbers."""
         how = within_limits(transform_of(self.declared))
@@ -423,7 +444,7 @@ class Plan:
         return found
 
     def pictured(
-        self, declared: Entries, matrix: FloatArray, components: FloatArray
+        self, declared: Entries, matrix: FloatArray, components: FloatArray, n: int
     ) -> PictureRelease | None:
         """Return the picture along released components, None where none is asked for.
 
@@ -437,10 +458,12 @@ class Plan:
             Released, in units of the squared row bound.
         components : ndarray of shape (d, k)
             Released.
+        n : int
+            Of the rows, or about as many as count.
         """
-        made, noise = self.counting, self.noise
-        if made is None:
+        if self.counting is None:
             return None
+        made, noise = self.counting.among(n), self.noise
         variances = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
         disk, frame = frame_of(made, noise, variances)
         found, how = [], transform_of(declared)
@@ -484,10 +507,12 @@ class Plan:
         receipt: Receipt | None,
         declared: Entries | None = None,
         picture: PictureRelease | None = None,
+        counted: int | None = None,
     ) -> RealRelease:
         """Return the release of a noisy matrix with these eigenpairs, ascending.
 
-        ``declared`` holds the centre that was released, where there is one.
+        ``declared`` holds the centre that was released, and ``counted`` how many rows count, where
+        there is one.
         """
         declared = declared or self.declared
         values, vectors = pairs
@@ -510,6 +535,7 @@ class Plan:
             made=made,
             receipt=receipt,
             picture=picture,
+            counted=counted,
         )
 
     def components(self, vectors: FloatArray) -> FloatArray:
@@ -522,7 +548,7 @@ class Plan:
         """Most bytes that the release's file can have."""
         d, k = len(self.schema.used), self.options.k
         zeros = np.zeros((d, d))
-        empty = self.released(zeros, (zeros[0], zeros), _now(), None)
+        empty = self.released(zeros, (zeros[0], zeros), _now(), None, counted=self.records.n)
         numbers = d * d + d * k + 3 * d
         size = len(empty.to_text()) + _RECEIPT_BYTES
         if self.counting is not None:  # indented, each on a line of its own, and all names
@@ -572,6 +598,8 @@ def plan(
         share = options.mean_share
         paid = options.center == PRIVATE
         sides = [mean_side(law, relation, d, bits, rows, share=share)] if paid else []
+        if counts_rows(options, schema):
+            sides.append(count_side(bits, rows))
         made = None
         if options.picture:
             made = counting(
@@ -648,14 +676,17 @@ def make(
         now = _now()  # before a row is looked at: how long that takes depends on them
         with telling(ledger, receipt), one_blas_thread():
             noise, n, bits = planned.noise, planned.records.n, planned.bits
+            counted = None
+            if noise.side(COUNT) is not None:
+                n = counted = released_count(planned.count(), noise, n, bits)
             side = noise.side(MEAN)
             mean = None if side is None else released_mean(planned.total(), noise, n, bits)
             declared = planned.centred(mean)
             estimate = released(planned.moment(declared), noise, n, bits)
             matrix = estimate * row_bound_in(declared) ** 2
             pairs = np.linalg.eigh(matrix)
-            picture = planned.pictured(declared, estimate, planned.components(pairs[1]))
-            made = planned.released(matrix, pairs, now, receipt, declared, picture)
+            picture = planned.pictured(declared, estimate, planned.components(pairs[1]), n)
+            made = planned.released(matrix, pairs, now, receipt, declared, picture, counted)
             outputs.write(made.to_text(), receipt)
     finally:
         outputs.drop()

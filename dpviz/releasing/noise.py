@@ -14,13 +14,14 @@ discrete noise of such a scale, and that pair is claimed; OpenDP's own privacy m
 zero-concentrated privacy and proves 5 to 9 % more of epsilon, stands beside it. Where the map
 proves more, at a large epsilon or on a coarse grid, and for Laplace noise, the map is claimed.
 
-Other whole numbers may be released before the moment, as the sum of rows for a private mean, or
-after it, as the counts of a picture: what comes later may depend on what was shown. Each takes a
-share of squared mu (of epsilon, for Laplace noise). Adaptive Gaussian mechanisms compose exactly,
-mu^2 adds up, so all of them together cost what the moment alone would at a sensitivity of D/sqrt(1
-- shares). Rounded noise is post-processing of them, and discrete noise is within tau(s) of it a
-coordinate, one answer after the other: the corollary of `dpviz.accounting.gaussian` holds with all
-coordinates counted. Rhos and pure epsilons add up by themselves.
+Other whole numbers may be released before the moment, as the sum of rows for a private mean or how
+many of them count, or after it, as the counts of a picture: what comes later may depend on what was
+shown. Each takes a share of squared mu (of epsilon, for Laplace noise). Adaptive Gaussian
+mechanisms compose exactly, mu^2 adds up, so all of them together cost what the moment alone would
+at a sensitivity of D/sqrt(1 - shares). Rounded noise is post-processing of them, and discrete noise
+is within tau(s) of it a coordinate, one answer after the other: the corollary of
+`dpviz.accounting.gaussian` holds with all coordinates counted. Rhos and pure epsilons add up by
+themselves.
 """
 
 from __future__ import annotations
@@ -193,6 +194,36 @@ def mean_side(
     return Side(MEAN, share, length, d)
 
 
+COUNT, COUNT_SHARE = "rows that count", 0.04
+"""Name and share of what tells how many rows count, where those of one person are cut to m."""
+
+
+def count_side(bits: int, rows: int) -> Side:
+    """Return how many rows count, times 99 4^bits, as a query: one row moves it by at most 1.
+
+    Its noise is as fine as that of the moment.
+    """
+    return Side(COUNT, COUNT_SHARE, rows * (OTHER_WEIGHT << (2 * bits)), 1)
+
+
+def released_count(count: int, noise: Noise, n: int, bits: int) -> int:
+    """Return about how many of n rows count, at least 1; the noise is drawn here, once.
+
+    Parameters
+    ----------
+    count : int
+        How many do.
+    noise : Noise
+        With a side for the count.
+    n, bits : int
+    """
+    side = noise.side(COUNT)
+    assert side is not None
+    weight = OTHER_WEIGHT << (2 * bits)
+    (noisy,) = drawn(noise.law, side.scale, [count * weight])
+    return min(max((noisy + weight // 2) // weight, 1), n)
+
+
 def released_mean(total: IntArray, noise: Noise, n: int, bits: int) -> FloatArray:
     """Return the private mean of rows, in their unit; the noise is drawn here, once.
 
@@ -202,7 +233,9 @@ def released_mean(total: IntArray, noise: Noise, n: int, bits: int) -> FloatArra
         Sum of the whole-number rows.
     noise : Noise
         With a side for the mean.
-    n, bits : int
+    n : int
+        Of the rows, or about as many as count.
+    bits : int
     """
     side = noise.side(MEAN)
     assert side is not None
@@ -351,6 +384,7 @@ def released(moment: IntArray, noise: Noise, n: int, bits: int) -> FloatArray:
         X'X in whole numbers.
     noise : Noise
     n : int
+        Of the rows, or about as many as count.
     bits : int
 
     Returns

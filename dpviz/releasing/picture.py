@@ -55,6 +55,7 @@ from dpviz.picture.quality import Expected, expected
 from dpviz.picture.shown import drowned, points, steady
 from dpviz.releasing.grid import OTHER_WEIGHT, IntArray
 from dpviz.releasing.noise import (
+    COUNT,
     MEAN,
     Law,
     Noise,
@@ -102,6 +103,10 @@ class Counting:
     weight: int
     sides: tuple[Side, ...]
     bits: int
+
+    def among(self, n: int) -> Counting:
+        """Return the same, of about so many rows that count."""
+        return replace(self, plan=replace(self.plan, n=n))
 
     @property
     def unit(self) -> int:
@@ -387,6 +392,11 @@ def frame_of(made: Counting, noise: Noise, eigenvalues: FloatArray) -> tuple[boo
 # --- what may be read from a file ----------------------------------------------------------------
 
 
+def rows_of(release: Mapping[str, Any]) -> int:
+    """Return how many rows a release averages over: about as many as count, or n."""
+    return int(release.get("counted") or release["n"])
+
+
 def differing(release: Mapping[str, Any]) -> list[str]:
     """Return what a picture in a release's file says that its public numbers do not make it.
 
@@ -416,7 +426,9 @@ def differing(release: Mapping[str, Any]) -> list[str]:
         bits,
         rows,
     )
-    stated = [replace(side, scale=0.0) for side in sides if side.name != MEAN]
+    right_sides = list(made.sides)
+    stated = [replace(side, scale=0.0) for side in sides if side.name not in (MEAN, COUNT)]
+    made = made.among(rows_of(release))
     variances = np.array(release["eigenvalues"]) / release["declared"]["row_bound"] ** 2
     disk, reach = frame_of(made, noise, variances)
     if made.plan.frame == SEARCHED:
@@ -430,7 +442,7 @@ def differing(release: Mapping[str, Any]) -> list[str]:
         paid = math.hypot(own / scale, *(side.sensitivity / side.scale for side in sides))
         whole = length / scale
     right = {
-        "how its rows were counted": stated == list(made.sides)
+        "how its rows were counted": stated == right_sides
         and found["cells"] == made.plan.cells
         and found["labels"] == list(made.kinds)
         and np.array(found["counts"]).shape == made.plan.shape,
@@ -451,7 +463,7 @@ def picture_in(release: Mapping[str, Any]) -> Picture | None:
     kinds = max(len(found["labels"]), 1)
     plan = PicturePlan(
         PictureOptions(found["share"], kinds=kinds),
-        release["n"],
+        rows_of(release),
         found["axes"],
         Relation(release["relation"]),
         pure,

@@ -32,8 +32,8 @@ from dpviz.releasing.grid import (
     transform_of,
     within_limits,
 )
-from dpviz.releasing.making import declare
-from dpviz.releasing.noise import Law, mean_side, sensitivity_l1, sensitivity_l2
+from dpviz.releasing.making import counts_rows, declare
+from dpviz.releasing.noise import COUNT_SHARE, Law, mean_side, sensitivity_l1, sensitivity_l2
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.records import Given, open_records
 from dpviz.releasing.schema import Schema
@@ -163,15 +163,18 @@ class SchemaRows:
         around = bounded(self._cut, how)
         paid = options.center == PRIVATE
         within = bounded(self._cut, within_limits(how)) if paid else np.zeros((1, d))
-        mean = self.counted * within.mean(0)
+        mean = within.mean(0)
 
         def moment(noise: FloatArray) -> FloatArray:
+            """Return A with noise on the sum of rows and, at its end, on how many count."""
             if not paid:
                 return self.counted * _moment(around)
-            near = replace(how, center=center_at(mean + noise, how))
+            share = self.counted + noise[d]
+            off = (self.counted * mean + noise[:d]) / min(max(share, 1 / people), 1.0)
+            near = replace(how, center=center_at(off, how))
             return self.counted * _moment(bounded(self._cut, near))
 
-        exact = moment(np.zeros(d))
+        exact = moment(np.zeros(d + 1))
         found, turned = [], np.empty((draws, d, k))
         for at, (of_mean, of_moment) in enumerate(_noise(options, self.schema, law, d, draws)):
             noisy = (moment(of_mean / people) if paid else exact) + of_moment / people
@@ -250,27 +253,34 @@ def _moment(rows: FloatArray) -> FloatArray:
 def _noise(
     options: ReleaseOptions, schema: Schema, law: Law, d: int, draws: int
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield noise on the sum of rows and on X'X, in row bounds: both over n are what is added."""
+    """Yield noise on the sum of rows and on X'X, in row bounds: both over n are what is added.
+
+    Where a release tells how many rows count, the noise on that comes after those of the sum.
+    """
     relation, rows = Relation(options.relation), schema.rows_a_person or 1
     share = options.mean_share if options.center == PRIVATE else 0.0
+    of_count = COUNT_SHARE if counts_rows(options, schema) else 0.0
+    left = 1 - share - of_count - options.picture
     # whatever the grid is: it cancels
     length = mean_side(law, relation, d, _BITS, rows, share=share).sensitivity
     of_mean = length / (OTHER_WEIGHT << (2 * _BITS))
     if law is Law.NORMAL:
         mu = mu_of(Budget(options.epsilon, options.stated_delta))
         entry = rows * sensitivity_l2(relation, _BITS) / (OTHER_WEIGHT << (2 * _BITS))
-        std = entry / (mu * math.sqrt(1 - share - options.picture))
+        std = entry / (mu * math.sqrt(left))
         std_mean = of_mean / (mu * math.sqrt(share)) if share else 0.0
+        std_count = rows / (mu * math.sqrt(of_count)) if of_count else 0.0
     else:
         entry = rows * sensitivity_l1(relation, d, _BITS) / 4.0**_BITS
-        std = entry / (options.epsilon * (1 - share - options.picture))
+        std = entry / (options.epsilon * left)
         std_mean = of_mean / (options.epsilon * share) if share else 0.0
+        std_count = rows / (options.epsilon * of_count) if of_count else 0.0
     for draw in range(draws):
         rng = generator(0, "a release that may be", draw)
         if law is Law.NORMAL:
             square = rng.standard_normal((d, d)) / math.sqrt(2)
-            matrix, vector = square + square.T, rng.standard_normal(d)
+            matrix, vector = square + square.T, rng.standard_normal(d + 1)
         else:
             upper = np.triu(rng.laplace(size=(d, d)))
-            matrix, vector = upper + np.triu(upper, 1).T, rng.laplace(size=d)
-        yield std_mean * vector, std * matrix
+            matrix, vector = upper + np.triu(upper, 1).T, rng.laplace(size=d + 1)
+        yield np.append(std_mean * vector[:d], std_count * vector[d]), std * matrix

@@ -7,6 +7,9 @@ variance s^2 for i != j and 2 s^2 for i = j (Gaussian orthogonal ensemble). Lapl
 same variance on the diagonal as off it, so these are upper bounds there. On average l_i is released
 too large by the sum of s^2 / (l_i - l_j), to second order, which is taken off.
 
+What survives is judged by noise of that law on the released matrix once more, which is nearly what
+it did to the true one while all k components can be told from it.
+
 Both hold while the steps between eigenvalues are longer than the noise edge, 2 s sqrt d, the length
 that noise alone has; from the first shorter step on nothing is said.
 """
@@ -27,6 +30,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.seeding import generator
 from dpviz.metrics import FLAT, chance_share, recovery_of
 from dpviz.releasing.noise import Law, off_diagonal_std
+from dpviz.releasing.picture import rows_of
 from dpviz.theory.bounds import noise_edge
 
 CONFIDENCE = 0.95
@@ -59,7 +63,8 @@ class Reading:
         Trace of the released matrix.
     recovery : float or None
         Mean recovery of k components when noise of the same law is added to the released matrix
-        once more; None where any subspace is as good as another.
+        once more; None where any subspace is as good as another, and where noise is among the k:
+        its own spread would pass for structure.
     """
 
     names: tuple[str, ...]
@@ -87,7 +92,7 @@ def noise_std(release: Mapping[str, Any]) -> float:
         As a release's file holds it.
     """
     noise, unit = release["noise"], release["declared"]["row_bound"] ** 2
-    std = off_diagonal_std(Law(noise["law"]), noise["scale"], release["n"], noise["grid_bits"])
+    std = off_diagonal_std(Law(noise["law"]), noise["scale"], rows_of(release), noise["grid_bits"])
     return float(unit * std)
 
 
@@ -123,7 +128,7 @@ def read(release: Mapping[str, Any]) -> Reading:
         edge,
         min(readable, k),
         float(np.trace(matrix)),
-        _recovery(matrix, values, vectors, s, k),
+        _recovery(matrix, values, vectors, s, k) if readable >= k else None,
     )
 
 

@@ -364,14 +364,17 @@ def _mechanism(mechanism: Mapping[str, Any]) -> str:
 
 def use_words(use: Mapping[str, Any], k: int) -> str:
     """Return what is left of the structure, and which of k components can be told from noise."""
-    kept = use["recovery"]
-    parts = [
-        "No structure to keep: any directions are as good."
-        if kept is None
-        else f"About {round(100 * kept)} of 100 parts of the structure survive, judged by "
-        "the released numbers alone, so it may be printed."
-    ]
-    readable = use["readable_components"]
+    kept, readable = use["recovery"], use["readable_components"]
+    if kept is not None:
+        said = (
+            f"About {round(100 * kept)} of 100 parts of the structure survive, judged by "
+            "the released numbers alone, so it may be printed."
+        )
+    elif readable < k:
+        said = "How much survives cannot be told, as not all of it stands out of the noise."
+    else:
+        said = "No structure to keep: any directions are as good."
+    parts = [said]
     if readable < k:
         parts.append(
             f"From component {readable + 1} on, each step is shorter than the noise edge: do not "

@@ -20,13 +20,13 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 import dpviz
 from dpviz.core.errors import CannotRun, InvalidSetting
-from dpviz.core.problem import Budget, Relation
+from dpviz.core.problem import Budget, Relation, Unit
 from dpviz.datasets import Table, load
 from dpviz.picture.account import DISK, RELEASED, SEARCHED
 from dpviz.releasing import picture as picture_module
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, make, plan
-from dpviz.releasing.noise import Law, sensitivity_l1, sensitivity_l2
+from dpviz.releasing.noise import COUNT, Law, sensitivity_l1, sensitivity_l2
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.picture import (
     COUNTS,
@@ -312,6 +312,41 @@ def test_what_a_person_has_too_many_of_is_left_out_with_its_label() -> None:
     ((block, codes),) = open_records(text, schema).labelled()
     assert block.shape == (2, 3)
     assert [schema.kinds[code] for code in codes] == ["x", "y"]
+
+
+def test_a_picture_of_those_who_count_is_of_as_many_as_do(tmp_path: Path) -> None:
+    """Of 3,000 rows, three of a person, 1,000 count: n would make a crowd of what noise leaves."""
+    rng = np.random.default_rng(6)
+    lines = [
+        f"{row // 3},{','.join(f'{x:.3f}' for x in rng.uniform(-0.5, 0.5, 3))},x"
+        for row in range(3_000)
+    ]
+    text = "\n".join(["who,a,b,c,kind", *lines, ""]).encode()
+    schema = replace(ABC, rows_a_person=1, person="who")
+    asked = options(center="private", epsilon=2.0)
+    made = plan(asked, text, schema)
+    assert made.count() == 1_000
+    side = made.noise.side(COUNT)
+    assert side is not None
+    parts = [made.noise, *made.noise.sides]
+    own = [sensitivity_l2(Relation.REPLACE, made.bits), *(s.sensitivity for s in made.noise.sides)]
+    whole = pld.identity()
+    for part, length in zip(parts, own, strict=True):
+        std = part.scale / length
+        whole = whole.compose(pld.from_gaussian_mechanism(std, use_connect_dots=True))
+    assert 0.97e-6 < whole.get_delta_for_epsilon(2.0) < 1.02e-6  # it rounds up
+    ledger, out = Ledger(tmp_path / "ledger"), tmp_path / "release.json"
+    ledger.create(Budget(3, 1e-5), Relation.REPLACE, unit=Unit.PERSON)
+    make(asked, text, schema, ledger=ledger, out=out)
+    found = json.loads(out.read_text())
+    # 7 standard deviations of a count by a share of .04
+    assert abs(found["counted"] - 1_000) < 7 * side.scale / side.sensitivity
+    seen = picture_in(found)
+    assert seen is not None
+    assert seen.plan.n == found["counted"]
+    assert verify(ledger, [out]) == []
+    out.write_text(json.dumps(found | {"counted": 3_000}))
+    assert any("picture" in said for said in verify(ledger, [out]))  # the control
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.seeding import generator
 from dpviz.metrics import chance_share, recovery_of
 from dpviz.releasing.noise import Law
-from dpviz.releasing.reading import noise_std, read
+from dpviz.releasing.reading import _recovery, noise_std, read
 
 D, K, STD = 9, 2, 0.01
 VALUES = np.array([1.0, 0.6, 0.06, 0.05, 0.04, 0.03, 0.02, 0.02, 0.01])
@@ -79,6 +79,22 @@ def test_recovery_that_may_be_printed_is_that_of_the_truth() -> None:
         said.append(found.recovery)
     assert np.mean(said) == pytest.approx(np.mean(kept), abs=0.02)
     assert read(_file(_drawn(0))).recovery == said[0]  # the same file, the same number
+
+
+def test_what_survives_is_not_said_where_noise_is_among_the_components() -> None:
+    """There noise would pass for structure, and .2 too much would be said; here nothing is."""
+    truth, std, said, kept = SecondMoment(TRUE, 1), 0.4, [], []
+    for draw in range(20):
+        drawn = generator(5, "release", draw).standard_normal((D, D))
+        matrix = TRUE + std / 2**0.5 * (drawn + drawn.T)
+        file = _file(matrix, std)
+        assert read(file).recovery is None
+        values, vectors = np.linalg.eigh(matrix)
+        said.append(_recovery(matrix, values[::-1], vectors[:, ::-1], std, K))
+        top = vectors[:, ::-1][:, :K]
+        share = np.einsum("ai,ab,bi", top, TRUE, top) / VALUES[:K].sum()
+        kept.append(recovery_of(share, chance_share(truth, K)))
+    assert np.mean(said) > np.mean(kept) + 0.2
 
 
 def test_a_component_that_cannot_be_told_from_noise_has_no_bars() -> None:
