@@ -33,7 +33,7 @@ from dpviz.preparation.prepared import Measured
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.report.figures.handout import report_page
 from dpviz.simulation.compare import compare
-from pages.ui import addresses, controls, deciding, state, take, unit
+from pages.ui import addresses, check, controls, deciding, state, take, unit
 from pages.ui.guard import guard
 
 VIEW = "decide"
@@ -178,6 +178,11 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     )
     with st.popover(f"{numeral(now, 3)} in 100: {ceiling_words(now)}"):
         controls.setting("ceiling", VIEW)
+    if measured is not None and state.get("source", VIEW) == "table":
+        if state.get("table") == state.UPLOAD:
+            check.ask_person()
+        else:
+            unit.ask("decide", measured.columns)
     st.markdown("**We publish**")
 
     def handed() -> None:
@@ -215,10 +220,6 @@ def ask(measured: Measured | None, settings: Settings) -> None:
             "releases, grow by more than twice what epsilon says; in return a smaller epsilon is "
             "enough."
         )
-    # of an upload it is asked where its columns are
-    of_table = state.get("source", VIEW) == "table" and state.get("table") != state.UPLOAD
-    if measured is not None and of_table:
-        unit.ask("decide", measured.columns)
     with st.expander("A table, or numbers I guess?", expanded=measured is None):
         ask_about(measured)
 

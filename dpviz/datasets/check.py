@@ -319,7 +319,7 @@ def suggested_drops(checks: Collection[ColumnCheck]) -> tuple[str, ...]:
 
 
 def identifier_notes(raw: RawTable, known: Collection[str | None]) -> list[str]:
-    """Return a sentence on each feature that looks like an identifier, but for those known."""
+    """Return a sentence on each feature that names rows or people, but for those known."""
     notes = []
     for column in raw.columns:
         if column.kind is not Kind.NUMERIC or column.name in known:
@@ -330,6 +330,12 @@ def identifier_notes(raw: RawTable, known: Collection[str | None]) -> list[str]:
             notes.append(
                 f"'{column.name}' looks like an identifier and counts as a feature: leave it out "
                 "if it is one."
+            )
+        elif repeats := _repeats(raw, column, _present(values)):
+            notes.append(
+                f"'{column.name}' may name the person, who then has up to "
+                f"{counted(repeats, 'row')}, and counts as a feature: say so (--person), or leave "
+                "it out."
             )
     return notes
 

@@ -98,6 +98,9 @@ _FOREIGN = (
     (b"\x28\xb5\x2f\xfd", "a zstd archive"),
     (b"7z\xbc\xaf", "a 7z archive"),
     (b"SQLite format 3", "an SQLite database"),
+    (b"\0\1\0\0Standard", "an Access database"),
+    (bytes(12) + b"\xc2\xea\x81\x60", "a SAS file"),
+    (b"HEADER RECORD*******LIB", "a SAS transport file"),
     (b"ARROW1", "an Arrow file"),
     (b"FEA1", "a Feather file"),
     (b"\x89HDF", "an HDF5 file"),
@@ -108,10 +111,14 @@ _FOREIGN = (
     (b"<!DOCTYPE html", "a web page"),
     (b"<html", "a web page"),
 )
+_SAS = 'in SAS, proc export data=lib.table outfile="table.csv" dbms=csv; run;'
 _EXPORTS = {
     "an R workspace": 'in R, write.csv(data, "table.csv", row.names = FALSE)',
     "an R object": 'in R, write.csv(data, "table.csv", row.names = FALSE)',
     "an SQLite database": "in its program, export one table or query as CSV",
+    "an Access database": "in its program, export one table or query as CSV",
+    "a SAS file": _SAS,
+    "a SAS transport file": _SAS,
     "a web page": "from an online sheet, choose File, Download, CSV",
 }
 UTF16 = (b"\xff\xfe", b"\xfe\xff")

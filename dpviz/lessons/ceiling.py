@@ -235,7 +235,7 @@ class CeilingCard:
             after = becomes(self.needed)
             hardly = ": <b>hardly protection</b>" if after >= 100 * HARDLY else ""
             return (
-                "Then a suspicion that is right 1 time in 100 may become right "
+                "Then a suspicion that is right 1 time in 100 may become right at most "
                 f"{of_hundred(after)} times{hardly}."
             )
         low = max(0, math.floor(100 * self.outlook.low + 1e-9))
@@ -447,8 +447,9 @@ def _lost(found: CeilingCard) -> str:
         return ""
     limits = 100 - int(_parts(seen.without_noise))
     bars = "".join(
-        f'<tr><td>lost to {what}</td><td>{count} of 100</td><td style="width:45%"><div '
-        f'style="height:10px;width:{count}%;background:{colour}"></div></td></tr>'
+        f'<tr><td>lost to {what}</td><td style="white-space:nowrap">{count} of 100</td>'
+        f'<td style="width:35%"><div style="height:10px;width:{count}%;background:{colour}">'
+        "</div></td></tr>"
         for what, count, colour in (
             ("the stated limits, with no noise", limits, "#846300"),
             ("noise", max(0, 100 - limits - found.kept), "#1f5fa8"),

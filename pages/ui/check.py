@@ -137,31 +137,42 @@ def step(
     quiet : bool
         Whether nothing that the rows decide is said before the check is opened.
     folded : bool
-        Whether it never opens by itself, but for a table that cannot be used.
+        Whether it never opens by itself, but for a table that cannot be used; the page asks for
+        the person where it likes (`ask_person`).
     """
+    store = st.session_state
     left = names_in(state.get("leave_out"))
-    checks = check_columns(raw, left)
+    store["check.now"] = checks = check_columns(raw, left)
     now = uses(raw, checks)
     looks = sum(bool(check.warnings) for check in checks) + (few is not None)
-    words = f"{looks} to look at" if looks else "nothing stands out"
-    person(checks, quiet=quiet)
-    seen: set[str] = st.session_state.setdefault("check.looked", set())
-    file_id = st.session_state["check.file"]
+    if not folded:
+        ask_person(quiet=quiet)
+    seen: set[str] = store.setdefault("check.looked", set())
+    file_id = store["check.file"]
     said = unit.answered()
     asks = any(check.asks(person=said, used=now[check.name] != "drop") for check in checks)
     must = asks and not (quiet or folded) and file_id not in seen
+    if quiet:
+        words = "" if file_id in seen else ", not looked at yet"
+    else:
+        words = f", {looks} to look at" if looks else ", nothing stands out"
+    # closed for one file is not closed for the next, open on one page not open on the next
+    own = f"check~{store['check.number']}.{store[state.PAGE]}"
     box = st.expander(
-        f"Check your table: {len(checks)} columns" + ("" if quiet else f", {words}"),
-        expanded=problem is not None or must,
+        f"Check your table: {len(checks)} columns{words}",
+        # other words make it another box, which is as open as the one before
+        expanded=problem is not None or must or own in store.get("check.open", ()),
         icon=":material/fact_check:",
-        # closed for one file is not closed for the next, open on one page not open on the next
-        key=f"check~{st.session_state['check.number']}.{st.session_state[state.PAGE]}",
+        key=own,
         on_change="rerun",
     )
+    store["check.open"] = {own} if box.open else set()
     if not box.open:
         if must:
             seen.add(file_id)
         return
+    if quiet:
+        seen.add(file_id)
     with box:
         _codes(raw, checks)
         _scales(raw, checks)
@@ -197,15 +208,15 @@ def _words(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) 
     st.button("Show its words", key="check.words.show", on_click=state.on_change(confirmed))
 
 
-def person(checks: tuple[ColumnCheck, ...], *, quiet: bool) -> None:
-    """Ask how many rows one person has, and name what may be the person.
+def ask_person(*, quiet: bool = False) -> None:
+    """Ask how many rows one person of an upload has, and name what may be the person.
 
     Parameters
     ----------
-    checks : tuple of ColumnCheck
     quiet : bool
         Whether nothing that the rows decide is said.
     """
+    checks: tuple[ColumnCheck, ...] = st.session_state["check.now"]
     likely = next((check for check in checks if check.repeats), None)
     with st.container(border=not unit.folded(), key="check.unit"):
         columns = [check.name for check in checks]

@@ -87,6 +87,7 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
     rows, column = state.get("rows_a_person"), state.get("person")
     here = st.session_state.get(state.PAGE)
     if folded():
+        st.session_state.pop(_CHANGING, None)  # whoever comes back finds one line
         _folded(place, rows, release)
         return
     unknown = "open" if UNKNOWN in st.session_state else None

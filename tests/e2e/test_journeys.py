@@ -466,6 +466,16 @@ LIMITS = (
 )  # fmt: skip
 
 
+def answers_on_the_first_screen(page: Page) -> None:
+    """See which epsilon, what risk, what is lost and what may be published without scrolling."""
+    card = page.locator(".dp-ceiling")
+    for answer in ("h2", "text=That is ε", ".dp-dots", "text=must survive",
+                   "text=the picture of the people"):  # fmt: skip
+        box = card.locator(answer).first.bounding_box()
+        assert box is not None, answer
+        assert 0 < box["y"] < box["y"] + box["height"] <= SCREEN["height"], answer
+
+
 def test_from_a_hospitals_workbook_to_a_verified_card(
     page: Page, server: Server, tmp_path: Path
 ) -> None:
@@ -473,12 +483,18 @@ def test_from_a_hospitals_workbook_to_a_verified_card(
     send(page, "labor.xlsx", hospital())
     page.keyboard.press("Escape")
     question = page.locator(".st-key-check-unit")
-    expect(question).to_contain_text("This protects one ROW")
+    page.set_viewport_size(SCREEN)  # type: ignore[arg-type]
+    visit(page, "Decide")
+    expect(page.locator(".dp-ceiling")).to_contain_text("? This protects one ROW")
+    answers_on_the_first_screen(page)  # also before it is said who the person is
     with rerun(page):
         question.get_by_text("a column is the person", exact=True).click()
     expect(question).to_contain_text("This protects a person, who has one row.")
+    answers_on_the_first_screen(page)
+    visit(page, "Explore")
+    expect(question).to_contain_text("This protects a person, who has one row.")
     with rerun(page):
-        page.get_by_text("Check your table: 6 columns").click()
+        page.get_by_text("Check your table: 6 columns, not looked at yet").click()
     code = page.locator('[class*="st-key-check-code-"]')
     expect(code).to_contain_text("Is -999 a value? It stands in 45 cells")
     with rerun(page):
@@ -486,16 +502,10 @@ def test_from_a_hospitals_workbook_to_a_verified_card(
     expect(code).to_have_count(0)
     expect(page.locator(BOARD)).to_have_count(1)
     assert "Montag" not in page.locator("body").inner_text()
-    page.set_viewport_size({"width": 1400, "height": 900})
     visit(page, "Decide")
     live = page.locator(".dp-ceiling")
     expect(live).to_contain_text("This protects a person, who has one row.")
-    # which epsilon, what risk, what is lost and what may be published, all on the first screen
-    for answer in (".dp-ceiling h2", ".dp-ceiling .dp-dots", "text=lost to noise",
-                   "text=the picture of the people"):  # fmt: skip
-        box = page.locator(answer).first.bounding_box()
-        assert box is not None, answer
-        assert 0 < box["y"] < box["y"] + box["height"] <= 900, answer
+    answers_on_the_first_screen(page)
     expect(question.get_by_role("radio")).to_have_count(0)  # what is answered takes one line
     with rerun(page):
         question.get_by_role("button", name="Change").click()

@@ -109,6 +109,17 @@ def test_a_numeric_identifier_does_not_become_a_feature_without_a_word(tmp_path)
     assert not any("identifier" in note for note in left.notes)
 
 
+def test_a_person_of_several_rows_does_not_become_a_feature_without_a_word(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "visits.csv"
+    rng = generator(2, "tests", "visits")
+    rows = [f"{84_000 + 131 * (i // 3)},{rng.normal():.3f},{rng.normal():.3f}" for i in range(N)]
+    path.write_text("patient,a,b\n" + "\n".join(rows))
+    (note,) = load(str(path)).notes
+    assert note.startswith("'patient' may name the person, who then has up to 3 rows")
+    for said in ({"person": "patient"}, {"leave_out": ("patient",)}):
+        assert not any("may name" in found for found in load(str(path), **said).notes)
+
+
 def test_a_code_for_missing_is_said_on_the_command_line_too() -> None:
     rows = "".join(f"{i % 5},{-999 if i % 9 == 0 else 50 + i % 7},{i % 3}\n" for i in range(60))
     (note,) = read_raw(f"a,b,c\n{rows}".encode(), name="t.csv").to_table().notes

@@ -178,6 +178,8 @@ REFUSED = {
     "deep JSON": (b'[{"a":' + b"[" * 100_000, "starts like JSON"),
     "an R object": (b"X\n\0\0\0\3", "write.csv"),
     "a database": (b"SQLite format 3\0", "export one table"),
+    "an Access database": (b"\0\1\0\0Standard ACE DB\0", "export one table"),
+    "SAS": (bytes(12) + b"\xc2\xea\x81\x60" + bytes(20), "proc export"),
     "an online sheet": (b"<!DOCTYPE html><secret>", "File, Download, CSV"),
 }
 
