@@ -119,10 +119,20 @@ def levels_in(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the scales that a text lists, each with its words from the least to the most."""
     scales = [scale for scale in text.split(";") if scale.strip()]
     found = tuple(tuple(" ".join(w.split()) for w in scale.split("<")) for scale in scales)
-    for scale in found:
-        if not (3 <= len(scale) <= 7 and all(scale) and len(set(scale)) == len(scale)):
-            raise InvalidSetting("levels", _SCALE, text, "--levels")
+    if not all(is_scale(scale) for scale in found):
+        raise InvalidSetting("levels", _SCALE, text, "--levels")
     return found
+
+
+def is_scale(words: Sequence[str]) -> bool:
+    """Return whether words can be counted from 1: 3 to 7 of them, whatever their case."""
+    different = {plain_word(word) for word in words}
+    return 3 <= len(words) == len(different) <= 7 and "" not in different
+
+
+def plain_word(word: str) -> str:
+    """Return a word of a scale as it is compared: without its case and blanks around."""
+    return " ".join(word.casefold().split())
 
 
 def levels_listed(scales: Iterable[Sequence[str]]) -> str:

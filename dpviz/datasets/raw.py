@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting, InvalidTable, printable
+from dpviz.core.settings import plain_word
 from dpviz.datasets.columns import (
     MAX_CATEGORIES,
     WARNING,
@@ -89,10 +90,6 @@ def _remarks_on(numbers: Sequence[RawColumn], rows: FloatArray) -> list[str]:
     if coded:
         notes.append(f"Some cells of {listed(coded)} {WARNING}")
     return notes
-
-
-def _plain(word: str) -> str:
-    return " ".join(word.casefold().split())
 
 
 def unit_words(rows_a_person: int | None) -> str:
@@ -286,7 +283,7 @@ class RawTable:
         """Return the words of a text column that may be a scale of 3 to 7; empty for another."""
         if column.categories is None or not 3 <= column.categories <= 7 or not self.encodes(column):
             return ()
-        return tuple(_plain(word) for word in self._coded(column).dictionary.to_pylist())
+        return tuple(plain_word(word) for word in self._coded(column).dictionary.to_pylist())
 
     def ordered(self, scales: Collection[Sequence[str]]) -> RawTable:
         """Return the table with words of a scale read as 1, 2, ...
@@ -298,11 +295,11 @@ class RawTable:
             of its words, whatever their case; a scale may have words that nobody chose.
         """
         data, columns, read = self.data, [], []
-        ranks = [{_plain(word): at for at, word in enumerate(one, 1)} for one in scales]
+        ranks = [{plain_word(word): at for at, word in enumerate(one, 1)} for one in scales]
         for j, column in enumerate(self.columns):
             if column.kind is Kind.CATEGORICAL:
                 coded = self._coded(column)
-                words = [_plain(word) for word in coded.dictionary.to_pylist()]
+                words = [plain_word(word) for word in coded.dictionary.to_pylist()]
                 rank = next((rank for rank in ranks if words and set(words) <= set(rank)), None)
                 if rank is not None:
                     at = pa.array([rank[word] for word in words], pa.int64())

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, product
+from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import FeatureBounds
+from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
 from dpviz.datasets.columns import MISSING_MARKERS, SENTINELS, clean_names, far_from
 from dpviz.datasets.files import DAMAGED, flat_of
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.source import Limits, Source, readable
+from dpviz.datasets.survey import is_text
 from dpviz.releasing.records import Given, lines_of, number_parser, open_records, split, usable
 from dpviz.releasing.schema import (
     DECIMALS,
@@ -30,6 +35,7 @@ from dpviz.releasing.schema import (
     with_bounds,
 )
 
+Scales: TypeAlias = Sequence[Sequence[str]]
 _SAMPLE_BYTES = 1 << 19
 _SAMPLE_LINES = 500
 _MISSING = {marker.encode() for marker in MISSING_MARKERS}
@@ -40,6 +46,7 @@ def draft(
     name: str,
     bounds: tuple[float, float] | FeatureBounds | str = "data",
     limits: Limits | None = None,
+    levels: Scales = (),
 ) -> Schema:
     """Return a first schema of a table.
 
@@ -53,6 +60,9 @@ def draft(
         or left open: then only the start of a text is read.
     limits : Limits, optional
         What a text may take once it is unpacked.
+    levels : sequence of sequence of str
+        Scales, each with its words from the least to the most: a column of such words is one of
+        numbers.
 
     Returns
     -------
@@ -62,13 +72,14 @@ def draft(
     public = public_schema(given) if isinstance(given, Table) else None
     if public is not None and bounds == "data":
         return public
-    outline, start = _outline(given, name)
+    outline, start = _outline(given, name, levels)
     if bounds == "none":
         used = outline
         if start is not None:  # unpacked, whatever the file is
             used = replace(
                 _measured(replace(outline, packing="text"), start), packing=outline.packing
             )
+        # bounds of words are their number
         found = replace(used, columns=tuple(replace(c, low=None, high=None) for c in used.columns))
     else:
         if limits is not None and not (start is None or isinstance(given, Table)):
@@ -79,7 +90,7 @@ def draft(
     return replace(found, from_data=isinstance(bounds, str) or not isinstance(given, Table))
 
 
-def _outline(given: Given, name: str) -> tuple[Schema, bytes | None]:
+def _outline(given: Given, name: str, levels: Scales) -> tuple[Schema, bytes | None]:
     """Return how a table is written, columns that could hold numbers in use, and a text's start."""
     if isinstance(given, Table):
         own = tuple(Column(found) for found in clean_names(given.columns)[0])
@@ -91,23 +102,33 @@ def _outline(given: Given, name: str) -> tuple[Schema, bytes | None]:
             columns = flat_of(file.schema_arrow.empty_table())
         names = clean_names([found for found, _ in columns])[0]
         kinds = (usable(values.type) for _, values in columns)
-        return Schema(tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True))), None
-    return _of_text(source)
+        found = tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True))
+        if levels:
+            with readable(DAMAGED.format(name)):
+                few = pa.Table.from_batches(
+                    islice(file.iter_batches(_SAMPLE_LINES), 1), file.schema_arrow
+                )
+                held = [values for _, values in flat_of(few)]
+            found = tuple(map(partial(_worded, levels), found, held))
+        return Schema(found), None
+    return _of_text(source, levels)
 
 
-def _of_text(source: Source) -> tuple[Schema, bytes]:
+def _worded(levels: Scales, column: Column, values: pa.ChunkedArray) -> Column:
+    """Return a column of a Parquet file with the scale that its first texts are words of."""
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if not is_text(kind):
+        return column
+    texts = [text for text in values.to_pylist() if isinstance(text, str) and text.strip()]
+    return replace(column, levels=_scale_of(texts, levels))
+
+
+def _of_text(source: Source, levels: Scales) -> tuple[Schema, bytes]:
     """Return how a text is written, judged on its start as Explore judges it, and the start."""
     start: bytes = source.open_text().read(_SAMPLE_BYTES)
     if len(start) == _SAMPLE_BYTES and b"\n" in start:
         start = start[: start.rindex(b"\n") + 1]
-    head = start
-    encoding = "utf-8"
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        encoding = "cp1252"
-        if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            head = head.decode("cp1252", "replace").encode("utf-8")
+    head, encoding = _as_utf8(start)
     sample = Source(head, source.name)
     layout = detect(sample, sample.extent())
     names, at = _line_of_names(head, layout)
@@ -121,25 +142,57 @@ def _of_text(source: Source) -> tuple[Schema, bytes]:
     )
     lines = list(islice(lines_of(head), layout.skipped, layout.skipped + _SAMPLE_LINES))
     rows = [split(line, layout.delimiter.encode(), len(names)) for line in lines]
-    decimals = sorted(DECIMALS, key=lambda mark: mark != layout.decimal)
+    best = _with_marks(plain, rows, layout.decimal)
+    parse = number_parser(best)
+    columns = tuple(
+        _judged(column, [row[j].strip() for row in rows if j < len(row)], parse, levels)
+        for j, column in enumerate(best.columns)
+    )
+    return replace(best, columns=columns), start
+
+
+def _as_utf8(start: bytes) -> tuple[bytes, str]:
+    """Return the start of a text in UTF-8, and how it was encoded."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        if not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            start = start.decode("cp1252", "replace").encode("utf-8")
+        return start, "cp1252"
+    return start, "utf-8"
+
+
+def _with_marks(plain: Schema, rows: Sequence[Sequence[bytes]], decimal: str | None) -> Schema:
+    """Return the schema with the marks under which most cells are numbers."""
     best, most = plain, -1
-    for thousands, decimal in product(THOUSANDS, decimals):
-        if thousands == decimal:
+    for thousands, mark in product(THOUSANDS, sorted(DECIMALS, key=lambda one: one != decimal)):
+        if thousands == mark:
             continue
-        tried = replace(plain, decimal=decimal, thousands=thousands)
+        tried = replace(plain, decimal=mark, thousands=thousands)
         parse = number_parser(tried)
         count = sum(math.isfinite(parse(cell)) for row in rows for cell in row)
         if count > most:
             best, most = tried, count
-    parse = number_parser(best)
-    columns = []
-    for j, column in enumerate(best.columns):
-        cells = [row[j].strip() for row in rows if j < len(row)]
-        cells = [cell for cell in cells if cell not in _MISSING]
-        numbers = sum(math.isfinite(parse(cell)) for cell in cells)
-        coded = any(cell[:1] == b"0" and cell[1:2].isdigit() for cell in cells)
-        columns.append(replace(column, use=2 * numbers >= len(cells) > 0 and not coded))
-    return replace(best, columns=tuple(columns)), start
+    return best
+
+
+def _judged(
+    column: Column, cells: Sequence[bytes], parse: Callable[[bytes], float], levels: Scales
+) -> Column:
+    """Return a column with whether it could hold numbers, or words of a scale."""
+    cells = [cell for cell in cells if cell not in _MISSING]
+    numbers = sum(math.isfinite(parse(cell)) for cell in cells)
+    coded = any(cell[:1] == b"0" and cell[1:2].isdigit() for cell in cells)
+    scale = _scale_of((cell.decode("utf-8", "replace") for cell in cells), levels)
+    use = bool(scale) or (2 * numbers >= len(cells) > 0 and not coded)
+    return replace(column, use=use, levels=scale)
+
+
+def _scale_of(texts: Iterable[str], levels: Scales) -> tuple[str, ...]:
+    """Return the first scale that has all of the words; nothing of no words."""
+    words = {plain_word(text) for text in texts}
+    ranks = ((scale, {plain_word(word) for word in scale}) for scale in levels)
+    return next((tuple(scale) for scale, known in ranks if words and words <= known), ())
 
 
 def _line_of_names(head: bytes, layout: Layout) -> tuple[Sequence[str], int | None]:
@@ -202,6 +255,8 @@ def _measured(outline: Schema, given: Given) -> Schema:
 
 def _bounded(column: Column, seen: _Seen, codes: set[float], n: int) -> Column:
     """Return a column with bounds around its numbers; out of use where they say nothing."""
+    if column.levels:
+        return column
     low, high = seen.low, seen.high
     missing = [code for code in sorted(codes) if seen.count >= 3 and far_from(code, low, high)]
     for code in codes - set(missing):  # a number like any other

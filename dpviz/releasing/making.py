@@ -163,6 +163,7 @@ class RealRelease:
                 "typical": self.schema.limits_used.T[2].tolist(),
                 "log": [column.name for column in self.schema.used if column.log],
                 "missing": [list(column.missing) for column in self.schema.used],
+                **self.schema.scales,
                 "center": list(declared.center.value),
                 "scale": list(declared.scale.value or ()),
                 "rows": "unit" if declared.row_bound.value == UNIT else "bound",

@@ -4,7 +4,8 @@ Nothing here depends on more than one line. The bytes are cut into lines at ``\\
 before it is dropped, and the end of the last line begins no record; an empty line is a record. A
 line is cut into cells, and a quote never reaches beyond it; cells that a line lacks are missing,
 cells that it has too many are not looked at. A cell is a number if it is written with the digits 0
-to 9, a sign, the declared decimal mark and an exponent, and missing otherwise. How many lines there
+to 9, a sign, the declared decimal mark and an exponent, the place of a word among the declared ones
+of its column where it is one of them, and missing otherwise. How many lines there
 are, and what the line of names says, is public; nothing else can stop a reader.
 
 Where the schema names the column of the person, the first so many rows of each count, and the rest
@@ -18,6 +19,7 @@ people that a schema tells apart.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -36,13 +38,14 @@ from numpy.typing import NDArray
 from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import OTHER
 from dpviz.core.errors import InvalidTable, printable
+from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
 from dpviz.datasets.columns import clean_names, to_numpy
 from dpviz.datasets.files import DAMAGED, is_flat
 from dpviz.datasets.source import Source, readable, refuse_foreign
 from dpviz.datasets.survey import is_number, is_text, plain_numbers
 from dpviz.datasets.table import label_text
-from dpviz.releasing.schema import MOST_COLUMNS, Schema
+from dpviz.releasing.schema import MOST_COLUMNS, Column, Schema
 
 Codes: TypeAlias = NDArray[np.intp]
 """Each row's label, as a place among the kinds of a schema; shape (m,)."""
@@ -346,7 +349,8 @@ class _OfParquet(_Records):
         self._places = wanted if alone else places
 
     def _read(self) -> Iterator[FloatArray]:
-        number, people = number_parser(self._schema), _people(self._schema)
+        readers = [cell_parser(self._schema, column, "utf-8") for column in self._schema.used]
+        people = _people(self._schema)
         step = max(1, _CELLS // len(self._places))
         with readable(DAMAGED.format(self._source.name)):
             # texts arrive coded: a file may hold one long text a million times
@@ -356,8 +360,8 @@ class _OfParquet(_Records):
                 labels = columns.pop() if self._schema.label else None
                 persons = None if people is None else columns.pop()
                 block = np.empty((batch.num_rows, len(columns)))
-                for j, column in enumerate(columns):
-                    block[:, j] = _numbers(column, number)
+                for j, (column, reader) in enumerate(zip(columns, readers, strict=True)):
+                    block[:, j] = _numbers(column, reader)
                 if labels is not None:
                     coder = _coder(self._schema)
                     codes = [coder(_text(label)) for label in labels.to_pylist()]
@@ -426,6 +430,23 @@ def number_parser(schema: Schema) -> Callable[[bytes], float]:
     return number
 
 
+def cell_parser(schema: Schema, column: Column, encoding: str) -> Callable[[bytes], float]:
+    """Return what reads a cell of one column: its number, or the place of its word, else NaN."""
+    number = number_parser(schema)
+    if not column.levels:
+        return number
+    places = {plain_word(word): float(at) for at, word in enumerate(column.levels, 1)}
+
+    def word(cell: bytes) -> float:
+        found = number(cell)
+        cell = cell.strip()
+        if not math.isnan(found) or len(cell) > LONGEST_NUMBER:
+            return found
+        return places.get(plain_word(cell.decode(encoding, "replace")), np.nan)
+
+    return word
+
+
 def split(line: bytes, delimiter: bytes, most: int) -> list[bytes]:
     """Return the first cells of a line, at most so many; quotes around cells are taken off.
 
@@ -475,7 +496,8 @@ def line_parser(schema: Schema, places: Sequence[int]) -> Callable[[bytes], list
     places : sequence of int
         Of the columns that are used, among the cells of a line.
     """
-    number = number_parser(schema)
+    readers = [cell_parser(schema, column, schema.encoding) for column in schema.used]
+    read = list(zip(places, readers, strict=True))
     delimiter, mark = schema.delimiter.encode(), schema.decimal.encode()
     between = None if schema.delimiter == " " else delimiter
     most = max(places) + 1
@@ -495,6 +517,6 @@ def line_parser(schema: Schema, places: Sequence[int]) -> Callable[[bytes], list
             except ValueError:  # one of them is empty, or no number
                 pass
         cells = split(line, delimiter, most)
-        return [number(cells[j]) if j < len(cells) else np.nan for j in places]
+        return [reader(cells[j]) if j < len(cells) else np.nan for j, reader in read]
 
     return parse

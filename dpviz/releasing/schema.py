@@ -25,6 +25,7 @@ from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.files import atomic_write, strict_json
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Unit
+from dpviz.core.settings import is_scale
 from dpviz.datasets import Table
 
 FORMAT = 1
@@ -72,6 +73,10 @@ class Column:
     log : bool
         Whether the logarithm of a cell counts, after it was cut to bounds above 0: for values with
         a long tail.
+    levels : tuple of str
+        Words from the least to the most that count as 1, 2, ... in the place of numbers, whatever
+        their case: answers such as never, sometimes, often. Bounds are then 1 and their number,
+        unless others are stated.
     """
 
     name: str
@@ -81,6 +86,7 @@ class Column:
     missing: tuple[float, ...] = ()
     use: bool = True
     log: bool = False
+    levels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         name = printable(self.name) if isinstance(self.name, str) else ""
@@ -98,6 +104,7 @@ class Column:
         numbers = self.missing if isinstance(self.missing, (tuple, list)) else (self.missing,)
         found = tuple(_number(f"missing {shown}", value) for value in numbers)
         object.__setattr__(self, "missing", found)
+        self._check_levels(shown)
         low, high = self.low, self.high
         if self.log and low is not None and not low > 0:
             raise InvalidSetting(f"low {shown}", "above 0, as its logarithm counts", low)
@@ -108,6 +115,18 @@ class Column:
         if self.typical is not None and not low <= self.typical <= high:
             allowed = f"within its bounds, {numeral(low, 6)} to {numeral(high, 6)}"
             raise InvalidSetting(f"typical {shown}", allowed, self.typical)
+
+    def _check_levels(self, shown: str) -> None:
+        words = self.levels if isinstance(self.levels, (tuple, list)) else (None,)
+        if not words:
+            return
+        if not (all(isinstance(word, str) for word in words) and is_scale(words)):
+            allowed = "3 to 7 different words from the least to the most"
+            raise InvalidSetting(f"levels {shown}", allowed, self.levels)
+        object.__setattr__(self, "levels", tuple(printable(word) for word in words))
+        if self.low is None and self.high is None:
+            object.__setattr__(self, "low", 1.0)
+            object.__setattr__(self, "high", float(len(words)))
 
     @property
     def middle(self) -> float:
@@ -270,6 +289,12 @@ class Schema:
     def limits_used(self) -> FloatArray:
         """As `limits`, of the logarithms where those count: what `filled` lies between."""
         return self._logged(self.limits.T).T
+
+    @property
+    def scales(self) -> dict[str, dict[str, list[str]]]:
+        """Words in order of the columns that have them, as a release says it; empty without."""
+        found = {column.name: list(column.levels) for column in self.used if column.levels}
+        return {"levels": found} if found else {}
 
     @property
     def names_used(self) -> tuple[str, ...]:
@@ -444,6 +469,8 @@ def _column_json(column: Column) -> dict[str, Any]:
         found["missing"] = list(column.missing)
     if column.log:  # a schema without it keeps its digest
         found["log"] = True
+    if column.levels:
+        found["levels"] = list(column.levels)
     return found
 
 
@@ -454,8 +481,9 @@ def _column_from(item: Any) -> Column:
     found = dict(item)
     if found.get("typical") == MIDPOINT:
         found["typical"] = None
-    if "missing" in found and not isinstance(found["missing"], list):
-        raise InvalidSetting("missing", "a list of numbers", found["missing"])
+    for name, what in (("missing", "numbers"), ("levels", "words")):
+        if name in found and not isinstance(found[name], list):
+            raise InvalidSetting(name, f"a list of {what}", found[name])
     return Column(**{"name": "", **found})
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from dpviz.core.entries import FeatureBounds, bounds_of, pair_of
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import Declared, inherit, text
-from dpviz.core.settings import Settings
+from dpviz.core.settings import Settings, levels_in
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.making import given_by
 from dpviz.releasing.schema import FROM_DATA, PUBLIC, Schema
@@ -54,6 +54,7 @@ class SchemaOptions(Declared):
         objects=True,
         examples=("none", "0:1"),
     )
+    levels: str = inherit(Settings, "levels")
 
 
 class Draft(Answer):
@@ -136,4 +137,6 @@ def schema(table: str | PathLike[str] = "digits", **options: Any) -> Draft:
     chosen = SchemaOptions(table=fspath(table), **options)
     stated = chosen.bounds
     bounds = (pair_of(stated) or stated) if isinstance(stated, str) else stated
-    return Draft(draft(given_by(chosen.table, chosen.sheet), Path(chosen.table).name, bounds))
+    levels = levels_in(chosen.levels)
+    given = given_by(chosen.table, chosen.sheet)
+    return Draft(draft(given, Path(chosen.table).name, bounds, levels=levels))

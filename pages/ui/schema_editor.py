@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.params import format_number
-from dpviz.core.settings import names_in, names_listed
+from dpviz.core.settings import levels_in, names_in, names_listed
 from dpviz.datasets import UPLOADED, Table, builtin_tables
 from dpviz.datasets.columns import counted
 from dpviz.datasets.formats import SheetText, is_workbook
@@ -92,7 +92,8 @@ def known(table: Table | BinaryIO) -> Schema:
 
 def _from_data(table: Table | BinaryIO) -> Schema:
     """Return a schema taken from the table; what its check leaves out takes no part."""
-    found, left = draft(table, "the table", limits=UPLOADED), names_in(state.get("leave_out"))
+    found = draft(table, "the table", limits=UPLOADED, levels=levels_in(state.get("levels")))
+    left = names_in(state.get("leave_out"))
     kept = tuple(replace(one, use=one.use and one.name not in left) for one in found.columns)
     return replace(found, columns=kept) if sum(one.use for one in kept) > 1 else found
 
@@ -158,7 +159,9 @@ def _written() -> Schema:
         missing = _codes(name, row["missing"])
         used = bool(pd.isna(row["use"]) or row["use"])
         log = not pd.isna(row["log"]) and bool(row["log"])
-        columns.append(Column(name, low, high, typical, missing, used, log))
+        words = row["levels"].split("<") if isinstance(row["levels"], str) else []
+        levels = tuple(word for word in words if len(words) > 1 or word.strip())
+        columns.append(Column(name, low, high, typical, missing, used, log, levels))
     found = Schema(
         tuple(columns),
         packing=st.session_state["schema.packing"],
@@ -205,7 +208,7 @@ def _begin(table: Table | BinaryIO) -> None:
         _show(public, KNOWN)
         return
     try:
-        _show(draft(table, "the table", "none"), None)
+        _show(draft(table, "the table", "none", levels=levels_in(state.get("levels"))), None)
     except DpvizError as error:
         _show(None, None)
         st.session_state["schema.problem"] = (
@@ -229,6 +232,7 @@ def _show(schema: Schema | None, origin: str | None) -> None:
                 dtype=object,
             ),
             "log": pd.Series([column.log for column in columns], dtype="boolean"),
+            "levels": pd.Series([" < ".join(column.levels) for column in columns], dtype=object),
         }
     )
     store["schema.version"] = store.get("schema.version", 0) + 1
@@ -328,6 +332,10 @@ def _columns() -> None:
                 width="small",
                 help="For a long tail, such as CRP: a wide limit, and the logarithm of each cell "
                 "counts. Its low must be above 0.",
+            ),
+            "levels": st.column_config.TextColumn(
+                "Words in order",
+                help="Answers that count as 1, 2, 3, such as never < sometimes < often.",
             ),
         },
     )

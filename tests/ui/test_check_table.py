@@ -169,6 +169,22 @@ def test_answers_in_words_are_counted_in_the_order_picked() -> None:
     assert errors(at) == []
 
 
+def test_words_that_are_counted_are_predicted_and_declared() -> None:
+    said = ("sometimes", "never", "often")
+    lines = [f"{said[i % 3]},{i % 7},{i * i % 11}" for i in range(60)]
+    file = "\n".join(["q,u,v", *lines]).encode()
+    at = upload(start("decide", k="1", ceiling="25"), "q.csv", file)
+    assert at.session_state["decide.prospect"][1].rows.schema.names_used == ("u", "v")
+    at = opened(at)
+    (known,) = [key for key in keys(at) if key.startswith("check.known.")]
+    press(at, known)
+    assert errors(at) == []
+    assert at.session_state["decide.prospect"][1].rows.schema.names_used == ("q", "u", "v")
+    go(at, "release")
+    words = dict(at.session_state["schema.now"][["name", "levels"]].to_numpy().tolist())
+    assert words == {"q": "never < sometimes < often", "u": "", "v": ""}
+
+
 def test_labels_that_find_people_are_numbered_until_confirmed() -> None:
     rare = patients().replace(b",u", b",erika muster", 3)
     at = upload(start("claims", **SETTINGS), "t.csv", rare)

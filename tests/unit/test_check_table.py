@@ -116,8 +116,11 @@ def test_a_person_of_several_rows_does_not_become_a_feature_without_a_word(tmp_p
     path.write_text("patient,a,b\n" + "\n".join(rows))
     (note,) = load(str(path)).notes
     assert note.startswith("'patient' may name the person, who then has up to 3 rows")
-    for said in ({"person": "patient"}, {"leave_out": ("patient",)}):
-        assert not any("may name" in found for found in load(str(path), **said).notes)
+    for said in (
+        ReadOptions(person="patient", rows_a_person=1),
+        ReadOptions(leave_out=("patient",)),
+    ):
+        assert not any("may name" in found for found in load(str(path), said).notes)
 
 
 def test_a_code_for_missing_is_said_on_the_command_line_too() -> None:

@@ -28,12 +28,22 @@ from dpviz.datasets import read_raw, source
 from dpviz.datasets.formats import opened
 from dpviz.releasing import making, records
 from dpviz.releasing.grid import quantised
-from dpviz.releasing.records import LONGEST_LINE, line_parser, number_parser, open_records, split
+from dpviz.releasing.records import (
+    LONGEST_LINE,
+    cell_parser,
+    line_parser,
+    number_parser,
+    open_records,
+    split,
+)
 from dpviz.releasing.schema import Column, Schema
 
 ABC = Schema((Column("a", 0, 1), Column("b", -10, 10, 2), Column("c", 0, 5)))
+WORDS = Column("b", levels=("nie", "selten", "häufig"))
+LIKERT = replace(ABC, columns=(ABC.columns[0], WORDS, ABC.columns[2]))
 DIALECTS = [
     ABC,
+    LIKERT,
     replace(ABC, header=False),
     replace(ABC, header=False, delimiter=";", decimal=","),
     replace(ABC, delimiter="\t", decimal=",", thousands="."),
@@ -49,7 +59,7 @@ lines = st.one_of(
     st.binary(max_size=40).map(lambda text: text.replace(b"\n", b"")),
     st.lists(
         st.one_of(
-            st.sampled_from(HOSTILE[:-1]),
+            st.sampled_from([*HOSTILE[:-1], b"nie", b" H\xc3\x84UFIG", b"selten  "]),
             st.from_regex(rb"[+-]?[0-9]{0,3}[.,]?[0-9]{0,3}(e-?[0-9])?", fullmatch=True),
         ),
         max_size=5,
@@ -92,6 +102,32 @@ def test_a_changed_line_changes_its_own_row_alone(
     assert (_rows(_text(schema, [other]), schema)[0] == second[at]).all()
 
 
+@pytest.mark.parametrize("kind", ["text", "cp1252", "parquet", "coded"])
+def test_words_of_a_scale_count_from_1_each_cell_by_itself(kind: str) -> None:
+    """Another word is missing, a number is itself; a control without the scale reads no word."""
+    words = ["nie", " SELTEN ", "häufig", "oft", "", "2", "nie nie", "9"]
+    want = [1, 2, 3, 2, 2, 2, 2, 3]  # what is missing is typical, and 9 is cut
+    schema = replace(LIKERT, encoding="cp1252") if kind == "cp1252" else LIKERT
+    if kind in ("text", "cp1252"):
+        encoding = "utf-8" if kind == "text" else kind
+        table = "".join(["a,b,c\n", *(f"1,{word},5\n" for word in words)]).encode(encoding)
+    else:
+        column = pa.array(words)
+        out = BytesIO()
+        parquet.write_table(
+            pa.table({
+                "a": [1.0] * 8, "c": [5.0] * 8,
+                "b": column.dictionary_encode() if kind == "coded" else column,
+            }),
+            out,
+        )  # fmt: skip
+        table = out.getvalue()
+    (rows,) = open_records(table, schema).blocks()
+    assert schema.filled(rows)[:, 1].tolist() == want
+    (rows,) = open_records(table, replace(ABC, encoding=schema.encoding)).blocks()
+    assert np.isnan(rows[:5, 1]).all()
+
+
 NUMBER_LIKE = st.text("0123456789+-.eE,_ \t\"infaxNA'\x00", max_size=12).map(str.encode)
 
 
@@ -100,8 +136,11 @@ NUMBER_LIKE = st.text("0123456789+-.eE,_ \t\"infaxNA'\x00", max_size=12).map(str
 def test_the_quick_way_reads_what_the_slow_one_reads(schema: Schema, cells: list[bytes]) -> None:
     line = schema.delimiter.encode().join(cells)
     places = [j for j, column in enumerate(schema.columns) if column.use]
-    number, found = number_parser(schema), split(line, schema.delimiter.encode(), 9)
-    slow = [number(found[j]) if j < len(found) else np.nan for j in places]
+    found = split(line, schema.delimiter.encode(), 9)
+    read = [cell_parser(schema, column, schema.encoding) for column in schema.used]
+    slow = [
+        one(found[j]) if j < len(found) else np.nan for j, one in zip(places, read, strict=True)
+    ]
     quick = line_parser(schema, places)(line)
     assert np.array_equal(quick, slow, equal_nan=True)
 

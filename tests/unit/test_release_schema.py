@@ -155,6 +155,32 @@ def test_the_published_format_refuses_what_the_reader_refuses() -> None:
             Schema.from_text(text)
 
 
+def test_words_in_order_are_declared_and_drafted() -> None:
+    scale = ("never", "sometimes", "often")
+    likert = Column("b", levels=scale)
+    assert (likert.low, likert.high, likert.stand_in) == (1, 3, 2)
+    schema = Schema((TWO[0], likert))
+    assert Schema.from_text(schema.to_text()) == schema
+    PUBLISHED.validate(json.loads(schema.to_text()))
+    assert schema.digest != Schema((TWO[0], Column("b", 1, 3))).digest
+    for wrong in (["one", "two"], ["a", "A", "b"], ["a", "", "b"], "often", [1, 2, 3]):
+        with pytest.raises(SchemaError, match="levels"):
+            Schema.from_text(schema.to_text().replace(json.dumps(list(scale)), json.dumps(wrong)))
+    words = ["Never", "often", "never", " sometimes", "NA", "often"]
+    text = "a,b,c\n" + "".join(f"{i}.5,{word},{word}?\n" for i, word in enumerate(words))
+    out = io.BytesIO()
+    parquet.write_table(
+        pa.table({"a": np.arange(6) + 0.5, "b": [None if w == "NA" else w for w in words],
+                  "c": [f"{w}?" for w in words]}), out,
+    )  # fmt: skip
+    for whole in (text.encode(), out.getvalue()):
+        for bounds in ("data", "none"):
+            found = draft(whole, "t", bounds, levels=[scale])
+            assert {c.name: c.levels for c in found.used if c.levels} == {"b": scale}
+            assert [(c.low, c.high) for c in found.used if c.name == "b"] == [(1, 3)]
+            assert not any(c.levels for c in draft(whole, "t", bounds).columns)  # never guessed
+
+
 def test_an_open_schema_says_what_is_to_be_filled_in() -> None:
     with pytest.raises(SchemaError, match="high of 'b' is missing"):
         Schema((TWO[0], Column("b", 0))).require()
