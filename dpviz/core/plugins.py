@@ -1,8 +1,9 @@
 """What others bring: files and modules that a user names, and packages that offer entry points.
 
 ``DPVIZ_PLUGINS`` names them, as ``--plugin`` does; it is inherited by every process that works for
-this one. A package offers an object under one of `GROUPS`. The rooms that hold such objects ask
-`from_outside` for theirs.
+this one. A package offers an object under an entry point of ``dpviz.mechanisms``,
+``dpviz.metrics`` or ``dpviz.datasets``. The rooms that hold such objects ask `from_outside` for
+theirs.
 """
 
 from __future__ import annotations
@@ -24,9 +25,6 @@ from dpviz.core.errors import InvalidSetting
 
 VARIABLE = "DPVIZ_PLUGINS"
 """Files to load, and names of modules, parted as in ``PATH``."""
-
-GROUPS = ("mechanisms", "metrics", "datasets")
-"""The entry points ``dpviz.mechanisms``, ``dpviz.metrics`` and ``dpviz.datasets``."""
 
 _NAMES = "dpviz_plugin_"
 
@@ -101,7 +99,7 @@ def from_outside(group: str) -> Iterator[Any]:
     Parameters
     ----------
     group : str
-        One of `GROUPS`.
+        ``mechanisms``, ``metrics`` or ``datasets``.
 
     Raises
     ------

@@ -8,15 +8,14 @@ are for rows in the unit ball; noise scales grow with R^2 on other domains.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, InvalidSetting
-from dpviz.core.problem import EPSILON_RANGE, Budget, Problem, Relation
+from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms.mod_sulq import ModSulq
@@ -26,8 +25,6 @@ from dpviz.mechanisms.wishart_difference import WishartDifference
 from dpviz.preparation.prepared import Measured
 from dpviz.sampling.limits import SemiCircle
 from dpviz.theory.predict import FOUND, direction_overlaps
-
-_EPSILON_TOLERANCE = 1e-9  # relative, where an epsilon is found by bisection
 
 
 def _open_unit(name: str, value: float) -> None:
@@ -43,78 +40,13 @@ def _positive(name: str, value: float) -> None:
 # Where a component appears -------------------------------------------------
 
 
-def appears_at(
-    mechanism: Mechanism, problem: Problem, delta: float, eigenvalues: Sequence[float] | FloatArray
-) -> FloatArray:
-    """Return the epsilon at which each true component rises out of the noise.
-
-    Found by bisection on `Mechanism.calibrate`, so it serves every mechanism
-    with a limiting law. A limit for large d, not a bound: near it the overlap
-    grows from 0.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    problem : Problem
-    delta : float
-    eigenvalues : sequence of float
-        Of A, in squared row bounds.
-
-    Returns
-    -------
-    ndarray, as many as eigenvalues
-        Infinite where the component stays hidden to the end of the legal range
-        (such as an eigenvalue of 0); the range's low end where it is visible
-        from there on.
-
-    Raises
-    ------
-    CannotRun
-        If the mechanism adds no noise that has a limiting law.
-
-    Source
-    ------
-    Benaych-Georges and Nadakuditi 2011, Theorem 2.1, for a lone component.
-    """
-    low, high = EPSILON_RANGE
-    thresholds: dict[float, float] = {}
-
-    def threshold(log_epsilon: float) -> float:
-        if log_epsilon not in thresholds:
-            budget = Budget(min(max(math.exp(log_epsilon), low), high), delta)
-            reason = mechanism.why_not(problem, budget)
-            if reason is not None:
-                # Outside its own range a mechanism shows nothing.
-                thresholds[log_epsilon] = math.inf
-                return math.inf
-            noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
-            if noise is None:
-                raise CannotRun(mechanism.text, "its noise has no limiting law on A")
-            thresholds[log_epsilon] = noise.visible_above
-        return thresholds[log_epsilon]
-
-    def shows(value: float, log_epsilon: float) -> bool:
-        return threshold(log_epsilon) < value
-
-    ends = math.log(low), math.log(high)
-    found = []
-    for value in np.asarray(eigenvalues, dtype=float):
-        visible = _first(partial(shows, float(value)), *ends)
-        if visible is None:
-            found.append(math.inf)
-        else:
-            found.append(low if visible == ends[0] else min(math.exp(visible), high))
-    return np.array(found)
-
-
 def found_at(
     mechanism: Mechanism, problem: Problem, delta: float, eigenvalues: FloatArray, most: int
 ) -> FloatArray:
     """Return the epsilon from which on each of the first components is found, as predicted.
 
     Found: released turned by less than 45 degrees (`dpviz.theory.predict.direction_overlaps`),
-    whatever else the spectrum holds. Where only a lone component stands on a zero background
-    `appears_at` has the closed form of the weaker "rises out of the noise at all".
+    whatever else the spectrum holds.
 
     Parameters
     ----------
@@ -154,18 +86,6 @@ def found_at(
         share = (FOUND - along[last]) / (along[last + 1] - along[last])
         found[component] = grid[last] * (grid[last + 1] / grid[last]) ** share
     return found
-
-
-def _first(holds: Callable[[float], bool], low: float, high: float) -> float | None:
-    """Return where a condition starts to hold for good, or None if it never does."""
-    if holds(low):
-        return low
-    if not holds(high):
-        return None
-    while high - low > _EPSILON_TOLERANCE:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 # Subspaces -----------------------------------------------------------------

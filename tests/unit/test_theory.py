@@ -8,11 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.accounting.gaussian import epsilon_of
-from dpviz.accounting.sensitivity import frobenius, nuclear
+from dpviz.accounting.sensitivity import nuclear
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.moments import SecondMoment
-from dpviz.core.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
+from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
@@ -23,8 +22,8 @@ from dpviz.sampling.wishart import wishart
 from dpviz.simulation.growth import noise_growth
 from dpviz.theory.bounds import (
     JIANG_TABLE_1,
-    appears_at,
     davis_kahan,
+    found_at,
     low_rank_error_scaling,
     mod_sulq_scaling,
     noise_edge,
@@ -36,6 +35,7 @@ from dpviz.theory.bounds import (
     wishart_sample_size,
     wishart_tail,
 )
+from dpviz.theory.predict import FOUND, direction_overlaps
 
 DIGITS = load_prepared(Settings(table="digits"))
 
@@ -43,29 +43,10 @@ DIGITS = load_prepared(Settings(table="digits"))
 # Where a component appears -----------------------------------------------------
 
 
-def gaussian_appears_at(problem: Problem, delta: float, eigenvalue: float) -> float:
-    """Closed form: the threshold s sqrt(d) with s = D_F g/sqrt(2), and the profile's epsilon."""
-    scale = eigenvalue * math.sqrt(2 / problem.d)
-    return epsilon_of(delta, frobenius(problem) / scale)
-
-
 def wishart_difference_appears_at(problem: Problem, eigenvalue: float) -> float:
     """Closed form: 2.0582 d c(1)/lambda, c(1) the scale at epsilon 1."""
     law = WishartDifferenceLaw(problem.d * nuclear(problem) / 2, problem.d)
     return law.visible_above / eigenvalue
-
-
-@pytest.mark.parametrize("relation", list(Relation))
-def test_closed_forms_agree_with_the_search(relation: Relation) -> None:
-    problem = Problem(1797, 61, 2, relation, Domain.ball(61))
-    first = DIGITS.moment.eigenvalues[:4]
-    delta = 1e-5
-    gaussian = appears_at(parse_variant("gaussian"), problem, delta, first)
-    expected = [gaussian_appears_at(problem, delta, float(value)) for value in first]
-    assert gaussian == pytest.approx(expected, rel=1e-6)
-    difference = appears_at(parse_variant("wishart_difference"), problem, 0.0, first)
-    expected = [wishart_difference_appears_at(problem, float(value)) for value in first]
-    assert difference == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_mark_of_the_wishart_difference_on_digits() -> None:
@@ -76,25 +57,22 @@ def test_the_mark_of_the_wishart_difference_on_digits() -> None:
     assert wishart_difference_appears_at(problem, value) == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("key", ["laplace", "mod_sulq", "analyze_gauss", "wishart"])
-def test_at_the_mark_the_eigenvalue_is_the_threshold(key: str) -> None:
-    problem, mechanism = DIGITS.problem(Settings()), parse_variant(key)
-    values = DIGITS.moment.eigenvalues[:3]
-    for epsilon, value in zip(appears_at(mechanism, problem, 1e-4, values), values, strict=True):
-        noise = mechanism.free_noise(mechanism.calibrate(problem, Budget(epsilon, 1e-4)))
-        assert noise is not None
-        assert noise.visible_above == pytest.approx(value, rel=1e-6)
-
-
-def test_marks_outside_the_range() -> None:
-    problem = Problem(10**9, 4, 1, Relation.REPLACE, Domain.ball(4))
-    found = appears_at(parse_variant("wishart_difference"), problem, 0.0, [0.5, 0.0])
-    assert found.tolist() == [EPSILON_RANGE[0], math.inf]
+def test_from_the_mark_on_a_component_is_found() -> None:
+    """The grid has 12 points to a decade: one step below the mark it is not, one above it is."""
+    problem, mechanism = DIGITS.problem(Settings()), parse_variant("gaussian")
+    values, step = DIGITS.moment.eigenvalues, 10 ** (1 / 12)
+    for place, epsilon in enumerate(found_at(mechanism, problem, 1e-5, values, 2)):
+        overlaps = []
+        for near in (epsilon / step, epsilon * step):
+            noise = mechanism.free_noise(mechanism.calibrate(problem, Budget(near, 1e-5)))
+            assert noise is not None
+            overlaps.append(float(direction_overlaps(values, noise, 2)[place]))
+        assert overlaps[0] < FOUND < overlaps[1]
 
 
 def test_a_mechanism_without_a_law_has_no_marks() -> None:
     with pytest.raises(CannotRun, match="no limiting law"):
-        appears_at(parse_variant("ppca"), DIGITS.problem(Settings()), 0.0, [0.1])
+        found_at(parse_variant("ppca"), DIGITS.problem(Settings()), 0.0, np.array([0.1]), 1)
 
 
 # Proved inequalities -------------------------------------------------------------
