@@ -214,10 +214,8 @@ def _score(
     def told() -> None:
         tick()
 
-    with (
-        cancelled_by(told),
-        WorkerProcess() as own,
-    ):  # whoever ticks may stop, and a long fit looks up nowhere
+    # whoever ticks may stop, and a long fit looks up nowhere
+    with cancelled_by(told), WorkerProcess() as own:
         return own.run(_learned, *given)
 
 
