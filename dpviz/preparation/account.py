@@ -227,38 +227,38 @@ def _chain(
     claim, pure = mechanism.claim(problem, budget), is_pure(mechanism, problem, budget)
     d = private.features or problem.d
     made = preparation(private, problem.n, d, problem.relation, budget, pure=pure)
-    beside = (*made.parts, *after)
-    if not beside:
+    if not (made.parts or after):
         return Chain(mechanism, problem, budget, made, budget)
     delta = 0.0 if pure else budget.delta
     if claim is None:
         share = (1 - private.total) * budget.epsilon
         rest = Budget(max(share, EPSILON_RANGE[0]), delta)
-        return Chain(mechanism, problem, budget, made, rest, after)
-    whole = Budget(budget.epsilon, delta)
+    else:
+        whole = Budget(budget.epsilon, delta)
+        rest = _what_is_left(mechanism, problem, whole, (*made.parts, *after))
+    return Chain(mechanism, problem, budget, made, rest, after)
 
-    # Where nothing but its claim is known of the mechanism its delta and the preparation's add.
-    profiled = mechanism.row_profile(problem, budget) is not None
-    by_parts = profiled or bool(_own_parts(mechanism, problem, budget))
-    own_delta = delta if by_parts or pure else delta / 2
+
+def _what_is_left(
+    mechanism: Mechanism, problem: Problem, whole: Budget, beside: tuple[Part, ...]
+) -> Budget:
+    """Return the largest budget of a mechanism that, with all that is beside it, meets the whole.
+
+    Raises
+    ------
+    CannotRun
+        If there is none.
+    """
+    own_delta = whole.delta
+    if whole.delta > 0 and mechanism.row_profile(problem, whole) is None:
+        # where nothing but its claim is known of the mechanism its delta and the preparation's add
+        own_delta /= 1 if _own_parts(mechanism, problem, whole) else 2
 
     def excess(epsilon: float) -> float:
         """Return the log of what all cost over the budget: at most 0 where it is met."""
-        rest = Budget(epsilon, own_delta)
-        if mechanism.why_not(problem, rest) is not None:
-            return _TOO_MUCH
-        together = _claimed_together(mechanism, problem, beside, rest)
-        if together is None:
-            return _TOO_MUCH
-        if delta > 0:
-            found, allowed = together.loss().delta(whole.epsilon), delta * (1 - _MARGIN)
-        else:
-            found, allowed = together.spent(whole).epsilon, budget.epsilon
-        if found <= allowed:
-            return max(math.log(max(found, 1e-300) / allowed), -_TOO_MUCH)
-        return min(max(math.log(found / allowed), 1e-15), _TOO_MUCH)
+        return _excess(mechanism, problem, beside, Budget(epsilon, own_delta), whole)
 
-    low = high = budget.epsilon
+    low = high = whole.epsilon
     while excess(low) > 0:
         if low == EPSILON_RANGE[0]:
             raise CannotRun(
@@ -266,8 +266,8 @@ def _chain(
                 "the preparation's shares leave nothing for it: lower them, or epsilon",
             )
         low, high = max(low / 2, EPSILON_RANGE[0]), low
-    if low == budget.epsilon:
-        return Chain(mechanism, problem, budget, made, Budget(low, own_delta), after)
+    if low == whole.epsilon:
+        return Budget(low, own_delta)
     root = math.exp(
         scipy.optimize.brentq(
             lambda log: excess(math.exp(log)), math.log(low), math.log(high), xtol=_CLOSE
@@ -277,7 +277,26 @@ def _chain(
     while excess(max(root, low)) > 0:  # to the safe side; the low end is on it
         root *= 1 - step
         step = min(2 * step, 0.5)
-    return Chain(mechanism, problem, budget, made, Budget(max(root, low), own_delta), after)
+    return Budget(max(root, low), own_delta)
+
+
+def _excess(
+    mechanism: Mechanism, problem: Problem, beside: tuple[Part, ...], rest: Budget, whole: Budget
+) -> float:
+    """Return the log of what a mechanism costs with all beside it over the whole; cut at 50."""
+    if mechanism.why_not(problem, rest) is not None:
+        return _TOO_MUCH
+    together = _claimed_together(mechanism, problem, beside, rest)
+    if together is None:
+        return _TOO_MUCH
+    if whole.delta > 0:
+        found, allowed = together.loss().delta(whole.epsilon), whole.delta * (1 - _MARGIN)
+    else:
+        found, allowed = together.spent(whole).epsilon, whole.epsilon
+    if found <= allowed:
+        return max(math.log(max(found, 1e-300) / allowed), -_TOO_MUCH)
+    # never 0 where it is not met: the search ends on the safe side of a root
+    return min(max(math.log(found / allowed), 1e-15), _TOO_MUCH)
 
 
 def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[Part, ...]:

@@ -188,6 +188,17 @@ class _Table:
         present = self.present
         return self.source.fold(lambda: _Sums(np.zeros(size), of, present))
 
+    def moment(self, own: Transform) -> FloatArray:
+        """Return X'X/n of the rows that a transform bounds."""
+
+        def products(block: FloatArray) -> FloatArray:
+            z = own.inside(block)
+            return z.T @ z
+
+        moment = self.sums((self.d, self.d), products).total / self.n
+        symmetric: FloatArray = (moment + moment.T) / 2
+        return symmetric
+
     def longer(self, radii: FloatArray, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return how many people present have a number, of their row, above each radius."""
         ascending = np.sort(radii)
@@ -278,72 +289,75 @@ class _Noise:
 def _with_noise(
     table: _Table, public: Transform, plan: Preparation, noise: _Noise
 ) -> PreparedDraws:
-    d, each = table.d, table.each
-    middle, half = np.zeros(d), np.ones(d)
-    sums = np.zeros((2, d))
-    if plan.noises.keys() & {MEAN, SCALE, BOUND}:
-        public.require_bounds()
-        middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
-    if plan.noises.keys() & {MEAN, SCALE}:
-        to_unit = replace(public, center=middle, scale=half)
-
-        def powers(block: FloatArray) -> FloatArray:
-            u = to_unit.unbounded(block)
-            return np.stack([np.ones(len(u)) @ u, np.ones(len(u)) @ np.square(u)])
-
-        sums = each * table.sums((2, d), powers).total
-    count = np.full(noise.size, table.n * each)
+    """Prepare the rows once for each draw, by noise that was drawn before."""
+    size = noise.size
+    middle, half, sums = _unit_sums(table, public, plan)
+    count = np.full(size, table.n * table.each)
     if noise.count is not None:
-        count = np.maximum(np.rint(each * table.here + noise.count[:, 0]), 2.0)
-    center = np.repeat(public.center[None], noise.size, axis=0)
+        # two at least: a count may come out at nothing, and means divide by it
+        count = np.maximum(np.rint(table.each * table.here + noise.count[:, 0]), 2.0)
+    center = np.repeat(public.center[None], size, axis=0)
     if noise.mean is not None:
         means = np.clip((sums[0] + noise.mean) / count[:, None], -1.0, 1.0)
         center = middle + half * means
-    scale = np.repeat(public.scale[None], noise.size, axis=0)
+    scale = np.repeat(public.scale[None], size, axis=0)
     if noise.scale is not None:
-        squares = sums[1] + noise.scale
         # E (u - c)^2 = E u^2 - c^2 where c is the mean; else about the middle of the bounds
         shift = (center - middle) / half
-        linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(d)
-        spread = squares / count[:, None] - linear
+        linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(table.d)
+        spread = (sums[1] + noise.scale) / count[:, None] - linear
         floor = np.maximum(_LEAST_SPREAD**2, plan.noises[SCALE] / count)[:, None]
         scale = half * np.sqrt(np.clip(spread, floor, 4.0))
-    row_bound = np.full(noise.size, public.row_bound)
-    moments = np.empty((noise.size, d, d) if table.moments else (noise.size, 0, 0))
-    for index in range(noise.size):
+    row_bound = np.full(size, public.row_bound)
+    moments = np.empty((size, *(2 * (table.d if table.moments else 0,))))
+    for index in range(size):
         own = replace(public, center=center[index], scale=scale[index])
-        if noise.chances is not None and noise.laplace is not None:
-            farthest = np.maximum(public.high - own.center, own.center - public.low)
-            most = float(np.linalg.norm(farthest / own.scale))
-
-            def lengths(block: FloatArray, own: Transform = own) -> FloatArray:
-                return lengths_of(own.unbounded(block))
-
-            if plan.private.bound == "quantile":
-                chance = float(noise.chances[index])
-                row_bound[index] = _quantile(
-                    table, lengths, most, plan, float(count[index]), chance
-                )
-            else:
-                row_bound[index] = _adaptive(
-                    table,
-                    lengths,
-                    most,
-                    plan,
-                    public.edge,
-                    noise.laplace[index],
-                    0.0 if noise.trace is None else float(noise.trace[index, 0]),
-                )
+        if BOUND in plan.noises:
+            row_bound[index] = _bound_of(table, own, plan, noise, index, float(count[index]))
         if table.moments:
-            own = replace(own, row_bound=float(row_bound[index]))
-
-            def products(block: FloatArray, own: Transform = own) -> FloatArray:
-                z = own.inside(block)
-                return z.T @ z
-
-            moment = table.sums((d, d), products).total / table.n
-            moments[index] = (moment + moment.T) / 2
+            moments[index] = table.moment(replace(own, row_bound=float(row_bound[index])))
     return PreparedDraws(center, scale, row_bound, count, moments)
+
+
+def _unit_sums(
+    table: _Table, public: Transform, plan: Preparation
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return middle and half width of the bounds, and the sums of u and of u^2, shape (2, d).
+
+    Where no step reads them the sums are 0, and no bounds are asked for.
+    """
+    d = table.d
+    if not plan.noises.keys() & {MEAN, SCALE, BOUND}:
+        return np.zeros(d), np.ones(d), np.zeros((2, d))
+    public.require_bounds()
+    middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
+    if not plan.noises.keys() & {MEAN, SCALE}:
+        return middle, half, np.zeros((2, d))
+    to_unit = replace(public, center=middle, scale=half)
+
+    def powers(block: FloatArray) -> FloatArray:
+        u = to_unit.unbounded(block)
+        return np.stack([np.ones(len(u)) @ u, np.ones(len(u)) @ np.square(u)])
+
+    return middle, half, table.each * table.sums((2, d), powers).total
+
+
+def _bound_of(
+    table: _Table, own: Transform, plan: Preparation, noise: _Noise, index: int, count: float
+) -> float:
+    """Return the row bound that one draw finds, in the units of its own scale."""
+    assert noise.chances is not None
+    assert noise.laplace is not None
+    farthest = np.maximum(own.high - own.center, own.center - own.low)
+    most = float(np.linalg.norm(farthest / own.scale))
+
+    def lengths(block: FloatArray) -> FloatArray:
+        return lengths_of(own.unbounded(block))
+
+    if plan.private.bound == "quantile":
+        return _quantile(table, lengths, most, plan, count, float(noise.chances[index]))
+    trace = 0.0 if noise.trace is None else float(noise.trace[index, 0])
+    return _adaptive(table, lengths, most, plan, own.edge, noise.laplace[index], trace)
 
 
 def noisy_variances(along: FloatArray, plan: Preparation, draws: Draws) -> FloatArray:

@@ -209,34 +209,64 @@ def preparation(
     pure : bool
         Whether no step may use delta.
     """
-    replaced = relation is Relation.REPLACE
-    whole = budget.epsilon if pure else mu_of(budget)
     noises: dict[str, float] = {}
     parts: list[Part] = []
+    # under replace n is the same for all neighbours: a count costs nothing there
+    free = (COUNT,) if relation is Relation.REPLACE else ()
+    whole = budget.epsilon if pure else mu_of(budget)
     for step in STEPS:
-        if step not in private.steps or (step == COUNT and replaced):
-            continue  # under replace n is the same for all neighbours
-        own = (private.share(step) if pure else math.sqrt(private.share(step))) * whole
-        if step == BOUND and private.bound == "adaptive":
-            own /= 2 if pure else math.sqrt(2)
-            noises[TRACE] = _ROOM / own
-            parts.append(_query(1.0, noises[TRACE], pure=pure))
-        if step in (BOUND, RANGE):
-            noises[step] = own / _ROOM
-            parts.append(_chosen(private, step, noises[step]))
+        if step not in private.steps or step in free:
             continue
-        sensitivity = _sensitivity(step, d, replaced=replaced, pure=pure)
-        noises[step] = _ROOM * sensitivity / own
-        if step == SCALE and MEAN in noises and replaced:
-            joint = joint_laplace if pure else joint_gaussian
-            parts[-1] = joint(noises[MEAN], noises[SCALE], d)
+        own = (private.share(step) if pure else math.sqrt(private.share(step))) * whole
+        if step in (BOUND, RANGE):
+            _choose(private, step, own, noises, parts, pure=pure)
         else:
-            parts.append(_query(sensitivity, noises[step], pure=pure))
+            _sum_up(step, own, d, relation, noises, parts, pure=pure)
     if private.variance:
         for step, part in _variances(private, relation, whole, pure=pure):
             noises[step] = part.epsilon if isinstance(part, PurePart) else _noise_of(part)
             parts += [part] * (RADIUS_COUNTS if step == RADIUS and not pure else 1)
     return Preparation(private, n, d, relation, pure, noises, tuple(parts))
+
+
+def _choose(
+    private: PrivateSteps,
+    step: str,
+    own: float,
+    noises: dict[str, float],
+    parts: list[Part],
+    *,
+    pure: bool,
+) -> None:
+    """Add the choice of a row bound or of a range, by what it may spend."""
+    if step == BOUND and private.bound == "adaptive":
+        # half of the share, of epsilon or of mu^2, buys the trace that the search starts from
+        own /= 2 if pure else math.sqrt(2)
+        noises[TRACE] = _ROOM / own
+        parts.append(_query(1.0, noises[TRACE], pure=pure))
+    noises[step] = own / _ROOM
+    parts.append(_chosen(private, step, noises[step]))
+
+
+def _sum_up(
+    step: str,
+    own: float,
+    d: int,
+    relation: Relation,
+    noises: dict[str, float],
+    parts: list[Part],
+    *,
+    pure: bool,
+) -> None:
+    """Add a noisy sum; of u and u^2 under replace, both in one query."""
+    replaced = relation is Relation.REPLACE
+    sensitivity = _sensitivity(step, d, replaced=replaced, pure=pure)
+    noises[step] = _ROOM * sensitivity / own
+    if step == SCALE and MEAN in noises and replaced:
+        joint = joint_laplace if pure else joint_gaussian
+        parts[-1] = joint(noises[MEAN], noises[SCALE], d)
+    else:
+        parts.append(_query(sensitivity, noises[step], pure=pure))
 
 
 def _sensitivity(step: str, d: int, *, replaced: bool, pure: bool) -> float:

@@ -187,24 +187,9 @@ def asks(
 
     def made(function: Callable[P, R]) -> Callable[P, R]:
         question = Study(function, help, declared, base, **more)
-        plain = inspect.signature(function, eval_str=True)
-        own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        taken = [p.name for p in own if p.kind is not p.KEYWORD_ONLY]
         params = question.params()
-        mine = {p.name for p in own}
-        known = get_type_hints(Options) if Settings in declared else {}
-        known |= hints or {}
-        keywords = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=question.default(name),
-                annotation=known[name] if name in known else type_of(params[name]),
-            )
-            for name in params
-            if name not in mine
-        ]
-        signature = plain.replace(parameters=[*own, *keywords])
+        signature, keywords = _signature(question, hints or {})
+        taken = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -218,17 +203,11 @@ def asks(
                 if name not in signature.parameters:
                     raise WrongArgument(_unknown(function.__name__, name, signature))
             date = now()
-            first: Any = tuple(
-                _made(one) if name in _VARIANTS else one
-                for name, one in zip(taken, args, strict=False)
-            )
-            named: Any = {
-                name: _made(one) if name in _VARIANTS else one for name, one in kwargs.items()
-            }
-            answer = function(*first, **named)
+            first: Any = _with_mechanisms(zip(taken, args, strict=False))
+            named: Any = _with_mechanisms(kwargs.items())
+            answer = function(*first.values(), **named)
             if isinstance(answer, Answer):
-                given = dict(zip(taken, first, strict=False)) | named
-                answer._asked = _noted(question, given, date)
+                answer._asked = _noted(question, first | named, date)
             return answer
 
         checked.__signature__ = signature  # type: ignore[attr-defined]
@@ -237,6 +216,34 @@ def asks(
         return checked
 
     return made
+
+
+def _signature(
+    question: Study, hints: Mapping[str, Any]
+) -> tuple[inspect.Signature, list[inspect.Parameter]]:
+    """Return a question's signature with its declared keywords in it, and these alone."""
+    plain = inspect.signature(question.function, eval_str=True)
+    own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    params, mine = question.params(), {p.name for p in own}
+    # the types of `Options` say more than a declaration: a path, a mapping, a mechanism
+    known = get_type_hints(Options) if Settings in question.declared else {}
+    known |= hints
+    keywords = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=question.default(name),
+            annotation=known[name] if name in known else type_of(params[name]),
+        )
+        for name in params
+        if name not in mine
+    ]
+    return plain.replace(parameters=[*own, *keywords]), keywords
+
+
+def _with_mechanisms(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return arguments by name, with mechanisms where classes of them were given."""
+    return {name: _made(value) if name in _VARIANTS else value for name, value in given}
 
 
 def _made(given: Any) -> Any:
@@ -342,24 +349,33 @@ def _noted(question: Study, given: Mapping[str, Any], date: str) -> Call:
 
 
 def _written(name: str, value: Any) -> Any:
-    """Return the value of an option as JSON data."""
+    """Return the value of an option as JSON data; None for where a file lies, or a table's rows."""
+    if name == "table" and not isinstance(value, (str, PathLike)):
+        return None  # what was in memory is its owner's: a Bunch too, which is a mapping
     if name == "bounds" and not isinstance(value, (str, PathLike, Mapping)):
         value = bounds_of(value)
     if isinstance(value, FeatureBounds):
         value = value.pairs or [value.low, value.high]
-    if isinstance(value, Mechanism):
-        return value.text
-    if isinstance(value, (str, PathLike)):
-        written = fspath(value)
-        place = written.partition("spectrum=")[2] if written.startswith(PREFIX) else written
-        return None if name in _PLACES and place and Path(place).is_file() else written
-    if isinstance(value, Mapping):
-        return {str(key): _written("", item) for key, item in value.items()}
-    if hasattr(value, "tolist") and name != "table":
+    if hasattr(value, "tolist"):
         value = value.tolist()
-    if isinstance(value, Iterable) and name != "table":
-        return [_written("", item) for item in value]
-    return value if isinstance(value, (bool, int, float)) else None
+    match value:
+        case Mechanism():
+            return value.text
+        case str() | PathLike():
+            return None if name in _PLACES and _is_place(fspath(value)) else fspath(value)
+        case Mapping():
+            return {str(key): _written("", item) for key, item in value.items()}
+        case Iterable():
+            return [_written("", item) for item in value]
+        case bool() | int() | float():
+            return value
+    return None
+
+
+def _is_place(written: str) -> bool:
+    """Return whether a text is the path of a file that is there, or a plan's of its spectrum."""
+    place = written.partition("spectrum=")[2] if written.startswith(PREFIX) else written
+    return bool(place) and Path(place).is_file()
 
 
 _PLACES = ("table", "bounds", "allocation", "schema", "spectrum")
@@ -370,26 +386,30 @@ def command_of(question: Study, options: Mapping[str, Any]) -> str:
     """Return the shell command that asks the same; what was in memory has a name to fill in."""
     params = question.params()
     words = ["python", "-m", "dpviz", question.word]
-    rest = []
+    rest: list[str] = []
     for name, value in options.items():
         param = params.get(name)
-        first = (param is not None and not param.flag.startswith("-")) or name == "table"
-        if first:
+        if name == "table" or (param is not None and not param.flag.startswith("-")):
             words.append(YOUR_FILE if value is None else str(value))
-        elif name in ("over", "values"):
-            continue
-        else:
-            flag = f"--{name.replace('_', '-')}" if param is None else param.flag
-            many = value if isinstance(value, list) else [value]
-            for item in many if param is None or param.kind == "list" else [value]:
-                each = (Mapping, list) if name == "bounds" else Mapping
-                unnamed = item is None or isinstance(item, each)
-                text = f"{name}.csv" if unnamed else _text(param, item)
-                if item is True:
-                    rest.append(flag)
-                elif item is not False:
-                    rest += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+        elif name not in ("over", "values"):
+            rest += _flags(name, param, value)
     return shlex.join([*words, *_axes_words(options), *rest])
+
+
+def _flags(name: str, param: Param | None, value: Any) -> list[str]:
+    """Return one option as the command line takes it; a list's as often as it has items."""
+    flag = f"--{name.replace('_', '-')}" if param is None else param.flag
+    repeats = isinstance(value, list) and (param is None or param.kind == "list")
+    words = []
+    for item in value if repeats else [value]:
+        if isinstance(item, bool):
+            words += [flag] if item else []
+            continue
+        # what was in memory has a file's name to fill in
+        unnamed = item is None or isinstance(item, (Mapping, list) if name == "bounds" else Mapping)
+        text = f"{name}.csv" if unnamed else _text(param, item)
+        words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+    return words
 
 
 def _text(param: Param | None, value: Any) -> str:

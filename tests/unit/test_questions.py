@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils import Bunch
 
 import dpviz
 from dpviz import cli
@@ -249,6 +250,17 @@ def test_no_row_and_no_folder_is_in_the_file(tmp_path: Path) -> None:
         again.figure("projection")
     assert again.made is not None
     assert again.made.options["table"] is None
+
+
+def test_no_row_of_a_bunch_is_in_the_file(tmp_path: Path) -> None:
+    """It is a mapping, as an allocation is, whose numbers are noted."""
+    rows = frame().to_numpy().copy()
+    rows[3, 1] = 7316.4859
+    found = dpviz.predict(Bunch(data=rows), k=1, row_bound=5, mechanisms="gaussian")
+    assert found.made is not None
+    assert found.made.options["table"] is None
+    assert found.made.command.startswith("python -m dpviz predict YOUR_FILE.csv")
+    assert "7316" not in found.save(tmp_path / "kept.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
