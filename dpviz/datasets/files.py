@@ -202,25 +202,34 @@ def settled_text(
     names = list(layout.names or [f"column {j + 1}" for j in range(layout.width)])
     types = [field.type for field in table.schema]
     columns = table.columns
-    del table
+    del table  # a column and its survey need not both live
     read = _surveyed(name, names, columns)
-    floats = {j for j in layout.unproven if pa.types.is_floating(types[j])}
-    doubts = {decimal} if decimal else layout.proved | read.proved
-    if floats and doubts != {layout.decimal} and (doubts or layout.delimiter == ";"):
+    floats = _doubted(types, layout, {decimal} if decimal else layout.proved | read.proved)
+    if floats:
         again = parse_as_text(floats)
         for item, found in enumerate(read.places):
             if found in floats:
                 read.surveys[item] = survey(again.column(found), read.surveys[item].name, name)
     read.proved |= layout.proved
+    settled = read.settled(layout.delimiter, decimal)
+    by_arrow = layout.decimal == COMMA and any(map(pa.types.is_floating, types))
     notes = list(layout.notes)
     if layout.delimiter == " ":
         notes.append("Runs of spaces were read as one delimiter.")
-    settled = read.settled(layout.delimiter, decimal)
-    used = {item.mark for item in settled}
-    by_arrow = layout.decimal == COMMA and any(map(pa.types.is_floating, types))
-    if COMMA in used or by_arrow:
+    if by_arrow or COMMA in {item.mark for item in settled}:
         notes.append("Commas inside numbers were read as decimal marks.")
     return settled, notes + read.notes
+
+
+def _doubted(types: Sequence[Any], layout: Layout, marks: Collection[str]) -> set[int]:
+    """Return the columns that Arrow read as numbers by a mark that the file does not prove.
+
+    12.345 is a number either way. Where nothing is proved the mark that was guessed stands, but
+    not between semicolons: who separates by them writes decimal commas.
+    """
+    floats = {j for j in layout.unproven if pa.types.is_floating(types[j])}
+    sure = set(marks) == {layout.decimal}
+    return floats if not sure and (marks or layout.delimiter == ";") else set()
 
 
 @dataclass
@@ -418,11 +427,9 @@ def _read_named(
 ) -> dict[str, tuple[float, ...]]:
     """Return the numbers of each row by the name in its key column."""
     if isinstance(source, (str, Path)):
-        path = Path(source)
-        name = name or path.name
-        if not path.is_file():
+        name = name or Path(source).name
+        if not Path(source).is_file():
             raise InvalidTable(f"The {what} must exist; {name[:60]!r} does not.")
-        source = path
     raw = read_raw(source, name=name)
     columns = {column.name: column for column in raw.columns}
     key = next((name for name in keys if name in columns), None)
@@ -432,10 +439,8 @@ def _read_named(
             f"{name} must have the columns {needed}, {' and '.join(numbers)}; it has "
             f"{', '.join(sorted(columns))[:80]}."
         )
-    incomplete = columns[key].missing or any(
-        not columns[number].is_feature or columns[number].missing for number in numbers
-    )
-    if incomplete:
+    used = [columns[each] for each in (key, *numbers)]
+    if any(column.missing for column in used) or not all(one.is_feature for one in used[1:]):
         raise InvalidTable(
             f"{name} must have a name and a number for {' and '.join(numbers)} in every row."
         )
@@ -443,10 +448,8 @@ def _read_named(
     names = [_name(value) for value in raw.data[key].to_pylist()]
     if len(set(names)) != len(names):
         raise InvalidTable(f"{name} must name each {key} once; one is repeated.")
-    values = zip(*(raw.data[number].to_pylist() for number in numbers), strict=True)
-    return {
-        name: tuple(float(value) for value in row) for name, row in zip(names, values, strict=True)
-    }
+    rows = zip(*(raw.data[number].to_pylist() for number in numbers), strict=True)
+    return {each: tuple(map(float, row)) for each, row in zip(names, rows, strict=True)}
 
 
 def _name(value: object) -> str:

@@ -218,24 +218,21 @@ def first_draws(result: Result, most: int) -> Result:
 
 def joined(chunks: Sequence[Result]) -> Result:
     """Return one result from chunks of trials of the same cell, in order."""
+    first = chunks[0]
     if len(chunks) == 1:
-        return chunks[0]
+        return first
+
+    def by_name(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def together(parts: Sequence[FloatArray | None]) -> FloatArray | None:
         present = [part for part in parts if part is not None]
         return np.concatenate(present) if present else None
 
     return replace(
-        chunks[0],
-        metrics={
-            key: np.concatenate([chunk.metrics[key] for chunk in chunks])
-            for key in chunks[0].metrics
-        },
-        before=chunks[0].before
-        and {
-            key: np.concatenate([(chunk.before or {})[key] for chunk in chunks])
-            for key in chunks[0].before
-        },
+        first,
+        metrics=by_name([chunk.metrics for chunk in chunks]),
+        before=first.before and by_name([chunk.before or {} for chunk in chunks]),
         eigenvalues=together([chunk.eigenvalues for chunk in chunks]),
         captured_each=np.concatenate([chunk.captured_each for chunk in chunks]),
         angles=np.concatenate([chunk.angles for chunk in chunks]),

@@ -30,7 +30,7 @@ from dpviz.core.files import write_table
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import FREE, Settings
 from dpviz.datasets.table import Table
-from dpviz.mechanisms import ALL, parse_variant
+from dpviz.mechanisms import ALL, Mechanism, parse_variant
 from dpviz.metrics import METRICS, measure
 from dpviz.preparation.bounding import BoundedTable, prepare
 from dpviz.preparation.load import load_measured
@@ -146,21 +146,14 @@ def sweep(
     for name in wanted:
         if name not in METRICS:
             raise InvalidSetting("metrics", f"among {', '.join(METRICS)}", name)
-    axes = {
-        axis: list(dict.fromkeys(clean_value(axis_param(axis), axis, value) for value in values))
-        for axis, values in over.items()
-    }
-    for axis, values in axes.items():
-        if not values:
-            raise InvalidSetting(axis, "given at least one value", "none", f"--values (of {axis})")
+    axes = _axes_of(over)
     if isinstance(table, str):
         table = load_measured(replace(settings, table=table))
     base = prepare(table, settings) if isinstance(table, Table) else table
     grid = _Grid(base, settings, axes, wanted)
-    if foretell is not None:
-        seconds = expected_seconds(grid.jobs, store, pool)
-        if seconds is not None:
-            foretell(seconds)
+    seconds = None if foretell is None else expected_seconds(grid.jobs, store, pool)
+    if foretell is not None and seconds is not None:
+        foretell(seconds)
     with sent_whole({type(job.cell.mechanism) for job in grid.jobs}):
         for step in work(grid.jobs, store, pool):
             if progress is not None:
@@ -174,6 +167,18 @@ def sweep(
         reused,
         len(grid.jobs) - reused,
     )
+
+
+def _axes_of(over: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
+    """Return the values of each axis within its range, each once."""
+    axes = {
+        axis: list(dict.fromkeys(clean_value(axis_param(axis), axis, value) for value in values))
+        for axis, values in over.items()
+    }
+    for axis, values in axes.items():
+        if not values:
+            raise InvalidSetting(axis, "given at least one value", "none", f"--values (of {axis})")
+    return axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,35 +270,24 @@ class _Grid:
         """Add the cells of one row bound and one n."""
         measured = rows.with_n(n, settings.seed)
         _diagonalise(measured)
-        keys = Keys(measured)
+        light = measured, Keys(measured)
+        # Rows are taken along where a mechanism or a picture asks for them, and are made once.
         heavy: tuple[Measured, Keys] | None = None
-        paid, picture = private_steps(settings), picture_of(measured, settings)
+        there = n <= rows.n  # people who are not in the table have no rows
+        picture = picture_of(measured, settings)
         for k, epsilon, delta in itertools.product(
             axes.get("k", [settings.k]),
             axes.get("epsilon", [settings.epsilon]),
             axes.get("delta", [settings.delta]),
         ):
             here = replace(settings, k=k, epsilon=epsilon, delta=delta)
-            problem, budget = measured.problem(here), measured.budget(here)
-            place = {
-                "table": measured.name,
-                "epsilon": budget.epsilon,
-                "delta": budget.delta,
-                "k": k,
-                "n": n,
-                "row_bound": measured.row_bound,
-                "relation": str(problem.relation),
-            }
+            place = self._place(measured, here, n)
             for mechanism in variants_of(settings):
-                at_hand = rows.serves(mechanism) and n <= rows.n
-                reason = why_not(mechanism, problem, budget, paid, picture, rows=at_hand)
-                if picture is not None and not (rows.has_rows and n <= rows.n):
+                cell, reason = self._cell(
+                    measured, here, mechanism, serves=there and rows.serves(mechanism)
+                )
+                if picture is not None and not (there and rows.has_rows):
                     reason = NO_ROWS
-                cell = Cell(
-                    mechanism, problem, budget, settings.seed, range(settings.trials), paid,
-                    settings.post == FREE, picture,
-                )  # fmt: skip
-                reason = reason or too_large(cell, measured)
                 placed = place | {"mechanism": mechanism.text}
                 if reason is not None:
                     self.skipped.append(placed | {"reason": reason})
@@ -302,11 +296,39 @@ class _Grid:
                 if weighs and heavy is None:
                     with_rows = rows.with_n(n, settings.seed, with_rows=True)
                     heavy = with_rows, Keys(with_rows)
-                data, named = heavy if heavy and weighs else (measured, keys)
-                key = named.key(cell, self._metrics)
+                data, keys = heavy if heavy and weighs else light
+                key = keys.key(cell, self._metrics)
                 self.jobs.append(CellJob(cell, data, self._metrics, key))
                 self.places.append(placed)
                 self.factors.append(factor)
+
+    @staticmethod
+    def _place(measured: Measured, here: Settings, n: int) -> dict[str, Any]:
+        """Return where cells of one setting stand in the table."""
+        budget = measured.budget(here)
+        return {
+            "table": measured.name,
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "k": here.k,
+            "n": n,
+            "row_bound": measured.row_bound,
+            "relation": str(measured.problem(here).relation),
+        }
+
+    @staticmethod
+    def _cell(
+        measured: Measured, here: Settings, mechanism: Mechanism, *, serves: bool
+    ) -> tuple[Cell, str | None]:
+        """Return a cell, and why it cannot run where it cannot."""
+        problem, budget = measured.problem(here), measured.budget(here)
+        paid, picture = private_steps(here), picture_of(measured, here)
+        reason = why_not(mechanism, problem, budget, paid, picture, rows=serves)
+        cell = Cell(
+            mechanism, problem, budget, here.seed, range(here.trials), paid,
+            here.post == FREE, picture,
+        )  # fmt: skip
+        return cell, reason or too_large(cell, measured)
 
     def _check_named(self, settings: Settings) -> None:
         """Raise CannotRun if a named mechanism can run nowhere."""
