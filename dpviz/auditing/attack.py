@@ -385,6 +385,7 @@ def both_worlds(spent: Spent | None) -> Worlds:
     """
     if spent is None:
         return Worlds(0.0, 1.0)
+    # nothing better is known of an infinite epsilon
     apart = 1.0
     if math.isfinite(spent.epsilon):
         shrunk = math.exp(-spent.epsilon)

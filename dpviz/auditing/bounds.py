@@ -150,6 +150,7 @@ def least_seen(claim: Budget, draws: int, alpha: float, chance: float = 0.9) -> 
         wrong = 1 - right
         room = reach * math.sqrt(draws * right * wrong)
         hits, misses = math.floor(draws * right - room), math.ceil(draws * wrong + room)
+        # too few draws: the room for luck is wider than the counts
         if hits < 0 or misses > draws:
             return False
         least = lower_limit(hits, draws, alpha), upper_limit(misses, draws, alpha)

@@ -84,6 +84,7 @@ def candidates(
     """
     d, box = problem.d, problem.domain.kind == "box"
     changes = _box_changes(problem, rows) if box else _changes(problem, rows)
+    # noise that does not look at the table hides one row as well beside any others
     backgrounds = ("empty",) if additive else tuple(_BACKGROUNDS)
     found = [
         Pair(f"{change}, {_BACKGROUNDS[kind]}", _others(kind, v, w, problem), v, w)
@@ -95,6 +96,7 @@ def candidates(
             v, w = rng.choice([-1.0, 1.0], (2, d)) * np.asarray(problem.domain.half_widths)
         else:
             v, w = (row / np.linalg.norm(row) for row in rng.standard_normal((2, d)))
+        # whoever leaves leaves a row of zeros
         if problem.relation is Relation.ZERO_OUT:
             w = np.zeros(d)
         kind = backgrounds[number % len(backgrounds)]

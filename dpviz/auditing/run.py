@@ -126,11 +126,13 @@ def audit(
     problem = Problem(n, d, k, relation, rows)
     mechanism.check(problem, budget)
     claim = mechanism.claim(problem, budget)
+    # deltas are bounded at the claim and above it, by the same counts
     at_epsilons = _at_epsilons((claim or budget).epsilon)
     delta = 0.0 if claim is None else claim.delta
     run = Run(mechanism, mechanism.calibrate(problem, budget), seed, progress or _silent)
     with one_blas_thread():
         tried = run.proposed() if pairs is None else list(pairs)
+        # chosen on draws of its own: what is counted must not choose
         pair = run.pilot(tried, delta, trials, search=pairs is None)
         measured = run.measure(pair, trials, 1 - confidence, delta, at_epsilons)
         tables = [pair.tables() for pair in tried]

@@ -96,6 +96,7 @@ def read_table(table: Any, reading: ReadOptions = PLAINLY) -> Table | Batches:
     if isinstance(table, (str, Path)):
         large = str(table) not in builtin_tables() and is_large(table)
         return FileBatches(table, reading) if large else load(table, reading)
+    # Dask and sparse rows first: to be read as an array is to be held in memory
     return rows_not_held(table, reading) or table_at_hand(table, reading)
 
 
@@ -183,7 +184,9 @@ def load(name_or_path: str | Path, reading: ReadOptions = PLAINLY) -> Table:
         sheet=reading.sheet,
     )
     raw = raw.recoded(reading.codes).ordered(reading.levels)
+    # what is left out, or names the person, is no feature that could give somebody away
     notes = identifier_notes(raw, {*reading.leave_out, reading.label, reading.person})
+    # a file's name is its owner's: no result carries it
     return replace(raw.to_table(reading).noting(notes), name=NAMELESS)
 
 

@@ -278,6 +278,7 @@ class FileBatches:
         """
         d, empty = len(self._features), len(self._empty)
         size = max(256, min(_BATCH_ROWS, _BLOCK_CELLS // max(d, 1)))
+        # by columns, as they arrive; its transpose is the block
         buffer = np.empty((d, size))
         row = 0
         for batch in _read_ahead(self._batches()):
@@ -344,6 +345,7 @@ def _first_rows(batches: Iterator[Any], least: int) -> Any:
 
 def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
     """Yield what an iterator yields, which works on the next one meanwhile in a thread."""
+    # one ahead: reading and arithmetic overlap, and no more than two batches live
     with ThreadPoolExecutor(max_workers=1) as reader:
         coming = reader.submit(next, batches, None)
         while (batch := coming.result()) is not None:

@@ -264,6 +264,7 @@ def _surveyed(name: str, names: Sequence[str], columns: list[Any]) -> _Surveyed:
     places = list(range(len(columns)))
     if len(columns) > 1 and not names[0].strip() and counts_rows(columns[0]):
         notes.append("The first column has no name and counts the rows: it was left out.")
+        # the index that pandas writes
         del places[0]
     clean, renamed = clean_names([names[j] for j in places])
     notes += renamed

@@ -268,6 +268,7 @@ class SparseRows:
             raise InvalidTable(f"array must hold real numbers; its dtype is {matrix.dtype}.")
         self.name = self.called = name
         self.columns = tuple(f"column {j + 1}" for j in range(matrix.shape[1]))
+        # by rows, which are read in blocks
         self._matrix = sparse.csr_array(matrix, dtype=np.float64)
 
     def products(self) -> Products | None:

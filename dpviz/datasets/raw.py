@@ -243,6 +243,7 @@ class RawTable:
         self._fill(rows[:, : len(numbers)], numbers, keep)
         at = len(numbers)
         for present, code in codes.values():
+            # a gap has the code -1, which equals no category: all of its features are 0
             rows[:, at : at + len(present)] = code[:, None] == np.arange(len(present))
             at += len(present)
         return names, rows
@@ -347,6 +348,7 @@ class RawTable:
         coded = values.chunk(0) if pa.types.is_dictionary(values.type) else None
         indices = values.combine_chunks().dictionary_encode().indices if coded is None else None
         code = to_numpy(pc.fill_null(indices if coded is None else coded.indices, -1))
+        # the first rows of a person are those of the file, whatever its order
         order = np.argsort(code, kind="stable")
         starts = np.r_[True, np.diff(code[order]) != 0]
         at = np.arange(len(code))
@@ -468,6 +470,7 @@ class RawTable:
         coded = self._coded(column)
         code = to_numpy(pc.fill_null(coded.indices, -1)).astype(np.int64)
         code = code if keep is None else code[keep]
+        # of the kept rows alone: a category that only left-out rows have is no feature
         used = np.unique(code[code >= 0])
         renumbered = np.full(len(coded.dictionary) + 1, -1)
         renumbered[used] = np.arange(len(used))

@@ -257,6 +257,7 @@ class Source:
             )
         if total == 0:
             raise InvalidTable(f"{self.name} is empty.")
+        # whichever ends the lines: an old Mac's text has returns alone
         return Extent(total, max(lines, returns) + 1, tail, hexadecimal)
 
 

@@ -154,6 +154,7 @@ class Table:
             places = {name: at for at, name in enumerate(declared)}
             found = (places.get(label_text(x), places[OTHER]) for x in labels.tolist())
             return declared, np.fromiter(found, np.intp, len(labels))
+        # numbers that take many values are a scale and no kinds
         whole = labels.dtype.kind in "iu"
         if labels.dtype.kind == "f" or (whole and len(np.unique(labels)) > MOST_KINDS):
             return None

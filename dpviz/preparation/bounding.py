@@ -118,6 +118,7 @@ class BoundedTable(Measured):
         """
         if n == self.n:
             return self.light(with_rows=with_rows)
+        # more people of the same population: A stays, and nobody knows their rows
         if n > self.n:
             if with_rows:
                 raise RuntimeError("there are no rows for people who are not in the table")
@@ -282,6 +283,7 @@ class _Build:
         self.public = [PADDED if "count" in self.entries.paid else PEOPLE, *assumed]
         self.keep = self.facts.low < self.facts.high
         self.columns = self._varying()
+        # constant columns are gone from here on
         low, high, mean = (x[self.keep] for x in (self.facts.low, self.facts.high, self.facts.mean))
         self.seen = ColumnFacts(self.facts.n, low, high, mean)
         self.limits = self._limits()

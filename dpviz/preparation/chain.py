@@ -440,6 +440,7 @@ def _in_found_bounds(
     threshold = 2 * math.log(2 * len(radii)) / epsilon
     rest = replace(plan, noises={step: x for step, x in plan.noises.items() if step != RANGE})
     reach = np.empty(draws.size)
+    # range first, then the other steps, from one stream a trial
     noises = []
     for index, draw in enumerate(draws.single()):
         pairs = draw.exponential(2, len(radii) + 1)[0]

@@ -60,6 +60,7 @@ def without_paths(settings: Settings, file: str = NAMELESS) -> Settings:
         The same object where no file is named.
     """
     changed: dict[str, Any] = {}
+    # a plan may name a file as well, of its spectrum
     if settings.table.startswith(PREFIX):
         head, equals, spectrum = settings.table.partition("spectrum=")
         if Path(spectrum).is_file():
@@ -91,6 +92,7 @@ def prepared_of(table: Any, settings: Settings) -> BoundedTable | PlannedTable:
         return table
     if isinstance(table, str) and table.startswith(PREFIX):
         return plan_with(table, settings)
+    # bounds first: a missing file of them is said before a large table is read
     settings = with_bounds_read(settings)
     read = read_table(table, ReadOptions.of(settings))
     return prepare(read, settings) if isinstance(read, Table) else prepare_batches(read, settings)

@@ -153,6 +153,7 @@ def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan
             numeral(total, 6),
         )
     d = len(values)
+    # in its own axes: of directions a plan says nothing
     moment = SecondMoment(np.diag(values), n)
     return PlannedTable(
         name=name,

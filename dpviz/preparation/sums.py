@@ -123,6 +123,7 @@ class RowSummary:
             return
         self.far = np.concatenate([self.far, block[found]])
         self._far_squares = np.concatenate([self._far_squares, squares[found]])
+        # sorted out in bulk: far rows are few, and most blocks bring none
         if len(self.far) > 2 * FAR_ROWS:
             order = np.argpartition(self._far_squares, -FAR_ROWS)
             kept, left = order[-FAR_ROWS:], order[:-FAR_ROWS]

@@ -91,6 +91,7 @@ def _spaced(axis: str, parts: Sequence[str], item: str) -> list[Any]:
         raise error from None
     if not (0 < low < high < math.inf and 2 <= count <= 1_000):
         raise error
+    # six digits: what is written in a table is what was run
     spaced = [float(f"{value:.6g}") for value in np.geomspace(low, high, count)]
     if AXES[axis].kind == "integer":
         return list(dict.fromkeys(round(value) for value in spaced))

@@ -93,10 +93,12 @@ def account_of(
     if paid is not None or picture is not None:
         whole = chain_of(mechanism, problem, budget, paid, picture)
         calibration, spent = mechanism.calibrate(problem, whole.rest), whole.spent
+        # a row bound that is bought is another unit in each draw: no single edge
         fixed = paid is None or BOUND not in paid.steps
         plan = None
         if picture is not None:
             pictured = with_picture(mechanism, problem, budget, picture, paid)
+            # noise of a claim that fails hides nobody: no picture is made of it
             plan = pictured.plan if pictured.status.verdict.counts else None
         return CellAccount(
             calibration=calibration,
@@ -230,6 +232,7 @@ class CellTrials(Trials):
         if not plan.cells:
             return Pictured((), release.components, rows, true, codes)
         assert isinstance(self.streams, Named)
+        # a stream of its own: a picture changes no number of the directions
         label = f"picture of {self.streams.label}"
         draws = Draws.trials(self.streams.seed, label, self.streams.trials)
         noise, law = PictureNoise.drawn(plan, draws), self.mechanism.free_noise(self.calibration)
@@ -254,6 +257,7 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
     """
     mechanism = cell.mechanism
     mechanism.check(cell.problem, cell.budget, rows=prepared.serves(mechanism))
+    # by key and not by variant or epsilon: one draw serves every setting of a mechanism
     streams = Named(cell.seed, mechanism.key, cell.trials)
     account = account_of(mechanism, cell.problem, cell.budget, cell.paid, cell.picture)
     plan = account.plan
@@ -380,6 +384,7 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Reso
     """
     problem, budget = prepared.problem(settings), prepared.budget(settings)
     trials = range(settings.trials)
+    # who asks for all gets all that can run; who names one wants that one, or to hear why not
     named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     cells: list[Cell] = []
     skipped: list[Skipped] = []

@@ -165,6 +165,7 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
     account = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid, cell.picture)
     wanted = [*metrics]
     aim = cell.mechanism.aims_at(cell.problem, cell.budget)
+    # the same bytes whatever the number of workers, as for the draws
     with one_blas_thread():
         bias = bias_of(cell, prepared)
 
@@ -263,6 +264,7 @@ def processed(cell: Cell, calibration: Calibration, release: Release) -> Release
     Behind a paid preparation each draw has a noise and a bound of its own: variances are only kept
     from being negative there.
     """
+    # the exact answer is there to compare with: it stays as it is
     if cell.mechanism.info.guarantee == "none":
         return release
     most = np.full(len(release.components), math.inf)

@@ -251,6 +251,7 @@ class _Search:
         high = self._first_above(low)
         if low >= 0 and high <= top:
             low, high = self._narrowed(low, high)
+        # monotone means are an assumption there: far points may contradict it
         if not self.shared:
             for distance in _CHECKS:
                 for far in (high + distance, low - distance):

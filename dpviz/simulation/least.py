@@ -176,6 +176,7 @@ class _Question:
         seen = self.measured
         if self.what == "epsilon":
             return seen
+        # the same population: only the number of people, and with it the noise, changes
         moment = seen.moment.with_n(round(point))
         return Measured(
             seen.name, seen.columns, seen.domain, seen.row_bound, moment, seen.reference,

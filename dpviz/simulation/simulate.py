@@ -178,6 +178,7 @@ def _release(cell: Trials, streams: Named | Batch) -> Release:
     """Return the releases of one block."""
     mechanism, calibration, sees = cell.mechanism, cell.calibration, cell.sees
     if callable(sees):
+        # each trial sees another table, so they cannot share one batch
         singles = streams.draws().single()
         return Release.joined(
             [
@@ -187,6 +188,7 @@ def _release(cell: Trials, streams: Named | Batch) -> Release:
         )
     if cell.keeps_noise and isinstance(streams, Named) and isinstance(mechanism, AdditiveMechanism):
         problem = calibration.problem
+        # the next epsilon scales the same draw; what is larger would fill the memory
         if len(streams.trials) * problem.d**2 <= _SHARED_ENTRIES:
             noise = _standard_noise(mechanism, problem, streams)
             return mechanism.release_scaled(sees, calibration, noise)
@@ -196,6 +198,7 @@ def _release(cell: Trials, streams: Named | Batch) -> Release:
 @lru_cache(maxsize=24)
 def _standard_noise(mechanism: AdditiveMechanism, problem: Problem, streams: Named) -> FloatArray:
     noise = mechanism.standard_noise(problem, streams.draws())
+    # shared by all who ask: nobody may change it
     noise.setflags(write=False)
     return noise
 

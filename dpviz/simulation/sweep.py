@@ -216,6 +216,7 @@ def expected_seconds(
         draws.setdefault(job.cell.mechanism.text, []).append(job)
     total = 0.0
     for alike in draws.values():
+        # cells of a mechanism differ along the axes: one from their middle stands for them
         middle = alike[len(alike) // 2]
         trials = sum(len(job.cell.trials) for job in alike)
         few = min(pilot_draws(middle.cell.problem.d, trials), len(middle.cell.trials))
@@ -254,6 +255,7 @@ class _Grid:
             if bound in bounds:  # max and quantile:1 are one bound
                 continue
             bounds.add(bound)
+            # metrics in squared row bounds are brought back to those of the base setting
             factor = (rows.row_bound / base.row_bound) ** 2
             for n in axes.get("n", [base.n]):
                 self._add(rows, n, here, axes, factor)

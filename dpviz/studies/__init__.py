@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
 
 _STYLE = "font-variant-numeric:tabular-nums;margin:0.4em 0"
+# of saved files: a reader refuses one that it was not written for
 _FORMAT = 1
 
 
@@ -124,6 +125,7 @@ class Answer(ABC):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
+        # wrapped here once: no answer needs to know what a page without scripts shows
         if "figure" in vars(cls):
             cls.figure = _with_image(cls.figure)  # type: ignore[method-assign]
 
@@ -210,6 +212,7 @@ class Answer(ABC):
             "dpviz_answer": _FORMAT,
             "made": None if made is None else asdict(made),
             "answer": self.data(),
+            # a schema, or a release, prints other JSON than its data: that text is kept to the byte
             "json": None if self.to_json() == json_text(self.data()) else self.to_json(),
             "summary": self.summary(),
             "printed": self.printed(),
@@ -240,6 +243,7 @@ class Answer(ABC):
             try:
                 yield name, strict_json(str(self.figure(name).to_json()))
             except DpvizError:
+                # a figure may ask for what this answer has not: the others are kept
                 continue
 
     def _looked_at(self) -> Measured | None:
@@ -398,6 +402,7 @@ def load(path: str | PathLike[str]) -> Saved:
         wanted = f"{allowed}, of format {_FORMAT} as this version writes it"
         raise InvalidSetting("path", wanted, f"format {content['dpviz_answer']}")
     try:
+        # read to the end here, so that a damaged file is refused now and not at the first look
         found = Saved(content)
         found.table()
         found.to_json()
@@ -432,6 +437,7 @@ _SPECIAL: dict[str, Callable[[], float]] = {
 
 def _cell(value: Any) -> Any:
     """Return one cell as JSON data; what JSON lacks is an object."""
+    # NumPy's scalars
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

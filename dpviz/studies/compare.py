@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = ("mechanism", "status", "spent_epsilon")
+# of a picture: more would hide each other
 _POINTS = 300
 _IN_PAPERS = ("recovery", "captured_share", "projection_distance")
 
@@ -273,6 +274,7 @@ def _account(cell: Cell) -> dict[str, Any] | None:
     """Return the account of a whole chain, or None where no epsilon describes it."""
     from dpviz.auditing.account import account_view
 
+    # a release that no epsilon describes, such as one without noise, has no account
     try:
         view = account_view(cell.mechanism, cell.problem, cell.budget, paid=cell.paid)
     except CannotRun:

@@ -239,6 +239,7 @@ def least(
     >>> bool(found.table()["least"].is_monotonic_increasing)
     True
     """
+    # goals are named like metrics, beside the settings: they are told apart here
     asked: dict[str, Any] = dict(options)
     named = {name: asked.pop(name) for name in GOAL_METRICS if name in asked}
     named = {name: value for name, value in named.items() if value is not None}
@@ -264,6 +265,7 @@ def goal_of(metric: str, value: Any, of_draws: float | None, prepared: Measured,
     InvalidSetting
         If the value is not a number, or out of its range.
     """
+    # True is a number in Python, and no goal
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidSetting("the goal", "a positive number", value)
     if metric != "recovery":

@@ -202,6 +202,7 @@ def asks(
             for name in kwargs:
                 if name not in signature.parameters:
                     raise WrongArgument(_unknown(function.__name__, name, signature))
+            # before the work, which may take hours: an answer is of the time it was asked
             date = now()
             first: Any = _with_mechanisms(zip(taken, args, strict=False))
             named: Any = _with_mechanisms(kwargs.items())
@@ -255,6 +256,7 @@ def _made(given: Any) -> Any:
 
 def asking_functions() -> dict[str, Callable[..., Any]]:
     """Return every function that asks a question, by its name."""
+    # walked and not listed: a question is added as one file
     files = [path.stem for path in Path(__file__).parent.glob("[!_]*.py")]
     found = {name: function_named(name) for name in sorted([*files, *_LISTS])}
     return {name: function for name, function in found.items() if function is not None}

@@ -168,7 +168,9 @@ class Predictions(Answer):
             return ""
         known = {item.mechanism.text: expected_row(item, settings.k) for item in self.found}
         points = [
-            (key, *[row.get("recovery", row["captured_share"])] * 3) for key, row in known.items()
+            # where k = d any space is the whole one, and only the captured share is predicted
+            (key, *[row.get("recovery", row["captured_share"])] * 3)
+            for key, row in known.items()
         ]
         table = pd.DataFrame(points, columns=["mechanism", "mean", "low", "high"])
         shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
@@ -240,6 +242,7 @@ def predict(
             table = plan_of(f"{PREFIX}n={n},spectrum={spectrum}")
         else:
             table = planned(numbers_of(spectrum), whole_people(str(n)))
+        # the plan has its people already: they are not to be changed once more below
         n = None
     prepared, settings = ready(table, options)
     measured = prepared if n is None else prepared.with_n(whole_people(str(n)), settings.seed)

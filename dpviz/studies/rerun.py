@@ -196,6 +196,7 @@ def rerun(
     asked |= {name: value for name, value in given.items() if value is not None}
     _check(asked)
     found = function(**asked)
+    # through text, as what was kept went: NaN is null there, and tuples are lists
     now = strict_json(json_text(found.data()))
     return Rerun(tuple(_differences("", kept.data(), now)), kept.made, found.made, found)
 
@@ -226,6 +227,7 @@ def _differences(where: str, was: Any, now: Any) -> Iterator[Difference]:
             yield from _differences(f"{where}[{place}]", one, two)
     elif isinstance(was, list) and isinstance(now, list):
         yield Difference(f"length of {where}", len(was), len(now))
+    # True equals 1 in Python
     elif was != now or isinstance(was, bool) != isinstance(now, bool):
         yield Difference(where, was, now)
 

@@ -73,6 +73,7 @@ class Swept(Answer):
     @property
     def axis(self) -> str:
         """The axis that figures are drawn along: the first with more than one value."""
+        # an axis with one value is a setting: a curve along it would be a point
         several = [axis for axis in self.over if self.sweep.table[axis].nunique() > 1]
         return (several or list(self.over))[0]
 
@@ -154,6 +155,7 @@ class Swept(Answer):
             y_title=metric.label + (f", {metric.unit}" if metric.unit else ""),
             shares=metric.share,
             log_x=axis in ("epsilon", "delta", "n"),
+            # a measure without an upper end may span powers of ten
             log_y=metric.upper(rows.d, settings.k) > 1e300,
             now=float(bands["x"].iloc[0]) if len(bands) else float("nan"),
             limits=limit_table(rows, settings, axis, self.over[axis], name),
@@ -342,6 +344,7 @@ def sweep(
     >>> figure = found.figure("captured_share")
     """
     axes = axes_of(over, values)
+    # the address of a scheduler says which backend is meant
     dask = scheduler is not None and backend is None
     pool = Pool(workers, "dask" if dask else backend or "loky", scheduler)
     store = cache if isinstance(cache, Store) or cache is None else Store(Path(cache))
@@ -380,6 +383,7 @@ def axes_of(over: Any, values: Any) -> dict[str, list[Any]]:
             axes[axis] = parse_values(axis, item)
         else:
             alone = not isinstance(item, Iterable)
+            # a row bound is a text, such as quantile:0.9, and may be a number too
             axes[axis] = [
                 format_number(float(value))
                 if param.kind == "text" and isinstance(value, (int, float))
@@ -418,6 +422,7 @@ def band_table_of_sweep(
         # The row bound is the unit of A, so no problem depends on it.
         problem = replace(rows.problem(settings), n=int(first["n"]), k=int(first["k"]))
         budget = Budget(float(first["epsilon"]), float(first["delta"]))
+        # at each point: a claim may hold at one epsilon and fail at another
         verdict = account_of(mechanism, problem, budget, paid).status.verdict
         seen = summarise(part["value"].to_numpy(dtype=float))
         found.append(

@@ -129,6 +129,7 @@ def load(
     if as_paper and entry.read_as_paper is not None:
         read, d = entry.read_as_paper, entry.paper_d or entry.d
     table = read(folder)
+    # a file of that name with other content: numbers of it would be somebody else's
     if table.rows.shape != (entry.n, d):
         n_read, d_read = table.rows.shape
         raise InvalidTable(

@@ -78,6 +78,7 @@ def best(comparison: Comparison) -> str:
         f"At {budget_words(budget)}, {first.mechanism.label} {verb} "
         f"{_told(first.summaries[measure].mean)} of what {noun} can {can}"
     )
+    # said first: a winner by luck is none
     ties = [r for r in ranked[1:] if _tied(first, r, measure)]
     others = [r for r in ranked[1:] if r not in ties]
     if ties:
@@ -177,6 +178,7 @@ def epsilon_note(epsilon: float) -> str | None:
             "but the largest structure."
         )
     if epsilon > 5:
+        # e^700 is the last power that is a number
         odds = math.exp(min(epsilon, 700))
         words = thousands(odds) if odds < 1e6 else numeral(odds)
         return (
@@ -216,6 +218,7 @@ def distance_caption(comparison: Comparison) -> str:
             f"0 is the true subspace, {decimals(worst, 2)} the farthest, "
             f"{decimals(chance, 2)} pure chance."
         )
+    # by the mean distance, which need not rank as recovery does
     near = min(ranked, key=lambda r: r.metrics["projection_distance"].mean())
     value = near.metrics["projection_distance"].mean()
     return (

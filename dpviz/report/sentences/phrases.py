@@ -33,6 +33,7 @@ def budget_words(budget: Budget) -> str:
 
 def separated(first: Summary, second: Summary) -> bool:
     """Return whether the draws tell two means apart."""
+    # one draw has no error, so nothing is told apart by it
     if math.isnan(first.se) or math.isnan(second.se):
         return False
     return abs(first.mean - second.mean) > SEPARATED * math.hypot(first.se, second.se)

@@ -52,6 +52,7 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
             "The precision is shared equally, so shaped noise is isotropic: drag a bar, or pick an "
             "example."
         )
+    # the best of those that follow an allocation speaks for them
     now, before = pairs[0]
     share, old = now.summaries.get("recovery"), before.summaries.get("recovery")
     if share is None or old is None:

@@ -31,6 +31,7 @@ def curve_caption(
         return f"None of the chosen mechanisms has a {name}."
     if best.empty:
         return f"Mean {name} along {axis}: nowhere do these draws single out one mechanism."
+    # along the axis, from one change of the best to the next
     runs: list[tuple[str, float]] = []
     for mechanism, x in zip(best["mechanism"], best["x"], strict=True):
         if not runs or runs[-1][0] != mechanism:
@@ -107,6 +108,7 @@ def range_words(low: float, high: float, what: str) -> str:
 def _inside(low: float, high: float) -> float:
     """Return the middle of an interval with as few digits as leave it there, two at least."""
     middle = math.sqrt(low * high)
+    # a rounded middle may fall outside a narrow interval
     few = (float(f"{middle:.{digits}g}") for digits in range(2, 7))
     return next((found for found in few if low <= found <= high), middle)
 

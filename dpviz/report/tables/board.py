@@ -173,6 +173,7 @@ class _Picture:
             self.rows, self.index = prepared.picture(PICTURE_POINTS)
         else:  # a plan has no rows, and a table that is read in batches shows none
             self.rows, self.index = np.empty((0, prepared.d)), np.empty(0, dtype=np.intp)
+        # one for all frames: what moves on the board is the release
         self.true = prepared.reference.eigenvectors[:, :k]
         # No projection of a row is longer than the row: nothing is ever cut off.
         self.scale = float(np.linalg.norm(self.rows, axis=1).max(initial=0.0)) or 1.0
@@ -181,6 +182,7 @@ class _Picture:
         return coordinates(self.rows, frame, self.true, axes)
 
     def packed(self, frame: FloatArray, axes: str = "aligned") -> str:
+        # 16 bits a coordinate are far finer than a pixel, in a quarter of the bytes of a double
         drawn = self.places(frame, axes)
         return packed(np.round(drawn / self.scale * 32767), "<i2")
 
@@ -197,6 +199,7 @@ def _short(value: float) -> float:
 def _spectrum(result: Result, most: int) -> Spectrum:
     released = result.eigenvalues is not None
     values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
+    # the largest come first, and all others are noise on any screen
     kept = values[:, :most]
     lines = np.stack([np.median(kept, axis=0), kept.min(axis=0), kept.max(axis=0)])
     return {
@@ -768,6 +771,7 @@ def least_epsilons(
     claiming = (cls() for cls in all_mechanisms().values() if cls.info.guarantee != "none")
     others = [mechanism for mechanism in claiming if mechanism not in chosen]
     least = here[0].value if here else None
+    # others are asked only up to where they would be worth naming: most answer at one look
     there = answers(others, EPSILON_RANGE[1] if least is None else least / FAR)
     every = ("pure", "approximate")
     return {

@@ -241,6 +241,7 @@ def frontier(bands: pd.DataFrame, metric: str) -> pd.DataFrame:
     kept = bands[[Verdict(verdict).counts for verdict in bands["verdict"]]]
     if measure.better == "neither" or kept.empty:
         return kept.iloc[:0]
+    # stable, so that equal means keep the order of the list
     ordered = kept.sort_values("mean", ascending=measure.better == "lower", kind="stable")
     rows = []
     for _, ranked in ordered.groupby("x"):

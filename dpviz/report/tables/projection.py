@@ -57,6 +57,7 @@ def coordinates(rows: FloatArray, frame: FloatArray, target: FloatArray, axes: s
     if axes == "aligned":
         shown = (frame @ procrustes(frame, target))[:, :2]
     else:
+        # a component has no sign of its own: mirrored axes are no difference
         signs = np.sign(np.einsum("ij,ij->j", frame, target))
         signs[signs == 0] = 1
         shown = (frame * signs)[:, :2]
@@ -175,6 +176,7 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
     if kinds is None:
         values = np.asarray(labels)[index].astype(float)
         low, high = float(values.min()), float(values.max())
+        # one byte a row is more shades than an eye tells apart
         share = (values - low) / ((high - low) or 1.0)
         codes = packed(np.round(255 * share), "u1")
         return {
