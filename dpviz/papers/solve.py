@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dpviz.papers.experiment import Part
 from dpviz.papers.measurements import Mean, Measurements, Point
 from dpviz.papers.said import Claim, ClaimAnswer, Line, Stated, number, short
 
@@ -24,6 +25,15 @@ IMPLIED = "what the printed figure implies"
 TRIED, READING = "the range tried", "the figure in this reading"
 VALUE, LOW, HIGH = 0.0, -1.0, 1.0  # places of a solution and of the ends of its interval
 UNIT = "unit"
+
+
+@dataclass(frozen=True)
+class SolvePart(Part):
+    """One row of a table and one change of how it was run."""
+
+    row: str = ""
+    change: str = ""
+    draws: int = 0
 
 
 _NEAR = 5  # places about a solution, that the ends of its interval are sought from

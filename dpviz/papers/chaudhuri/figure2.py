@@ -103,7 +103,7 @@ def shares(
 
 
 @dataclass(frozen=True)
-class FigurePart(Part):
+class ReadingPart(Part):
     """One mechanism in one reading, along alpha and along n; without a mechanism, the ceiling."""
 
     reading: str = ""
@@ -126,15 +126,15 @@ class ChaudhuriFigure2(Experiment):
         mechanisms = (PPCA, SULQ, *ADDED)
         return [
             *(
-                FigurePart(reading=reading, mechanism=mechanism.text, draws=draws)
+                ReadingPart(reading=reading, mechanism=mechanism.text, draws=draws)
                 for reading in READINGS
                 for mechanism in mechanisms
             ),
-            *(FigurePart(reading=reading) for reading in READINGS),
+            *(ReadingPart(reading=reading) for reading in READINGS),
             *(
                 ()
                 if effort is Effort.QUICK  # a minute
-                else (FigurePart(reading=DRAWN, mechanism=THOUSAND.text, draws=draws),)
+                else (ReadingPart(reading=DRAWN, mechanism=THOUSAND.text, draws=draws),)
             ),
         ]
 
@@ -148,7 +148,7 @@ class ChaudhuriFigure2(Experiment):
         }
 
     def run(
-        self, part: FigurePart, shared: dict[tuple[str, int], Measured], seed: int
+        self, part: ReadingPart, shared: dict[tuple[str, int], Measured], seed: int
     ) -> Measurements:
         """Return the share of the optimum at every alpha and at every n."""
         reading, whole = part.reading, shared[part.reading, N]

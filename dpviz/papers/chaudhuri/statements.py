@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.seeding import generator
 from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.papers.by_statement import Drawn, StatementsExperiment
 from dpviz.papers.chaudhuri._shared import ALPHA, BUDGET, DATA_SETS, PPCA, SULQ
-from dpviz.papers.experiment import Effort, Experiment, Part
-from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.measurements import Point
 from dpviz.theory.bounds import ppca_sample_size, pure_lower_sample_size
 
 SPENT = "epsilon spent over alpha"
@@ -27,41 +24,14 @@ _D, _GAP, _ETA, _REST = 10, 0.2, 0.05, 0.01
 _HARD_GAP = 0.5
 
 
-@dataclass(frozen=True)
-class StatementPart(Part):
-    """One statement."""
-
-    what: str = ""
-
-
-class ChaudhuriStatements(Experiment):
-    """Each statement by itself; see the paper's text file."""
-
-    def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each measurement."""
-        return [StatementPart("", what) for what in _MEASURED]
-
-    def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
-        """Return what one statement is set against."""
-        rng = generator(seed, "reproduce", "chaudhuri", "statements", part.what)
-        return Measurements(_MEASURED[part.what](rng))
-
-
-Drawn = dict[Point, FloatArray]
-
-
-def _one(value: float) -> FloatArray:
-    return np.array([float(value)])
-
-
-def _accounts(rng: np.random.Generator) -> Drawn:
+def _accounts(draws: int, rng: np.random.Generator) -> Drawn:
     data = DATA_SETS["kddcup99"]
     problem = Problem(data.n, data.d, 1, Relation.REPLACE, Domain.ball(data.d))
 
-    def share(mechanism: Mechanism, budget: Budget) -> FloatArray:
+    def share(mechanism: Mechanism, budget: Budget) -> float:
         spent = mechanism.spent(problem, budget)
         assert spent is not None
-        return _one(spent.epsilon / ALPHA)
+        return spent.epsilon / ALPHA
 
     return {
         Point("", SULQ.label, SPENT): share(SULQ, BUDGET),
@@ -70,7 +40,7 @@ def _accounts(rng: np.random.Generator) -> Drawn:
     }
 
 
-def _identities(rng: np.random.Generator) -> Drawn:
+def _identities(draws: int, rng: np.random.Generator) -> Drawn:
     """Return the largest norm of second moments of unit rows, and both sides of Eq. 4."""
     norms, left, right = [1.0], [], []
     for d in (2, 5, 20):
@@ -89,9 +59,9 @@ def _identities(rng: np.random.Generator) -> Drawn:
     line[:, 0] = 1.0
     norms.append(float(np.linalg.norm(line.T @ line / 30)))
     return {
-        Point("", "any rows", NORM): _one(max(norms[1:])),
-        Point("", "left", SIDE): _one(float(np.mean(left))),
-        Point("", "right", SIDE): _one(float(np.mean(right))),
+        Point("", "any rows", NORM): max(norms[1:]),
+        Point("", "left", SIDE): np.mean(left),
+        Point("", "right", SIDE): np.mean(right),
     }
 
 
@@ -118,26 +88,23 @@ def need(rho: float, gap: float = _GAP, d: int = _D) -> float:
     return float(optimize.brentq(beyond, 10.0, 1e8, xtol=1e-3))
 
 
-def _correlation(rng: np.random.Generator) -> Drawn:
+def _correlation(draws: int, rng: np.random.Generator) -> Drawn:
     """Return people needed and stated, by 1/(1 - rho)."""
     found = {}
     for rho in RHOS:
         x = 1 / (1 - rho)
         needed = need(rho)
-        found[Point("", PPCA.label, NEED, x)] = _one(needed)
+        found[Point("", PPCA.label, NEED, x)] = needed
         stated = ppca_sample_size(_D, ALPHA, rho, _ETA, _REST + _GAP, _REST)
         lower = pure_lower_sample_size(40, ALPHA, rho, _HARD_GAP)
         if lower is not None:
-            found[Point("", "Theorem 4 over the need", TIMES, x)] = _one(
-                lower / need(rho, _HARD_GAP, 40)
-            )
+            found[Point("", "Theorem 4 over the need", TIMES, x)] = lower / need(rho, _HARD_GAP, 40)
         # d and gap are the same in both; what is left is what rho makes of them
-        found[Point("", "Theorem 3 over Theorem 4", TIMES, x)] = _one(stated * math.sqrt(1 - rho))
+        found[Point("", "Theorem 3 over Theorem 4", TIMES, x)] = stated * math.sqrt(1 - rho)
     return found
 
 
-_MEASURED: dict[str, Callable[[np.random.Generator], Drawn]] = {
-    "accounts": _accounts,
-    "identities": _identities,
-    "correlation": _correlation,
-}
+class ChaudhuriStatements(StatementsExperiment):
+    """Each statement by itself; see the paper's text file."""
+
+    looks: ClassVar = (_accounts, _identities, _correlation)

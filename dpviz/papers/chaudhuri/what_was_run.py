@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
@@ -21,7 +19,7 @@ from dpviz.papers.chaudhuri._shared import (
 from dpviz.papers.chaudhuri.table1 import POSITIVE, STATED, Tables, accuracy
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Mean, Measurements
-from dpviz.papers.solve import Change, implied, read_as
+from dpviz.papers.solve import Change, SolvePart, implied, read_as
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.simulate import Cell
 
@@ -29,15 +27,6 @@ DATA = "kddcup99"
 ROWS = {"kdd-exact": NON_PRIVATE, "kdd-ppca": PPCA, "kdd-sulq": SULQ, "kdd-random": RANDOM}
 N, EPSILON = "n", "alpha"
 SPLIT = "one division of the rows"
-
-
-@dataclass(frozen=True)
-class SolvePart(Part):
-    """One row of the table and one change of how it was run."""
-
-    row: str = ""
-    change: str = ""
-    draws: int = 0
 
 
 class ChaudhuriWhatWasRun(Experiment):

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.accounting.gaussian import delta_of
 from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.seeding import Draws, generator
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.papers.experiment import Effort, Experiment, Part
+from dpviz.papers.by_statement import Drawn, StatementsExperiment
 from dpviz.papers.jiang._shared import LAPLACE, WISHART
-from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.measurements import Point
 from dpviz.sampling.goe import goe
 from dpviz.sampling.wishart import wishart
 from dpviz.theory.bounds import ppca_sample_size, wishart_sample_size
@@ -40,35 +39,6 @@ _BUDGET = Budget(1.0, 1e-6)
 _RHO, _ETA, _GAP = 0.9, 0.05, 0.2
 
 
-@dataclass(frozen=True)
-class StatementPart(Part):
-    """One statement, with so many draws."""
-
-    what: str = ""
-    draws: int = 0
-
-
-class JiangStatements(Experiment):
-    """Each statement with the least case that decides it."""
-
-    def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each measurement."""
-        draws = 100 if effort is Effort.QUICK else 2_000
-        return [StatementPart("", what, draws) for what in _MEASURED]
-
-    def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
-        """Return what one statement is set against."""
-        rng = generator(seed, "reproduce", "jiang", "statements", part.what)
-        return Measurements(_MEASURED[part.what](part.draws, rng))
-
-
-Drawn = dict[Point, FloatArray]
-
-
-def _one(value: float) -> FloatArray:
-    return np.array([float(value)])
-
-
 def _problem(relation: Relation = Relation.REPLACE) -> Problem:
     return Problem(10_000, 100, 1, relation, Domain.ball(100))
 
@@ -76,10 +46,10 @@ def _problem(relation: Relation = Relation.REPLACE) -> Problem:
 def _accounts(draws: int, rng: np.random.Generator) -> Drawn:
     """Return what three of Table 1's mechanisms spend, Analyze Gauss under both relations."""
 
-    def share(mechanism: Mechanism, relation: Relation) -> FloatArray:
+    def share(mechanism: Mechanism, relation: Relation) -> float:
         spent = mechanism.spent(_problem(relation), _BUDGET)
         assert spent is not None
-        return _one(spent.epsilon / _BUDGET.epsilon)
+        return spent.epsilon / _BUDGET.epsilon
 
     return {
         Point("", LAPLACE.label, SPENT): share(LAPLACE, Relation.REPLACE),
@@ -109,12 +79,12 @@ def _outside(draws: int, rng: np.random.Generator) -> Drawn:
 
 def _classical(draws: int, rng: np.random.Generator) -> Drawn:
     """Return the exact delta of the two classical scales."""
-    found = {Point("", "Laplace", LOSS): _one(_laplace_loss())}
+    found = {Point("", "Laplace", LOSS): _laplace_loss()}
     for text in DELTAS:
         delta = float(text)
         for epsilon in EPSILONS:
             mu = epsilon / math.sqrt(2 * math.log(1.25 / delta))
-            found[Point("", text, OVER, epsilon)] = _one(delta_of(epsilon, mu) / delta)
+            found[Point("", text, OVER, epsilon)] = delta_of(epsilon, mu) / delta
     return found
 
 
@@ -133,7 +103,7 @@ def _points(draws: int, rng: np.random.Generator) -> Drawn:
     on_points = np.square(1.0 + noise).sum(axis=1)
     appended = n + np.square(noise).sum(axis=1)
     ratio = np.var(on_points, ddof=1) / np.var(appended, ddof=1)
-    return {Point("", "points over appended", RATIO): _one(float(ratio))}
+    return {Point("", "points over appended", RATIO): ratio}
 
 
 def _chain(draws: int, rng: np.random.Generator) -> Drawn:
@@ -165,7 +135,7 @@ def _chain(draws: int, rng: np.random.Generator) -> Drawn:
     for steps in (1_000, 10_000, 100_000):
         ends = [law @ np.linalg.matrix_power(step, steps) for law, step in laws.values()]
         loss = float(np.abs(np.log(ends[0]) - np.log(ends[1])).max())
-        found[Point("", "chain", LOSS, float(steps))] = _one(loss / epsilon)
+        found[Point("", "chain", LOSS, float(steps))] = loss / epsilon
     return found
 
 
@@ -183,7 +153,7 @@ def _closeness(draws: int, rng: np.random.Generator) -> Drawn:
         top = np.linalg.eigh(A + noise)[1][:, 0, -1]
         overlaps[rho] = np.where(rng.random(draws) < 0.5, top, -top)
     return {
-        Point("", "rho = sqrt(2)/2", OVERLAP): _one(float(np.abs(overlaps[math.sqrt(0.5)]).min())),
+        Point("", "rho = sqrt(2)/2", OVERLAP): np.abs(overlaps[math.sqrt(0.5)]).min(),
         Point("", "signed", SHARE): (overlaps[_RHO] >= _RHO).astype(float),
     }
 
@@ -194,17 +164,13 @@ def _sizes(draws: int, rng: np.random.Generator) -> Drawn:
     for d in (10, 40, 160, 640, 2_560):
         seven = wishart_sample_size(d, 1.0, _RHO, _ETA, _GAP)
         eight = ppca_sample_size(d, 1.0, _RHO, _ETA, 2 * _GAP, _GAP)
-        found[Point("", "Theorem 7 over Theorem 8", RATIO, float(d))] = _one(
-            seven / eight / math.log(d)
-        )
+        found[Point("", "Theorem 7 over Theorem 8", RATIO, float(d))] = seven / eight / math.log(d)
         # d (d + 1) Gaussian numbers, their product with themselves, and k d^2 for the components
         k = 2
-        found[Point("", "published", WORK, float(d))] = _one(
-            (d**2 * (d + 1) + k * d**2) / (k * d**2)
-        )
+        found[Point("", "published", WORK, float(d))] = (d**2 * (d + 1) + k * d**2) / (k * d**2)
         for k in (1, 4, 16):
             rate = d * math.log(d) / (k**1.5 * d * math.log(d) ** 2)
-            found[Point(f"k = {k}", "d ln d over k^1.5 d ln^2 d", RATIO, float(d))] = _one(rate)
+            found[Point(f"k = {k}", "d ln d over k^1.5 d ln^2 d", RATIO, float(d))] = rate
     return found
 
 
@@ -234,10 +200,10 @@ def _lemmas(draws: int, rng: np.random.Generator) -> Drawn:
             )
             right.append(2 - 2 * overlap)
     return {
-        Point("", "Lemma 3", BOUND): _one(max(davis)),
-        Point("", "Lemma 4", BOUND): _one(max(weyl)),
-        Point("", "left", SIDE): _one(float(np.mean(left))),
-        Point("", "right", SIDE): _one(float(np.mean(right))),
+        Point("", "Lemma 3", BOUND): max(davis),
+        Point("", "Lemma 4", BOUND): max(weyl),
+        Point("", "left", SIDE): np.mean(left),
+        Point("", "right", SIDE): np.mean(right),
     }
 
 
@@ -249,7 +215,7 @@ def _zero(draws: int, rng: np.random.Generator) -> Drawn:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         rows[: n // 2] = np.eye(d)[0]
         A = rows.T @ rows
-        found[Point("", "always 0", RATIO, float(n))] = _one(_beyond(A, np.zeros((d, d)), 1, 1.0))
+        found[Point("", "always 0", RATIO, float(n))] = _beyond(A, np.zeros((d, d)), 1, 1.0)
     return found
 
 
@@ -259,14 +225,10 @@ def _beyond(A: FloatArray, released: FloatArray, k: int, epsilon: float) -> floa
     return (error - float(np.linalg.eigvalsh(A)[-k - 1])) / (len(A) / epsilon)
 
 
-_MEASURED: dict[str, Callable[[int, np.random.Generator], Drawn]] = {
-    "accounts": _accounts,
-    "outside": _outside,
-    "classical": _classical,
-    "points": _points,
-    "chain": _chain,
-    "closeness": _closeness,
-    "sizes": _sizes,
-    "lemmas": _lemmas,
-    "zero": _zero,
-}
+class JiangStatements(StatementsExperiment):
+    """Each statement with the least case that decides it."""
+
+    looks: ClassVar = (
+        _accounts, _outside, _classical, _points, _chain, _closeness, _sizes, _lemmas, _zero,
+    )  # fmt: skip
+    draws = (100, 2_000)

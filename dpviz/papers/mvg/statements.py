@@ -5,18 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.seeding import generator
 from dpviz.datasets import remote
-from dpviz.papers.experiment import Effort, Experiment, Part
+from dpviz.papers.by_statement import Drawn, StatementPart, StatementsExperiment
+from dpviz.papers.experiment import Effort, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.mvg import _liver, _movement, section10
-from dpviz.papers.mvg._shared import log_pnr
+from dpviz.papers.mvg._shared import log_pnr, single
 
 BOUND = "largest multiple of the bound"
 MULTIPLE = "over what is printed"
@@ -30,38 +30,6 @@ ROWS = "rows"
 LEMMAS = ("lemma-2", "lemma-3", "lemma-4", "lemma-5")
 SETUPS = {"setup-rows": "liver", "setup-movement": "movementaal", "setup-ctg": "cardiotocography"}
 SUMS = (1, 2, 3, 5, 10)
-
-
-@dataclass(frozen=True)
-class StatementPart(Part):
-    """One statement, with so many draws."""
-
-    what: str = ""
-    draws: int = 0
-
-
-class MvgStatements(Experiment):
-    """Each statement with the least case that decides it."""
-
-    def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each measurement."""
-        draws = 500 if effort is Effort.QUICK else 20_000
-        parts = [StatementPart("", what, draws) for what in _MEASURED]
-        return [*parts, *(StatementPart(key, "rows", 1) for key in SETUPS.values())]
-
-    def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
-        """Return what one statement is set against."""
-        if part.what == "rows":
-            return Measurements({Point("", part.data, ROWS): _one(_rows(part.data))})
-        rng = generator(seed, "reproduce", "mvg", "statements", part.what)
-        return Measurements(_MEASURED[part.what](part.draws, rng))
-
-
-Drawn = dict[Point, FloatArray]
-
-
-def _one(value: float) -> FloatArray:
-    return np.array([float(value)])
 
 
 def _rows(key: str) -> int:
@@ -94,7 +62,7 @@ def _nearest(pairs: Sequence[tuple[FloatArray, ...]]) -> Drawn:
             ]
         for key, value in largest:
             found[key] = max(found[key], value)
-    return {Point("", key, BOUND): _one(value) for key, value in found.items()}
+    return {Point("", key, BOUND): value for key, value in found.items()}
 
 
 def _corners(m: int) -> FloatArray:
@@ -109,23 +77,22 @@ def _examples(draws: int, rng: np.random.Generator) -> Drawn:
         corners = _corners(m)
         outer = corners[:, :, None] * corners[:, None, :]
         changes = [float(np.linalg.norm(outer - one, axis=(1, 2)).max()) for one in outer]
-        found[Point("", "gamma", MULTIPLE, float(m))] = _one(
-            float(np.linalg.norm(outer, axis=(1, 2)).max()) / m
-        )
-        found[Point("", "s2", MULTIPLE, float(m))] = _one(max(changes) / (2 * m))
+        gamma = np.linalg.norm(outer, axis=(1, 2)).max() / m
+        found[Point("", "gamma", MULTIPLE, float(m))] = gamma
+        found[Point("", "s2", MULTIPLE, float(m))] = max(changes) / (2 * m)
     liver = _corners(6)
     liver_most = max(float(np.linalg.norm(liver - one, axis=1).max()) for one in liver)
-    found[Point("", "liver", MULTIPLE)] = _one(liver_most / (2 * math.sqrt(6)))
+    found[Point("", "liver", MULTIPLE)] = liver_most / (2 * math.sqrt(6))
     movement = 100 * _corners(4)
     outer = movement[:, :, None] * movement[:, None, :]
     most = max(float(np.linalg.norm(outer - one, axis=(1, 2)).max()) for one in outer)
-    found[Point("", "movement", MULTIPLE)] = _one(most / 8e4)
-    found[Point("", "ctg", MULTIPLE)] = _one(float(np.linalg.norm(np.ones(21))) / math.sqrt(21))
+    found[Point("", "movement", MULTIPLE)] = most / 8e4
+    found[Point("", "ctg", MULTIPLE)] = float(np.linalg.norm(np.ones(21))) / math.sqrt(21)
     for n in (7, 8, 20, 1_000):
-        found[Point("", "kernel", MULTIPLE, float(n))] = _one(math.sqrt(8 * n - 4) / n)
+        found[Point("", "kernel", MULTIPLE, float(n))] = math.sqrt(8 * n - 4) / n
     dropped = section10.REPORTED[section10.TWO, _liver.TEXTBOOK_ROW].value
     gain = dropped / _liver.REPORTED[_liver.MAX_PNR].value - 1
-    found[Point("", "gain", MULTIPLE)] = _one(gain)
+    found[Point("", "gain", MULTIPLE)] = gain
     return found
 
 
@@ -139,13 +106,13 @@ def _noise(draws: int, rng: np.random.Generator) -> Drawn:
     covariance = flat.T @ flat / draws
     kron = np.kron(psi, sigma)
     along = np.square(frame.T @ drawn).mean(axis=(0, 2)) / psi.trace() * 2
-    found = {Point("", "left", "lemma-6"): _one(float(np.linalg.norm(covariance - kron)))}
-    found[Point("", "right", "lemma-6")] = _one(float(np.linalg.norm(kron)))
+    found: Drawn = {Point("", "left", "lemma-6"): np.linalg.norm(covariance - kron)}
+    found[Point("", "right", "lemma-6")] = np.linalg.norm(kron)
     rows = (drawn @ drawn.transpose(0, 2, 1)).mean(axis=0) / psi.trace()
-    found[Point("", "left", "lemma-7")] = _one(float(np.linalg.norm(rows - sigma)))
-    found[Point("", "right", "lemma-7")] = _one(float(np.linalg.norm(sigma)))
+    found[Point("", "left", "lemma-7")] = np.linalg.norm(rows - sigma)
+    found[Point("", "right", "lemma-7")] = np.linalg.norm(sigma)
     for place, value in enumerate((4.0, 1.0, 0.25)):
-        found[Point("", "along", SIDE, float(place))] = _one(float(along[place] / value))
+        found[Point("", "along", SIDE, float(place))] = along[place] / value
     # no noise along the second feature: whether it is 0 tells two neighbours apart
     noisy = np.column_stack([rng.standard_normal(draws), np.zeros(draws)])
     told = (noisy[:, 1] + 1.0 > 0.5).astype(float) - (noisy[:, 1] > 0.5)
@@ -183,7 +150,7 @@ def _axioms(draws: int, rng: np.random.Generator) -> Drawn:
         lost = 0.5 - np.einsum("ti,ij,tj->t", top, A, top)
         found[Point("", "axiom-1", LOSS, std)] = lost
     for bound in (0.1, 1.0, 10.0):
-        found[Point("", "axiom-2", LOSS, bound)] = _one(2.0 / bound)  # |1/sigma|_2 = bound, m = 4
+        found[Point("", "axiom-2", LOSS, bound)] = 2.0 / bound  # |1/sigma|_2 = bound, m = 4
     return found
 
 
@@ -193,8 +160,8 @@ def _times(draws: int, rng: np.random.Generator) -> Drawn:
     for m in (8, 32, 128, 512):
         n = m
         affine = m**3 + m**2 * n  # the root of Sigma, and B N; Psi = I
-        found[Point("", "Algorithm 1", WORK, float(m))] = _one(affine / m**3)
-        found[Point("", "Algorithm 2", WORK, float(m))] = _one((m**3 + 2 * m**3) / m**3)
+        found[Point("", "Algorithm 1", WORK, float(m))] = affine / m**3
+        found[Point("", "Algorithm 2", WORK, float(m))] = (m**3 + 2 * m**3) / m**3
     return found
 
 
@@ -209,10 +176,10 @@ def _entropies(draws: int, rng: np.random.Generator) -> Drawn:
     pnr = log_pnr((frame * answer) @ frame.T, (frame * noise) @ frame.T)
     told = [_told(_normal(a, b), math.sqrt(b)) for a, b in zip(answer, noise, strict=True)]
     return {
-        Point("", "lemma-8", ENTROPY): _one(max(entropies.values())),
-        Point("", "lemma-9", ENTROPY): _one(given),
-        Point("", "left", SIDE): _one(pnr / 2),
-        Point("", "right", SIDE): _one(sum(told)),
+        Point("", "lemma-8", ENTROPY): max(entropies.values()),
+        Point("", "lemma-9", ENTROPY): given,
+        Point("", "left", SIDE): pnr / 2,
+        Point("", "right", SIDE): sum(told),
     }
 
 
@@ -289,19 +256,26 @@ def _information(draws: int, rng: np.random.Generator) -> Drawn:
             "a constant": _told(constant),
         }
         found |= {
-            Point("", name, BITS, float(n)): _one(value / math.log(2))
-            for name, value in told.items()
+            Point("", name, BITS, float(n)): value / math.log(2) for name, value in told.items()
         }
     return found
 
 
-_MEASURED: dict[str, Callable[[int, np.random.Generator], Drawn]] = {
-    "matrices": _matrices,
-    "examples": _examples,
-    "noise": _noise,
-    "budget": _budget,
-    "axioms": _axioms,
-    "times": _times,
-    "entropies": _entropies,
-    "information": _information,
-}
+class MvgStatements(StatementsExperiment):
+    """Each statement with the least case that decides it."""
+
+    looks: ClassVar = (
+        _matrices, _examples, _noise, _budget, _axioms, _times, _entropies, _information,
+    )  # fmt: skip
+    draws = (500, 20_000)
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each look, and one for the rows of each data set."""
+        sets = (StatementPart(key, "rows", 1) for key in SETUPS.values())
+        return [*super().parts(effort), *sets]
+
+    def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
+        """Return what one statement is set against, or how many rows a data set has."""
+        if part.data:
+            return Measurements({Point("", part.data, ROWS): single(_rows(part.data))})
+        return super().run(part, shared, seed)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,14 +17,13 @@ from dpviz.core.problem import (
     Relation,
 )
 from dpviz.core.seeding import generator
-from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._directional import water_filling
 from dpviz.mechanisms._mvg import covariance_sensitivity, harmonic, precision_of_theorem, zeta
 from dpviz.mechanisms.mvg import Mvg
 from dpviz.mechanisms.mvg_data import MvgData
-from dpviz.papers.experiment import Effort, Experiment, Part
-from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.mvg._shared import single
+from dpviz.papers.by_statement import Drawn, StatementsExperiment
+from dpviz.papers.measurements import Point
 
 QUERIES = {"Liver": (6, 248, 248), "MovementAAL": (4, 10_176, 4), "CTG": (21, 2_126, 2_126)}
 ROWS_QUERY, MOMENT = MvgData(), Mvg()
@@ -47,47 +47,6 @@ WORSE = "PNR gain over the best allocation on the 2-norm budget, log over log"
 SPECTRUM, RIVALS = 6, 500
 
 
-@dataclass(frozen=True)
-class TheoremPart(Part):
-    """One theorem, with so many random cases."""
-
-    theorem: str = ""
-    cases: int = 0
-
-
-class MvgTheorems(Experiment):
-    """The conditions and budgets of the mechanism; see `info`."""
-
-    def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each theorem."""
-        cases = 100 if effort is Effort.QUICK else 1_000
-        names = ("Lemma 1", "Theorems 2 and 3", "Theorem 4", "Theorems 5 and 6", "Theorem 7")
-        return [TheoremPart("", name, cases) for name in names]
-
-    def run(self, part: TheoremPart, shared: None, seed: int) -> Measurements:
-        """Return what one theorem is set against."""
-        if part.theorem == "Lemma 1":
-            return Measurements(
-                {Point("Lemma 1", name, BEYOND): single(_beyond(name)) for name in QUERIES}
-            )
-        if part.theorem == "Theorems 2 and 3":
-            return Measurements(
-                {
-                    Point(theorem, name, SPENT, epsilon): single(_spent(name, mechanism, epsilon))
-                    for theorem, name, mechanism in CASES
-                    for epsilon in EPSILONS
-                }
-            )
-        if part.theorem == "Theorem 4":
-            return _compared(part.cases, seed)
-        if part.theorem == "Theorems 5 and 6":
-            return _budgets(part.cases, seed)
-        return _filled(part.cases, seed)
-
-
-# --- what is measured -------------------------------------------------------------------------
-
-
 def _budget(name: str, epsilon: float) -> Budget:
     return Budget(epsilon, 1 / QUERIES[name][1])
 
@@ -97,21 +56,29 @@ def _problem(name: str) -> Problem:
     return Problem(n, d, 1 if name == "MovementAAL" else d, Relation.REPLACE, Domain.box(d))
 
 
-def _beyond(name: str) -> float:
-    """Return the exact probability of a squared norm beyond zeta, over delta."""
+def _tails(cases: int, seed: int) -> Drawn:
+    """Return the exact probability of a squared norm beyond Lemma 1's zeta, over delta."""
     from scipy import stats
 
-    m, n, columns = QUERIES[name]
-    return float(stats.chi2.sf(zeta(m * columns, 1 / n, "published"), m * columns)) * n
+    found = {}
+    for name, (m, n, columns) in QUERIES.items():
+        cells = m * columns
+        beyond = stats.chi2.sf(zeta(cells, 1 / n, "published"), cells) * n
+        found[Point("Lemma 1", name, BEYOND)] = beyond
+    return found
 
 
-def _spent(name: str, mechanism: Mechanism, epsilon: float) -> float:
-    spent = mechanism.spent(_problem(name), _budget(name, epsilon))
-    assert spent is not None
-    return spent.epsilon
+def _spent(cases: int, seed: int) -> Drawn:
+    found = {}
+    for theorem, name, mechanism in CASES:
+        for epsilon in EPSILONS:
+            spent = mechanism.spent(_problem(name), _budget(name, epsilon))
+            assert spent is not None
+            found[Point(theorem, name, SPENT, epsilon)] = spent.epsilon
+    return found
 
 
-def _compared(cases: int, seed: int) -> Measurements:
+def _compared(cases: int, seed: int) -> Drawn:
     """Return where Theorem 3 allows at least Theorem 2's precision, at random settings."""
     rng = generator(seed, "reproduce", "mvg", "Theorem 4")
     held: dict[str, list[float]] = {HELD: [], LATER: []}
@@ -134,19 +101,17 @@ def _compared(cases: int, seed: int) -> Measurements:
         )
         met = sensitivity <= gamma or r > 12
         held[HELD if met else LATER].append(float(three >= two * (1 - 1e-12)))
-    found = {
-        Point("Theorem 4", "", name): np.array(values) for name, values in held.items() if values
-    }
+    found: Drawn = {Point("Theorem 4", "", name): values for name, values in held.items() if values}
     first = next(
         r
         for r in range(1, 100)
         if harmonic(r, 0.5) >= (2 * math.sqrt(2) - 1) * harmonic(r) and r > 1
     )
-    found[Point("Theorem 4", "", FROM)] = single(float(first))
-    return Measurements(found)
+    found[Point("Theorem 4", "", FROM)] = first
+    return found
 
 
-def _budgets(cases: int, seed: int) -> Measurements:
+def _budgets(cases: int, seed: int) -> Drawn:
     """Return the left side of each condition over its right side, for random shares."""
     rng = generator(seed, "reproduce", "mvg", "Theorems 5 and 6")
     found: dict[str, list[float]] = {"Theorem 5": [], "Theorem 6": []}
@@ -174,12 +139,10 @@ def _budgets(cases: int, seed: int) -> Measurements:
             tail="published",
         )
         found["Theorem 6"].append(norm**2 / bound)
-    return Measurements(
-        {Point(theorem, "", PART_OF_BUDGET): np.array(values) for theorem, values in found.items()}
-    )
+    return {Point(theorem, "", PART_OF_BUDGET): values for theorem, values in found.items()}
 
 
-def _filled(cases: int, seed: int) -> Measurements:
+def _filled(cases: int, seed: int) -> Drawn:
     """Return how Theorem 7's allocation does on the budgets of Problems 2 and 1."""
     rng = generator(seed, "reproduce", "mvg", "Theorem 7")
     best, negative, worse = [], [], []
@@ -194,13 +157,8 @@ def _filled(cases: int, seed: int) -> Measurements:
         # Algorithm 1 spends sum x^2 = P; theta_i = x_i^2/P in Theorem 7's proportions
         scaled = filled * (total / float(np.linalg.norm(filled)))
         worse.append(float(_pnr(gains, scaled) / _pnr(gains, _two_norm(gains, total))))
-    panel = "Theorem 7"
-    return Measurements(
-        {
-            Point(panel, "", name): np.array(values)
-            for name, values in ((BEST, best), (NEGATIVE, negative), (WORSE, worse))
-        }
-    )
+    values = {BEST: best, NEGATIVE: negative, WORSE: worse}
+    return {Point("Theorem 7", "", name): each for name, each in values.items()}
 
 
 def _pnr(gains: FloatArray, precision: FloatArray) -> FloatArray:
@@ -227,4 +185,12 @@ def _two_norm(gains: FloatArray, total: float) -> FloatArray:
     return allocation(float(brentq(excess, -40.0, 40.0, xtol=1e-13)))
 
 
-# --- lines ------------------------------------------------------------------------------------
+class MvgTheorems(StatementsExperiment):
+    """The conditions and budgets of the mechanism; see `info`."""
+
+    looks: ClassVar = (_tails, _spent, _compared, _budgets, _filled)
+    draws = (100, 1_000)
+
+    def source(self, seed: int, what: str) -> int:
+        """Return the seed: each names its own stream."""
+        return seed

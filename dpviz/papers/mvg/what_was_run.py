@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from dpviz.papers.mvg import _ctg, _liver, _movement, section10, table3
 from dpviz.papers.mvg import table4 as four
 from dpviz.papers.mvg import table5 as five
 from dpviz.papers.mvg._shared import EPSILON, TAUS, Row, calibrated, favouring
-from dpviz.papers.solve import UNIT, Change, implied, read_as
+from dpviz.papers.solve import UNIT, Change, SolvePart, implied, read_as
 from dpviz.simulation.simulate import Named, Trials, simulate, simulate_tables
 
 TAU = TAUS[2]
@@ -57,15 +57,6 @@ FIVE: Mapping[str, str] = {
     "t5-gaussian": five.TEXTBOOK_ROW,
     "t5-laplace": "Laplace",
 }
-
-
-@dataclass(frozen=True)
-class SolvePart(Part):
-    """One row of a table and one change of how it was run."""
-
-    row: str = ""
-    change: str = ""
-    draws: int = 0
 
 
 class MvgWhatWasRun(Experiment):

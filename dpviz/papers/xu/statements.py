@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator
 from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant
-from dpviz.papers.experiment import Effort, Experiment, Part
-from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.by_statement import Drawn, StatementsExperiment
+from dpviz.papers.measurements import Point
 from dpviz.papers.xu import _shared as _xu
 from dpviz.papers.xu._shared import LIP, LOP
 from dpviz.preparation.prepared import Measured
@@ -45,39 +45,11 @@ _MAY = math.tanh(EPSILON / 2)
 """The largest advantage of any test between neighbours under (epsilon, 0): (e - 1)/(e + 1)."""
 
 
-@dataclass(frozen=True)
-class StatementPart(Part):
-    """One statement, with so many draws."""
-
-    what: str = ""
-    draws: int = 0
-
-
-class XuStatements(Experiment):
-    """Each statement with the least table that decides it."""
-
-    def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each measurement."""
-        draws = 50 if effort is Effort.QUICK else 1_000
-        return [StatementPart("", what, draws) for what in _MEASURED]
-
-    def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
-        """Return what one statement is set against."""
-        return Measurements(_MEASURED[part.what](part.draws, seed))
-
-
-Drawn = dict[Point, FloatArray]
-
-
-def _one(value: float) -> FloatArray:
-    return np.array([float(value)])
-
-
 def _scores(draws: int, seed: int) -> Drawn:
     problem = Problem(1_000, 20, 1, Relation.REPLACE, Domain.ball(20))
     parts = parse_variant("mod_sulq").calibrate(problem, Budget(EPSILON, 1e-6)).parts
     share = sum(not isinstance(part, GaussianPart) for part in parts) / len(parts)
-    return {Point("", "MOD-SULQ", BY_SCORE): _one(share)}
+    return {Point("", "MOD-SULQ", BY_SCORE): share}
 
 
 def _spent(draws: int, seed: int) -> Drawn:
@@ -86,7 +58,7 @@ def _spent(draws: int, seed: int) -> Drawn:
         problem = Problem(n, d, 1, Relation.REPLACE, Domain.ball(d))
         spent = LIP.spent(problem, Budget(EPSILON))
         assert spent is not None
-        found[Point(panel, LIP.label, SPENT)] = _one(spent.epsilon / EPSILON)
+        found[Point(panel, LIP.label, SPENT)] = spent.epsilon / EPSILON
     return found
 
 
@@ -125,9 +97,8 @@ def _advantages(draws: int, seed: int) -> Drawn:
     spent = AG.spent(problem, Budget(EPSILON, 1e-6))
     assert spent is not None
     # (epsilon, delta) allows delta more, to first order
-    found[Point(EPSILON_PANEL, "AG", ADVANTAGE)] = _one(
-        (math.tanh(spent.epsilon / 2) + spent.delta) / _MAY
-    )
+    most = math.tanh(spent.epsilon / 2) + spent.delta
+    found[Point(EPSILON_PANEL, "AG", ADVANTAGE)] = most / _MAY
     return found
 
 
@@ -166,14 +137,14 @@ def _z2(rows: FloatArray, trial: int, seed: int, k: int = 1) -> FloatArray:
 def _ratios(draws: int, seed: int) -> Drawn:
     """Return N1/N2 where d < n, and the Laplace noise over the Gaussian on X'X along d."""
     found = {
-        Point("", "d < n", RATIO, float(place)): _one(_variances(n, d))
+        Point("", "d < n", RATIO, float(place)): _variances(n, d)
         for place, (n, d) in enumerate(_GRID)
     }
     budget = Budget(EPSILON, 1e-6)
     for d in _DIMENSIONS:
         laplace = math.sqrt(2) * 2 * d / EPSILON
         gaussian = math.sqrt(2 * math.log(1.25 / budget.delta)) / EPSILON
-        found[Point("", "Laplace over Gaussian", RATIO, float(d))] = _one(laplace / gaussian)
+        found[Point("", "Laplace over Gaussian", RATIO, float(d))] = laplace / gaussian
     return found
 
 
@@ -197,16 +168,13 @@ def _tables() -> dict[str, FloatArray]:
 
 def _errors(draws: int, seed: int) -> Drawn:
     """Return both sides of Eq. 29, and how the releases stand to Eq. 31, 34 and 35."""
-    found = {}
+    found: Drawn = {}
     for name, rows in _tables().items():
         values = np.linalg.eigvalsh(rows.T @ rows)[::-1]
         frame = _top(rows.T @ rows, _K)
         left = float(np.linalg.norm(rows @ frame @ frame.T - rows) ** 2)
         right = float(values[_K:].sum() / values.sum() * np.linalg.norm(rows) ** 2)
-        found[Point(name, "left", SIDE)], found[Point(name, "right", SIDE)] = (
-            _one(left),
-            _one(right),
-        )
+        found |= {Point(name, "left", SIDE): left, Point(name, "right", SIDE): right}
         strict, bounds, etas = [], [], []
         for trial in range(min(draws, 200)):
             first = float(np.linalg.norm(_z1(rows, trial, seed, _K) - rows))
@@ -217,15 +185,17 @@ def _errors(draws: int, seed: int) -> Drawn:
             bounds.append(second / (least + noise))
             etas.append(first / second * (1 + noise / least))
         found[Point(name, "strictly", SHARE)] = np.array(strict)
-        found[Point(name, "LOP over bound", LARGEST)] = _one(max(bounds))
-        found[Point(name, "eta over bound", SMALLEST)] = _one(min(etas))
+        found[Point(name, "LOP over bound", LARGEST)] = max(bounds)
+        found[Point(name, "eta over bound", SMALLEST)] = min(etas)
     return found
 
 
-_MEASURED: dict[str, Callable[[int, int], Drawn]] = {
-    "scores": _scores,
-    "spent": _spent,
-    "advantages": _advantages,
-    "ratios": _ratios,
-    "errors": _errors,
-}
+class XuStatements(StatementsExperiment):
+    """Each statement with the least table that decides it."""
+
+    looks: ClassVar = (_scores, _spent, _advantages, _ratios, _errors)
+    draws = (50, 1_000)
+
+    def source(self, seed: int, what: str) -> int:
+        """Return the seed: mechanisms name their streams by it."""
+        return seed

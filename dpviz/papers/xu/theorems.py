@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator
 from dpviz.datasets import load
-from dpviz.papers.experiment import Effort, Experiment, Part
-from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.by_statement import Drawn, StatementsExperiment
+from dpviz.papers.measurements import Point
 from dpviz.papers.xu import _error as _xu_error
 from dpviz.papers.xu import _noise as _xu_noise
 from dpviz.papers.xu import _shared as _xu
@@ -32,45 +33,7 @@ EPSILONS = (0.1, 1.0, 10.0, 100.0, 1_000.0)
 ETA = "eta = ||Z1 - X|| / ||Z2 - X||"
 
 
-@dataclass(frozen=True)
-class TheoremPart(Part):
-    """The runs of one statement.
-
-    Attributes
-    ----------
-    what : str
-        ``Lemma 1``, ``Lemma 2``, ``Theorem 3`` or a table's name.
-    runs : int
-    """
-
-    what: str = ""
-    runs: int = 0
-
-
-class XuTheorems(Experiment):
-    """Sensitivities, guarantees and orders as stated; see `info`."""
-
-    def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each statement and table."""
-        runs = 10 if effort is Effort.QUICK else 100  # the paper: 100
-        names = ("Lemma 1", "Lemma 2", "Theorem 3", *TABLES)
-        return [TheoremPart("", name, runs) for name in names]
-
-    def run(self, part: TheoremPart, shared: None, seed: int) -> Measurements:
-        """Return what one statement is set against."""
-        if part.what == "Lemma 1":
-            return _pairs(seed)
-        if part.what == "Lemma 2":
-            return _projections(seed)
-        if part.what == "Theorem 3":
-            return _variances(part.runs, seed)
-        return _errors(part.what, part.runs, seed)
-
-
-# --- what is measured -------------------------------------------------------------------------
-
-
-def _pairs(seed: int) -> Measurements:
+def _pairs(runs: int, seed: int) -> Drawn:
     """Return the largest norms of nA's change over pairs of unit rows."""
     found = {}
     for d in SEARCH_D:
@@ -86,11 +49,11 @@ def _pairs(seed: int) -> Measurements:
             (ALL_ENTRIES, change.sum(axis=(1, 2)).max()),
             (COLUMN_SUMS, change.sum(axis=1).max()),
         ):
-            found[Point("Lemma 1", f"d = {d}", quantity)] = np.array([float(value)])
-    return Measurements(found)
+            found[Point("Lemma 1", f"d = {d}", quantity)] = float(value)
+    return found
 
 
-def _projections(seed: int) -> Measurements:
+def _projections(runs: int, seed: int) -> Drawn:
     """Return by how much one row moves XV_k, with V_k fixed and with V_k computed."""
     found = {}
     rng = generator(seed, "reproduce", "xu", "Lemma 2")
@@ -104,7 +67,7 @@ def _projections(seed: int) -> Measurements:
         frame = frames[0]
         along = frame.sum(axis=1) / math.sqrt(k)
         most = max(float(moved.max()), float(np.abs(2 * along @ frame).sum()))
-        found[Point("Lemma 2", f"d = {d}", FIXED)] = np.array([most])
+        found[Point("Lemma 2", f"d = {d}", FIXED)] = most
     half = ROWS // 2
     before = np.zeros((ROWS, FEATURES))
     before[: half + 1, 0] = before[half + 1 :, 1] = 1.0
@@ -115,12 +78,11 @@ def _projections(seed: int) -> Measurements:
     for rows_ in (before, after):
         top = np.linalg.eigh(rows_.T @ rows_)[1][:, -K:]
         projected.append(rows_ @ np.abs(top))  # both axes are non-negative: the sign is fixed
-    change = float(np.abs(projected[0] - projected[1]).sum())
-    found[Point("Lemma 2", "", MOVED)] = np.array([change])
-    return Measurements(found)
+    found[Point("Lemma 2", "", MOVED)] = float(np.abs(projected[0] - projected[1]).sum())
+    return found
 
 
-def _variances(runs: int, seed: int) -> Measurements:
+def _variances(runs: int, seed: int) -> Drawn:
     """Return the ratio of summed squares of the two noises, along n, k and d."""
     found = {}
     budget = Budget(1.0)
@@ -138,19 +100,28 @@ def _variances(runs: int, seed: int) -> Measurements:
                 "theorem 3", n, k, seed, range(runs)
             )
             found[Point("Theorem 3", axis, VARIANCES, float(value))] = (inside / outside) ** 2
-    return Measurements(found)
+    return found
 
 
-def _errors(table: str, runs: int, seed: int) -> Measurements:
-    """Return eta of a built-in table along epsilon."""
-    measured = _xu.prepared(replace(load(table), labels=None)).light()
-    k = _xu.least_k(measured.moment.eigenvalues)
+def _etas(runs: int, seed: int) -> Drawn:
+    """Return eta of built-in tables along epsilon."""
     found = {}
-    for epsilon in EPSILONS:
-        inside = _xu_error.projected_errors(measured, LIP, (k,), epsilon, seed, range(runs))[0]
-        outside = _xu_error.lop_errors(measured, table, k, epsilon, seed, range(runs))
-        found[Point(table, LIP.label, ETA, epsilon)] = inside / outside
-    return Measurements(found)
+    for table in TABLES:
+        measured = _xu.prepared(replace(load(table), labels=None)).light()
+        k, trials = _xu.least_k(measured.moment.eigenvalues), range(runs)
+        for epsilon in EPSILONS:
+            inside = _xu_error.projected_errors(measured, LIP, (k,), epsilon, seed, trials)[0]
+            outside = _xu_error.lop_errors(measured, table, k, epsilon, seed, trials)
+            found[Point(table, LIP.label, ETA, epsilon)] = inside / outside
+    return found
 
 
-# --- lines ------------------------------------------------------------------------------------
+class XuTheorems(StatementsExperiment):
+    """Sensitivities, guarantees and orders as stated; see `info`."""
+
+    looks: ClassVar = (_pairs, _projections, _variances, _etas)
+    draws = (10, 100)  # the paper: 100
+
+    def source(self, seed: int, what: str) -> int:
+        """Return the seed: mechanisms name their streams by it."""
+        return seed
