@@ -152,27 +152,101 @@ class View:
         return View(self.found, panel)
 
 
-Values = Mean | float | Mapping[float, Mean]
-Of = Callable[[View], Values]
+Of = Callable[[View], Any]
+"""What a test looks at in a panel: a mean, a number, or a curve of means by place."""
 
 
-def at(series: str, quantity: str, x: float | None = None) -> Callable[[View], Mean]:
-    """Return the look at one point."""
-    return lambda view: view(series, quantity, x)
-
-
-def along(
-    series: str, quantity: str, least: float = -math.inf
-) -> Callable[[View], dict[float, Mean]]:
-    """Return the look along an axis, from some place on."""
-    return lambda view: {x: m for x, m in view.curve(series, quantity).items() if x >= least}
-
-
-def points(values: Values) -> list[Mean]:
+def points(values: Any) -> list[Mean]:
     """Return means in a list, whatever a test looked at."""
     if isinstance(values, Mapping):
         return list(values.values())
     return [values if isinstance(values, Mean) else Mean.near(float(values), math.nan, 1)]
+
+
+def paired(one: Any, two: Any) -> dict[float | None, tuple[Mean, Mean]]:
+    """Return two means, or a curve beside another or a mean, by the places that both have."""
+    curves = [values for values in (one, two) if isinstance(values, Mapping)]
+    places = [x for x in curves[0] if x in curves[-1]] if curves else [None]
+    if not places:
+        raise Absent
+    mine, theirs = (
+        values if isinstance(values, Mapping) else dict.fromkeys(places, *points(values))
+        for values in (one, two)
+    )
+    return {x: (mine[x], theirs[x]) for x in places}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read off a panel: a mean, or a curve. Differences and ratios of readings are some.
+
+    Attributes
+    ----------
+    read : callable
+    """
+
+    read: Of
+
+    def __call__(self, view: View) -> Any:
+        """Return what a panel has."""
+        return self.read(view)
+
+    def _with(self, other: Reading | float, of: Callable[[Mean, Mean], Mean]) -> Reading:
+        def read(view: View) -> Any:
+            beside = other(view) if isinstance(other, Reading) else other
+            found = {x: of(*pair) for x, pair in paired(self(view), beside).items()}
+            return found.get(None, found)
+
+        return Reading(read)
+
+    def __sub__(self, other: Reading | float) -> Reading:
+        """Return the difference, place by place."""
+        return self._with(other, Mean.__sub__)
+
+    def __truediv__(self, other: Reading | float) -> Reading:
+        """Return the ratio, place by place."""
+        return self._with(other, Mean.__truediv__)
+
+    def each(self, of: Callable[[float], float]) -> Reading:
+        """Return a curve over what is made of its places."""
+        return Reading(lambda view: {x: mean * (1 / of(x)) for x, mean in self(view).items()})
+
+    def on(self, panel: str) -> Reading:
+        """Return the same reading of another panel."""
+        return Reading(lambda view: self(view.on(panel)))
+
+    @property
+    def last(self) -> Reading:
+        """The end of a curve."""
+        return Reading(lambda view: (curve := self(view))[max(curve)])
+
+    @property
+    def first(self) -> Reading:
+        """The beginning of a curve."""
+        return Reading(lambda view: (curve := self(view))[min(curve)])
+
+
+def at(series: str, quantity: str, x: float | None = None) -> Reading:
+    """Return the reading of one point."""
+    return Reading(lambda view: view(series, quantity, x))
+
+
+def along(series: str, quantity: str, least: float = -math.inf) -> Reading:
+    """Return the reading along an axis, from some place on."""
+    return Reading(lambda v: {x: m for x, m in v.curve(series, quantity).items() if x >= least})
+
+
+def row_of(panel: str, quantity: str) -> Reading:
+    """Return the reading of another panel, where the name of this one is a series."""
+
+    def read(view: View) -> Any:
+        other = view.on(panel)
+        try:
+            return other(view.panel, quantity)
+        except Absent:
+            return other.curve(view.panel, quantity)
+
+    return Reading(read)
 
 
 @dataclass(frozen=True)
@@ -286,7 +360,7 @@ class Number(Test):
     printed : Stated, or a mapping of panels to Stated, or what makes it of a view
     """
 
-    of: Callable[[View], Mean]
+    of: Of
     printed: Stated | Mapping[str, Stated] | Callable[[View], Stated]
 
     def stated(self, view: View) -> Stated:
@@ -325,8 +399,9 @@ class Below(Test):
 class AtMost(Test):
     """What is looked at, as a multiple of what is printed, is at most 1.
 
-    A statement that two things are equal is looked at in the same way: where
-    the multiple stays below 1 it holds as an upper bound only.
+    So are accounts: the epsilon that is spent, as a multiple of the claimed one. A
+    statement that two things are equal is looked at in the same way: where the
+    multiple stays below 1 it holds as an upper bound only.
     """
 
     of: Of
@@ -345,10 +420,6 @@ def _beyond(mean: Mean, limit: Mean) -> bool:
     return math.isnan(mean.value) or _side(mean - limit) > 0
 
 
-class Account(AtMost):
-    """The epsilon that is spent, as a multiple of the claimed one."""
-
-
 @dataclass(frozen=True)
 class Order(Test):
     """One curve or number above another, point by point."""
@@ -358,18 +429,8 @@ class Order(Test):
 
     def see(self, view: View) -> Seen:
         """Return at how many points it is."""
-        upper, lower = self.upper(view), self.lower(view)
-        if isinstance(upper, Mapping) and isinstance(lower, Mapping):
-            shared = [x for x in upper if x in lower]
-            if not shared:
-                raise Absent(view.panel)
-            upper, lower = {x: upper[x] for x in shared}, {x: lower[x] for x in shared}
-        ones, others = points(upper), points(lower)
-        if len(ones) == 1:
-            ones = ones * len(others)
-        if len(others) == 1:
-            others = others * len(ones)
-        pairs = list(zip(ones, others, strict=True))
+        pairs = list(paired(self.upper(view), self.lower(view)).values())
+        ones, others = zip(*pairs, strict=True)
         signs = [_side(one - other) for one, other in pairs]
         told = f"{_told(ones)} against {_told(others)}"
         alike = all(_alike(one, other) for one, other in pairs)
@@ -388,7 +449,7 @@ def _alike(one: Mean, other: Mean) -> bool:
 class Monotone(Test):
     """A curve that rises (sign 1) or falls (-1), from each place to the next."""
 
-    of: Callable[[View], Mapping[float, Mean]]
+    of: Of
     sign: int
 
     def see(self, view: View) -> Seen:
@@ -419,7 +480,7 @@ class Power(Test):
         Whether the rate is stated as an upper bound.
     """
 
-    of: Callable[[View], Mapping[float, Mean]]
+    of: Of
     printed: float | Callable[[Sequence[float]], float]
     slack: float = 0.0
     upper: bool = False
@@ -461,10 +522,8 @@ class Identity(Test):
 
     def see(self, view: View) -> Seen:
         """Return whether they are."""
-        ours = points(self.of(view))
-        theirs = points(self.printed(view) if callable(self.printed) else self.printed)
-        if len(theirs) == 1:
-            theirs = theirs * len(ours)
+        printed = self.printed(view) if callable(self.printed) else self.printed
+        ours, theirs = zip(*paired(self.of(view), printed).values(), strict=True)
         pairs = [(a.value, b.value) for a, b in zip(ours, theirs, strict=True)]
         signs = [1.0 if abs(a - b) <= self.within * max(abs(b), 1e-300) else -1.0 for a, b in pairs]
         told = f"{_told(ours)}, printed {_told(theirs)}"

@@ -16,9 +16,8 @@ from dpviz.papers.chaudhuri import (
     what_was_run,
 )
 from dpviz.papers.chaudhuri._shared import ADDED, DATA_SETS, NON_PRIVATE, PPCA, RANDOM, SULQ
-from dpviz.papers.measurements import Mean
+from dpviz.papers.measurements import Absent, Mean
 from dpviz.papers.said import (
-    Account,
     AtMost,
     Below,
     Identity,
@@ -27,6 +26,7 @@ from dpviz.papers.said import (
     Number,
     Order,
     Power,
+    Reading,
     Stated,
     View,
     along,
@@ -44,68 +44,31 @@ Q = figure1.UTILITY
 Curve = dict[float, Mean]
 
 
-def _q(mechanism: Mechanism) -> Callable[[View], Curve]:
+def _q(mechanism: Mechanism) -> Reading:
     return along(mechanism.label, Q)
 
 
-def _end(curve: Curve, last: bool = True) -> Mean:
-    return curve[max(curve) if last else min(curve)]
+def _gain(mechanism: Mechanism) -> Reading:
+    return _q(mechanism).last - _q(mechanism).first
 
 
-def _gain(mechanism: Mechanism) -> Callable[[View], Mean]:
-    def gain(view: View) -> Mean:
-        curve = _q(mechanism)(view)
-        return _end(curve) - _end(curve, last=False)
-
-    return gain
-
-
-def _gap(last: bool) -> Callable[[View], Mean]:
-    def gap(view: View) -> Mean:
-        return _end(_q(NON_PRIVATE)(view), last) - _end(_q(PPCA)(view), last)
-
-    return gap
-
-
-def _height(mechanism: Mechanism) -> Callable[[View], Curve]:
+def _height(mechanism: Mechanism) -> Reading:
     """Return how far up from random subspaces to exact PCA a mechanism is, by n."""
-
-    def heights(view: View) -> Curve:
-        floor, ceiling = _q(RANDOM)(view), _q(NON_PRIVATE)(view)
-        curve = _q(mechanism)(view)
-        drawn = [n for n in curve if n in floor and n in ceiling]  # a run may be half done
-        return {n: (curve[n] - floor[n]) / (ceiling[n] - floor[n]) for n in drawn}
-
-    return heights
+    return (_q(mechanism) - _q(RANDOM)) / (_q(NON_PRIVATE) - _q(RANDOM))
 
 
-def _over_ppca(mechanism: Mechanism) -> Callable[[View], Curve]:
-    def over(view: View) -> Curve:
-        curve, ppca = _q(mechanism)(view), _q(PPCA)(view)
-        return {n: curve[n] / ppca[n] for n in curve if n in ppca}
-
-    return over
+ABOVE_PPCA = _q(NON_PRIVATE) - _q(PPCA)
 
 
-def _over_mark(view: View) -> Mean:
+def _mark(view: View) -> float:
     if view.panel not in MARKS:
-        return view("", "the highest mark of its axis")  # the text does not tell: absent
-    return _end(_q(NON_PRIVATE)(view)) * (1 / MARKS[view.panel])
+        raise Absent  # the text does not tell
+    return MARKS[view.panel]
 
 
-def _marks_left(view: View) -> Mean:
-    """Return what is left of the step from the highest mark to the next, .1 above it."""
-    if view.panel not in MARKS:
-        return view("", "the highest mark of its axis")
-    return _end(_q(NON_PRIVATE)(view)) - Mean.near(MARKS[view.panel], math.nan, 1)
-
-
-def _relative_gain(view: View) -> Mean:
-    return _gain(NON_PRIVATE)(view) / _end(_q(NON_PRIVATE)(view))
-
-
-def _diagnosed(view: View) -> Mean:
-    return view(PPCA.label, figure1.RHAT)
+OVER_MARK = _q(NON_PRIVATE).last / Reading(_mark)
+MARK_LEFT = _q(NON_PRIVATE).last - Reading(_mark)
+"""Of the step from the highest mark to the next, .1 above it."""
 
 
 def _needed(view: View) -> Curve:
@@ -128,7 +91,7 @@ def _overlaps(view: View) -> Curve:
     }
 
 
-def _accuracy(mechanism: Mechanism) -> Callable[[View], Mean]:
+def _accuracy(mechanism: Mechanism) -> Reading:
     return at(mechanism.label, table1.ACCURACY)
 
 
@@ -162,7 +125,7 @@ def _accuracy_of(mechanism: Mechanism) -> Look:
     )
 
 
-def _share(mechanism: Mechanism) -> Callable[[View], Curve]:
+def _share(mechanism: Mechanism) -> Reading:
     return along(mechanism.label, figure2.SHARE)
 
 
@@ -171,7 +134,7 @@ def _approaches(mechanism: Mechanism) -> Look:
     return Look((Monotone(_share(mechanism), 1), Below(last, 0.99, 1)), [figure2.DRAWN])
 
 
-def _moderate(mechanism: Mechanism) -> Callable[[View], Mean]:
+def _moderate(mechanism: Mechanism) -> Reading:
     return at(mechanism.label, figure2.SHARE, figure2.MODERATE)
 
 
@@ -183,11 +146,11 @@ SAID = declared(
         ),
         "frobenius": Look(AtMost(at("any rows", statements.NORM))),
         "eq-4": Look(Identity(at("left", statements.SIDE), at("right", statements.SIDE))),
-        "sulq-variance": Look(Account(at(statements.FULL_SULQ.label, statements.SPENT))),
+        "sulq-variance": Look(AtMost(at(statements.FULL_SULQ.label, statements.SPENT))),
         "complex": Look(Below(along("", theorems.COMPLEX), 0.0, 1), [theorems.RAW]),
-        "theorem-1": Look(Account(at(SULQ.label, statements.SPENT))),
-        "theorem-2": Look(Account(at(PPCA.label, statements.SPENT)), built=True),
-        "gibbs": Look(Below(_diagnosed, 1.1), SETS),
+        "theorem-1": Look(AtMost(at(SULQ.label, statements.SPENT))),
+        "theorem-2": Look(AtMost(at(PPCA.label, statements.SPENT)), built=True),
+        "gibbs": Look(Below(at(PPCA.label, figure1.RHAT), 1.1), SETS),
         "linear-in-d": Look(
             # within the intervals of the need at the two ends a power is known to a tenth
             Power(_people(PPCA), 1.0, slack=0.12, upper=True),
@@ -215,12 +178,12 @@ SAID = declared(
             SETS,
         ),
         "k-rule": Look(Below(at("", figure1.TOP_SHARE), figure1.THRESHOLD, 1), SETS),
-        "axes": Look((Below(_over_mark, 0.95, 1), Below(_marks_left, 0.1)), SETS),
+        "axes": Look((Below(OVER_MARK, 0.95, 1), Below(MARK_LEFT, 0.1)), SETS),
         "always-above": Look(Order(_q(PPCA), _q(SULQ)), SETS, members=MEMBERS),
-        "approaches": Look(Order(_gap(last=False), _gap(last=True)), SETS, members=MEMBERS),
+        "approaches": Look(Order(ABOVE_PPCA.first, ABOVE_PPCA.last), SETS, members=MEMBERS),
         "near-random": Look(Below(_height(SULQ), figure1.NEAR), WIDE, members=MEMBERS),
         "except-localization": Look(
-            Below(lambda v: _end(_height(SULQ)(v)), figure1.NEAR, 1),
+            Below(_height(SULQ).last, figure1.NEAR, 1),
             ["localization"],
             members=MEMBERS,
         ),
@@ -232,13 +195,13 @@ SAID = declared(
             Order(at(PPCA.label, theorems.SECONDS), at(SULQ.label, theorems.SECONDS)),
             list(theorems.SHAPES),
         ),
-        "exact-level": Look(Below(_relative_gain, 0.01), SETS, members=MEMBERS),
-        "cannot-improve": Look(
-            (Below(_over_ppca(GAUSSIAN), 1.1), Below(_over_ppca(DIFFERENCE), 1.1)), SETS
+        "exact-level": Look(
+            Below(_gain(NON_PRIVATE) / _q(NON_PRIVATE).last, 0.01), SETS, members=MEMBERS
         ),
+        "cannot-improve": Look(tuple(Below(_q(one) / _q(PPCA), 1.1) for one in ADDED), SETS),
         **{key: _accuracy_of(mechanism) for key, mechanism in what_was_run.ROWS.items()},
         "almost-as-good": Look(
-            Below(lambda v: _accuracy(NON_PRIVATE)(v) - _accuracy(PPCA)(v), table1.ALMOST),
+            Below(_accuracy(NON_PRIVATE) - _accuracy(PPCA), table1.ALMOST),
             list(table1.POSITIVE),
         ),
         "a-little-worse": Look(
@@ -252,7 +215,7 @@ SAID = declared(
             (Below(_spread(SULQ), 1.0), Below(_spread(RANDOM), 1.0)), list(table1.POSITIVE)
         ),
         "footnote": Look(
-            Below(lambda v: _accuracy(NON_PRIVATE)(v) - v("", table1.MAJORITY), table1.ALMOST),
+            Below(_accuracy(NON_PRIVATE) - at("", table1.MAJORITY), table1.ALMOST),
             list(table1.FOOTNOTE),
         ),
         "figure-2-axis": Look(
@@ -272,9 +235,7 @@ SAID = declared(
         "ppca-approaches": _approaches(PPCA),
         "sulq-approaches": _approaches(SULQ),
         "moderate": Look(Below(_moderate(PPCA), 0.5, 1), [figure2.DRAWN]),
-        "large-gap": Look(
-            Below(lambda v: _moderate(PPCA)(v) - _moderate(SULQ)(v), 0.2, 1), [figure2.DRAWN]
-        ),
+        "large-gap": Look(Below(_moderate(PPCA) - _moderate(SULQ), 0.2, 1), [figure2.DRAWN]),
         "too-small": Look(Below(_height(GAUSSIAN), 0.5), SETS),
     },
 )

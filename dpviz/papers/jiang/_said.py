@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 from dpviz.mechanisms import Mechanism
 from dpviz.papers.jiang import lemmas, statements, theorem5, theorem6, theorems7_8, theorems9_10
@@ -14,17 +13,18 @@ from dpviz.papers.jiang._people import PPCA, THEOREM_7, THEOREM_8, Statement
 from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, lift
 from dpviz.papers.measurements import Mean
 from dpviz.papers.said import (
-    Account,
     AtMost,
     Below,
     Identity,
     Look,
     Order,
     Power,
+    Reading,
     View,
     along,
     at,
     declared,
+    row_of,
 )
 from dpviz.theory.bounds import JIANG_TABLE_1
 
@@ -49,47 +49,21 @@ def _above(upper: Mechanism, lower: Mechanism) -> Look:
     )
 
 
-def _definite(mechanism: Mechanism) -> tuple[Callable[[View], Mean], list[str]]:
-    panels = [f"{lemmas.DEFINITE}, {name}" for name in lemmas.TABLES]
-    return at(mechanism.label, lemmas.NEGATIVE), panels
+D = Reading(lambda view: float(view.panel.removeprefix("d = ")))
+"""Of a panel that is named by its dimension."""
+L1_OVER_D = row_of(lemmas.SENSITIVITY, lemmas.L1) / D
 
 
-def _lemma(panel: str, quantity: str, unit: float, power: int = 1) -> Callable[[View], Any]:
-    """Return what was found over a multiple of a power of d, the panel being the dimension."""
-
-    def over(view: View) -> Mean:
-        d = int(view.panel[4:])
-        return view.on(panel)(view.panel, quantity) * float(1 / (unit * d**power))
-
-    return over
-
-
-def _tail(view: View) -> dict[float, Mean]:
-    curve = view.on(lemmas.TAIL).curve(view.panel, lemmas.BEYOND)
-    return {eta: mean * (1 / eta) for eta, mean in curve.items()}
-
-
-def _equal(power: float, logarithm: float) -> Callable[[View], Any]:
+def _equal(power: float, logarithm: float) -> Reading:
     """Return the ratio at which the noises are equal, over that of a query; from d = 10 on."""
-
-    def over(view: View) -> dict[float, Mean]:
-        curve = view.curve(theorem5.EQUAL[WISHART], theorem5.RATIO)
-        return {
-            d: mean * (1 / (d**power * math.log(d) ** logarithm))
-            for d, mean in curve.items()
-            if d >= theorem5.LARGE
-        }
-
-    return over
+    equal = along(theorem5.EQUAL[WISHART], theorem5.RATIO, theorem5.LARGE)
+    return equal.each(lambda d: d**power * math.log(d) ** logarithm)
 
 
 def _needed(statement: Statement, mechanism: Mechanism) -> Look:
     """Return the look at people needed over people stated: more than 1 is too few stated."""
-
-    def over(view: View) -> Mean:
-        return view(mechanism.label, theorems7_8.ENOUGH) / view(statement.name, theorems7_8.STATED)
-
-    return Look(AtMost(over), TABLES)
+    enough = at(mechanism.label, theorems7_8.ENOUGH)
+    return Look(AtMost(enough / at(statement.name, theorems7_8.STATED)), TABLES)
 
 
 def _between(view: View) -> Mean:
@@ -101,10 +75,8 @@ def _between(view: View) -> Mean:
     return (few * 0.5) - (enough * -0.5)
 
 
-def _level_over_root(view: View) -> Mean:
-    """Return the ratio at which the noises are equal, over sqrt(d), at the largest d."""
-    curve = view.curve(theorem5.EQUAL[WISHART], theorem5.RATIO)
-    return curve[max(curve)] * (1 / math.sqrt(max(curve)))
+LEVEL_OVER_ROOT = along(theorem5.EQUAL[WISHART], theorem5.RATIO).each(math.sqrt).last
+"""The ratio at which the noises are equal, over sqrt(d), at the largest d."""
 
 
 def _crossing(delta: str) -> Callable[[View], float]:
@@ -127,52 +99,54 @@ def _worst_stop(view: View) -> Mean:
 
 
 LEMMA_PANELS = [f"d = {d}" for d in lemmas.SEARCH_D]
-WISHART_NEGATIVE, TABLE_PANELS = _definite(WISHART)
-LAPLACE_NEGATIVE, _ = _definite(LAPLACE)
+TABLE_PANELS = [f"{lemmas.DEFINITE}, {name}" for name in lemmas.TABLES]
 
 SAID = declared(
     "jiang",
     {
-        "definite": Look(Identity(WISHART_NEGATIVE, 0.0), TABLE_PANELS),
+        "definite": Look(Identity(at(WISHART.label, lemmas.NEGATIVE), 0.0), TABLE_PANELS),
         "best-pure": _above(DIFFERENCE, WISHART),
         "kt-chain": Look(Below(_worst_stop, 1.0, 1)),
         "adds-to-points": Look(
             Identity(at("points over appended", statements.RATIO), 1.0, within=0.1)
         ),
-        "theorem-1": Look(Account(at("Laplace", statements.LOSS))),
+        "theorem-1": Look(AtMost(at("Laplace", statements.LOSS))),
         "theorem-2": Look(
             tuple(AtMost(along(delta, statements.OVER)) for delta in statements.DELTAS),
             facts={
                 f"from_{place}": _crossing(delta) for place, delta in enumerate(statements.DELTAS)
             },
         ),
-        "laplace-indefinite": Look(Below(LAPLACE_NEGATIVE, 0.0, 1), TABLE_PANELS),
-        "theorem-3": Look(Account(at(LAPLACE.label, statements.SPENT))),
+        "laplace-indefinite": Look(Below(at(LAPLACE.label, lemmas.NEGATIVE), 0.0, 1), TABLE_PANELS),
+        "theorem-3": Look(AtMost(at(LAPLACE.label, statements.SPENT))),
         "theorem-4": Look(Below(at(WISHART.label, statements.DELTA), 1e-9), statements.PANELS),
-        "nuclear": Look(AtMost(_lemma(lemmas.SENSITIVITY, lemmas.NUCLEAR, 3.0, 0)), LEMMA_PANELS),
-        "lemma-1": Look(AtMost(_tail), [f"d = {d}" for d in lemmas.TAIL_D]),
+        "nuclear": Look(AtMost(row_of(lemmas.SENSITIVITY, lemmas.NUCLEAR) / 3.0), LEMMA_PANELS),
+        "lemma-1": Look(
+            AtMost(row_of(lemmas.TAIL, lemmas.BEYOND).each(float)),
+            [f"d = {d}" for d in lemmas.TAIL_D],
+        ),
         "rate-laplace": _rate(LAPLACE),
         "rate-sulq": _rate(table.SULQ),
         "rate-wishart": _rate(WISHART),
         "rate-gauss": _rate(table.ANALYZE_GAUSS),
-        "private-sulq": Look(Account(at(statements.SULQ.label, statements.SPENT))),
+        "private-sulq": Look(AtMost(at(statements.SULQ.label, statements.SPENT))),
         "private-gauss-source": Look(
-            Account(at(statements.AG.label, statements.SPENT)), [statements.SOURCE]
+            AtMost(at(statements.AG.label, statements.SPENT)), [statements.SOURCE]
         ),
         "private-gauss-here": Look(
-            Account(at(statements.AG.label, statements.SPENT)), [statements.HERE]
+            AtMost(at(statements.AG.label, statements.SPENT)), [statements.HERE]
         ),
         "less-than-laplace": _above(LAPLACE, WISHART),
         "gap-to-approximate": _above(WISHART, table.ANALYZE_GAUSS),
         "theorem-5-better": Look(
             Below(along(theorem5.PAIRS[0][2], theorem5.ADVANTAGE, theorem5.LARGE), 1.0, 1),
             [theorem5.PANEL],
-            facts={"share": _level_over_root},
+            facts={"share": LEVEL_OVER_ROOT},
         ),
         "theorem-5-otherwise": Look(
             (Below(_equal(0.0, 0.0), 1.0, 1), Below(_equal(0.5, 0.5), 1.0, 1)),
             [theorem5.PANEL],
-            facts={"share": _level_over_root},
+            facts={"share": LEVEL_OVER_ROOT},
         ),
         "theorem-6": Look(
             AtMost(along(WISHART.label, theorem6.LARGEST)),
@@ -215,8 +189,8 @@ SAID = declared(
         "comparable": Look((Below(_between, 2.0), Below(_between, 0.5, 1)), TABLES),
         "lemma-2": Look(
             (
-                Below(_lemma(lemmas.SENSITIVITY, lemmas.L1, 1.0), 1.0, 1),
-                Below(_lemma(lemmas.SENSITIVITY, lemmas.L1, 2.0), 1.0),
+                Below(L1_OVER_D, 1.0, 1),
+                Below(L1_OVER_D / 2.0, 1.0),
             ),
             LEMMA_PANELS,
         ),

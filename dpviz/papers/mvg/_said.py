@@ -26,7 +26,6 @@ from dpviz.papers.mvg._liver import BINARY, MAX_PNR, NON_PRIVATE, RANDOM, REPORT
 from dpviz.papers.mvg._movement import LOSS
 from dpviz.papers.mvg._shared import TAUS
 from dpviz.papers.said import (
-    Account,
     AtMost,
     Below,
     Identity,
@@ -35,17 +34,18 @@ from dpviz.papers.said import (
     Number,
     Order,
     Power,
+    Reading,
     Stated,
     View,
     along,
     at,
     declared,
+    row_of,
 )
 
 GAUSSIAN, LAPLACE = _liver.TEXTBOOK_ROW, table3.LAPLACE_ROW
 
 LIVER, HELD, CENTRED = [table3.PANEL], [four.HELD], [CENTRED_ROWS]
-One = Callable[[View], Mean]
 
 
 def _least(curve: Mapping[float, Mean]) -> Mean:
@@ -56,8 +56,8 @@ def _least(curve: Mapping[float, Mean]) -> Mean:
     return min(tried, key=lambda mean: mean.value)
 
 
-def _best(series: str, quantity: str) -> One:
-    """Return the look at a row, at its best tau where it has one."""
+def _best(series: str, quantity: str) -> Reading:
+    """Return the reading of a row, at its best tau where it has one."""
 
     def best(view: View) -> Mean:
         try:
@@ -65,11 +65,7 @@ def _best(series: str, quantity: str) -> One:
         except Absent:
             return _least(view.curve(series, quantity))
 
-    return best
-
-
-def _ratio(upper: One, lower: One) -> One:
-    return lambda view: upper(view) / lower(view)
+    return Reading(best)
 
 
 # --- Table 3 and section 10.2: RMSE on Liver --------------------------------------------------
@@ -78,7 +74,7 @@ PLAIN = at(NON_PRIVATE, RMSE)
 CONSTANT = at(table3.CONSTANT, RMSE)
 
 
-def _rmse(name: str) -> One:
+def _rmse(name: str) -> Reading:
     return _best(name, RMSE)
 
 
@@ -86,7 +82,7 @@ def _over(name: str) -> Look:
     """Return the look at an error over the non-private one; the order is that of the table."""
     stated = REPORTED[name].over(REPORTED[NON_PRIVATE])
     order = Order(_rmse(LAPLACE), _rmse(BINARY)) if name != RANDOM else None
-    return Look(Number(_ratio(_rmse(name), PLAIN), stated), LIVER, order=order)
+    return Look(Number(_rmse(name) / PLAIN, stated), LIVER, order=order)
 
 
 def _varies(mean: Mean) -> float:
@@ -111,8 +107,8 @@ TWO = [section10.TWO]
 ON_TWO = at(GAUSSIAN, RMSE)
 
 
-def _on_all(series: str, quantity: str = RMSE) -> One:
-    return lambda view: _best(series, quantity)(view.on(section10.ALL))
+def _on_all(series: str, quantity: str = RMSE) -> Reading:
+    return _best(series, quantity).on(section10.ALL)
 
 
 PREDICTS_NOTHING = Below(_on_all(BINARY, _liver.SIZE), 1e-3)
@@ -121,21 +117,21 @@ PREDICTS_NOTHING = Below(_on_all(BINARY, _liver.SIZE), 1e-3)
 # --- the sketch whose size is not printed ----------------------------------------------------
 
 
-def _sketch(table: str, quantity: str, base: One) -> Look:
+def _sketch(table: str, quantity: str, base: Reading) -> Look:
     stated = sketches.PRINTED[table].over(
         five.REPORTED[five.RANDOM] if table == sketches.CTG else REPORTED[NON_PRIVATE]
     )
     nothing = sketches.BASIS if table == sketches.CTG else sketches.CONSTANT
     return Look(
-        Number(_ratio(at(sketches.SKETCH, quantity), base), stated),
+        Number(at(sketches.SKETCH, quantity) / base, stated),
         sketches.panels_of(table),
-        nothing=Number(_ratio(_beside(table, nothing, quantity), base), stated),
+        nothing=Number(_beside(table, nothing, quantity) / base, stated),
     )
 
 
-def _beside(table: str, series: str, quantity: str) -> One:
+def _beside(table: str, series: str, quantity: str) -> Reading:
     """Return the look at what a table's sketches are compared with."""
-    return lambda view: view.on(table)(series, quantity)
+    return at(series, quantity).on(table)
 
 
 def _beats_sketch(table: str, quantity: str) -> Look:
@@ -146,7 +142,7 @@ def _beats_sketch(table: str, quantity: str) -> Look:
 # --- Table 4: the first component of MovementAAL ----------------------------------------------
 
 
-def _lost(mechanism: Mechanism) -> One:
+def _lost(mechanism: Mechanism) -> Reading:
     return _best(four.name_of(mechanism), LOSS)
 
 
@@ -180,14 +176,14 @@ FIRST_VARIANCE = 0.5
 # --- Table 5: the covariance of CTG -----------------------------------------------------------
 
 
-def _rss(name: str) -> One:
+def _rss(name: str) -> Reading:
     return _best(name, RSS)
 
 
 def _five(name: str) -> Look:
     stated = five.REPORTED[name].over(five.REPORTED[five.RANDOM])
-    basis = Number(_ratio(_rss(five.BASIS), _rss(five.RANDOM)), Stated(stated.value, 0.05))
-    return Look(Number(_ratio(_rss(name), _rss(five.RANDOM)), stated), CENTRED, nothing=basis)
+    basis = Number(_rss(five.BASIS) / _rss(five.RANDOM), Stated(stated.value, 0.05))
+    return Look(Number(_rss(name) / _rss(five.RANDOM), stated), CENTRED, nothing=basis)
 
 
 # --- Figure 4 ---------------------------------------------------------------------------------
@@ -211,12 +207,8 @@ def _as_good(data: str, others: list[str]) -> Look:
     quantity = figure4.QUANTITIES[data]
     first = next(iter(figure4.DIRECTIONS[data]))
 
-    def over(name: str) -> Callable[[View], dict[float, Mean]]:
-        def ratio(view: View) -> dict[float, Mean]:
-            base = view.curve(first, quantity)
-            return {x: mean / base[x] for x, mean in view.curve(name, quantity).items()}
-
-        return ratio
+    def over(name: str) -> Reading:
+        return along(name, quantity) / along(first, quantity)
 
     return Look(
         tuple(Below(over(other), 1.06) for other in others),
@@ -225,7 +217,7 @@ def _as_good(data: str, others: list[str]) -> Look:
     )
 
 
-def _exactly(name: str) -> Callable[[View], dict[float, Mean]]:
+def _exactly(name: str) -> Reading:
     return along(name, RMSE, least=3.0)
 
 
@@ -241,27 +233,15 @@ SAID = declared(
             ),
             HELD,
         ),
-        "comparable": Look(Below(_ratio(_lost(four.THEOREM_3), _lost(four.RANDOM)), 0.1), HELD),
-        "lemma-1": Look(
-            AtMost(lambda v: v.on("Lemma 1")(v.panel, theorems.BEYOND)), list(theorems.QUERIES)
-        ),
+        "comparable": Look(Below(_lost(four.THEOREM_3) / _lost(four.RANDOM), 0.1), HELD),
+        "lemma-1": Look(AtMost(row_of("Lemma 1", theorems.BEYOND)), list(theorems.QUERIES)),
         **{key: Look(AtMost(at(key, statements.BOUND))) for key in statements.LEMMAS},
         "theorem-2": Look(
-            Account(
-                lambda v: {
-                    epsilon: spent * (1 / epsilon)
-                    for epsilon, spent in v.on("Theorem 2").curve(v.panel, theorems.SPENT).items()
-                }
-            ),
+            AtMost(row_of("Theorem 2", theorems.SPENT).each(float)),
             list(theorems.QUERIES),
         ),
         "theorem-3": Look(
-            Account(
-                lambda v: {
-                    epsilon: spent * (1 / epsilon)
-                    for epsilon, spent in v.on("Theorem 3").curve(v.panel, theorems.SPENT).items()
-                }
-            ),
+            AtMost(row_of("Theorem 3", theorems.SPENT).each(float)),
             ["MovementAAL"],
         ),
         "axiom-1": Look(Monotone(along("axiom-1", statements.LOSS), 1)),
@@ -293,8 +273,8 @@ SAID = declared(
         "theorem-6": Look(
             Identity(at("", theorems.PART_OF_BUDGET), 1.0), ["Theorem 6"], built=True
         ),
-        "lemma-6": Look(Below(_ratio(at("left", "lemma-6"), at("right", "lemma-6")), 0.05)),
-        "lemma-7": Look(Below(_ratio(at("left", "lemma-7"), at("right", "lemma-7")), 0.05)),
+        "lemma-6": Look(Below(at("left", "lemma-6") / at("right", "lemma-6"), 0.05)),
+        "lemma-7": Look(Below(at("left", "lemma-7") / at("right", "lemma-7"), 0.05)),
         "time": Look(
             (
                 Power(along("Algorithm 1", statements.WORK), 0.0, slack=0.02, upper=True),
@@ -305,7 +285,7 @@ SAID = declared(
         "theorem-7": Look(
             Identity(at("", theorems.BEST), 1.0),
             ["Theorem 7"],
-            facts={"percent": lambda v: v("", theorems.NEGATIVE) * 100},
+            facts={"percent": at("", theorems.NEGATIVE) / 0.01},
         ),
         "optimal": Look(Below(at("", theorems.WORSE), 1.0 - 1e-9, 1), ["Theorem 7"]),
         "setup-rows": Look(Number(at("liver", statements.ROWS), Stated(345.0))),
@@ -317,11 +297,11 @@ SAID = declared(
         "t3-non-private": Look(
             Number(PLAIN, _split(REPORTED[NON_PRIVATE])),
             LIVER,
-            facts={"guess": lambda v: _rmse(RANDOM)(v) * (1 / REPORTED[RANDOM].value)},
+            facts={"guess": _rmse(RANDOM) / REPORTED[RANDOM].value},
         ),
         "t3-random": Look(
             Number(
-                _ratio(_rmse(RANDOM), PLAIN),
+                _rmse(RANDOM) / PLAIN,
                 _split(REPORTED[RANDOM].over(REPORTED[NON_PRIVATE])),
             ),
             LIVER,
@@ -334,30 +314,24 @@ SAID = declared(
         "t3-jl": _sketch(sketches.LIVER, RMSE, _beside(sketches.LIVER, NON_PRIVATE, RMSE)),
         "t3-close": Look(
             (
-                Below(_ratio(_rmse(BINARY), PLAIN), _CLOSE),
-                Below(_ratio(_rmse(MAX_PNR), PLAIN), _CLOSE),
+                Below(_rmse(BINARY) / PLAIN, _CLOSE),
+                Below(_rmse(MAX_PNR) / PLAIN, _CLOSE),
             ),
             LIVER,
-            nothing=Below(_ratio(CONSTANT, PLAIN), _CLOSE),
+            nothing=Below(CONSTANT / PLAIN, _CLOSE),
         ),
         "t3-beats-gauss": _less(BINARY, GAUSSIAN),
         "t3-beats-laplace": _less(BINARY, LAPLACE),
         "t3-beats-jl": _beats_sketch(sketches.LIVER, RMSE),
         "t3-150": Look(
-            Number(
-                _ratio(_rmse(LAPLACE), _rmse(MAX_PNR)), REPORTED[LAPLACE].over(REPORTED[MAX_PNR])
-            ),
+            Number(_rmse(LAPLACE) / _rmse(MAX_PNR), REPORTED[LAPLACE].over(REPORTED[MAX_PNR])),
             LIVER,
-            nothing=Number(
-                _ratio(_rmse(LAPLACE), CONSTANT), REPORTED[LAPLACE].over(REPORTED[MAX_PNR])
-            ),
+            nothing=Number(_rmse(LAPLACE) / CONSTANT, REPORTED[LAPLACE].over(REPORTED[MAX_PNR])),
         ),
         "t3-best": Look(Order(_rmse(BINARY), _rmse(MAX_PNR)), LIVER),
         "t4-non-private": _four(four.NON_PRIVATE),
         **{key: _four(mechanism) for key, mechanism in what_was_run.FOUR.items()},
-        "t4-small": Look(
-            Below(lambda v: _lost(four.THEOREM_3)(v) * (1 / FIRST_VARIANCE), 0.1), HELD
-        ),
+        "t4-small": Look(Below(_lost(four.THEOREM_3) / FIRST_VARIANCE, 0.1), HELD),
         "t4-3-2": _loses_less(four.THEOREM_3, four.THEOREM_2),
         "t4-3-gaussian": _loses_less(four.THEOREM_3, four.GAUSSIAN),
         "t4-3-jl": _loses_less(four.THEOREM_3, four.SKETCH),
@@ -374,7 +348,7 @@ SAID = declared(
         "t5-gaussian": _five(five.TEXTBOOK_ROW),
         "t5-laplace": _five("Laplace"),
         "t5-jl": _sketch(sketches.CTG, RSS, _beside(sketches.CTG, sketches.RANDOM, RSS)),
-        "t5-small": Look(Below(_ratio(_rss("MVG"), _rss(five.BASIS)), 0.1), CENTRED),
+        "t5-small": Look(Below(_rss("MVG") / _rss(five.BASIS), 0.1), CENTRED),
         "t5-beats-gauss": Look(Order(_rss(five.TEXTBOOK_ROW), _rss("MVG")), CENTRED),
         "t5-beats-laplace": Look(Order(_rss("Laplace"), _rss("MVG")), CENTRED),
         "t5-beats-jl": _beats_sketch(sketches.CTG, RSS),
@@ -385,7 +359,7 @@ SAID = declared(
         "f4-wrong": _as_good(MOVEMENT, ["(d) ANC1, ANC2"]),
         "s10-number": Look(
             Number(
-                lambda v: ON_TWO(v) / _on_all(NON_PRIVATE)(v),
+                ON_TWO / _on_all(NON_PRIVATE),
                 section10.REPORTED[section10.TWO, GAUSSIAN].over(REPORTED[NON_PRIVATE]),
             ),
             TWO,
@@ -393,9 +367,7 @@ SAID = declared(
         ),
         "s10-jl": _sketch(sketches.TWO, RMSE, _beside(sketches.LIVER, NON_PRIVATE, RMSE)),
         "s10-worse": Look(Order(ON_TWO, _on_all(BINARY)), TWO, nothing=PREDICTS_NOTHING),
-        "s10-150": Look(
-            Below(lambda v: ON_TWO(v) / _on_all(BINARY)(v), 2.5, 1), TWO, nothing=PREDICTS_NOTHING
-        ),
+        "s10-150": Look(Below(ON_TWO / _on_all(BINARY), 2.5, 1), TWO, nothing=PREDICTS_NOTHING),
         "s10-arithmetic": Look(Below(at("gain", statements.MULTIPLE), 1.5, 1)),
         "lemma-8": Look(AtMost(at("lemma-8", statements.ENTROPY))),
         "lemma-9": Look(AtMost(at("lemma-9", statements.ENTROPY))),

@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from dpviz.datasets import remote
-from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.papers.measurements import Absent, Mean
 from dpviz.papers.said import (
-    Account,
     AtMost,
     Below,
     Identity,
@@ -17,10 +16,12 @@ from dpviz.papers.said import (
     Monotone,
     Order,
     Power,
+    Reading,
     View,
     along,
     at,
     declared,
+    row_of,
 )
 from dpviz.papers.xu import (
     _error,
@@ -41,9 +42,8 @@ DIMENSIONS = [f"d = {d}" for d in theorems.SEARCH_D]
 Curve = dict[float, Mean]
 
 
-def _lemma(panel: str, quantity: str) -> Callable[[View], Mean]:
-    """Return what was found over 2d, the panel being the dimension."""
-    return lambda view: view.on(panel)(view.panel, quantity) * (1 / (2 * int(view.panel[4:])))
+TWICE_D = Reading(lambda view: 2 * float(view.panel.removeprefix("d = ")))
+"""Of a panel that is named by its dimension."""
 
 
 def _from_k(curve: Curve, view: View) -> Curve:
@@ -52,13 +52,12 @@ def _from_k(curve: Curve, view: View) -> Curve:
     return {x: mean for x, mean in curve.items() if x >= least}
 
 
-def _theta(view: View) -> Curve:
-    return view.curve(_noise.SIMULATED, _noise.THETA)
+THETA = along(_noise.SIMULATED, _noise.THETA)
 
 
 def _scaled_theta(view: View) -> Curve:
     factor = BY_LABEL[view.panel].noise
-    curve = _theta(view)
+    curve = THETA(view)
     chosen = curve if view.panel in _noise.BY_SHAPE else _from_k(curve, view)
     return {x: mean * factor for x, mean in chosen.items()}
 
@@ -74,7 +73,7 @@ def _eta(epsilons: Sequence[float]) -> Callable[[View], Curve]:
 
     def eta(view: View) -> Curve:
         try:
-            return ETA_CURVE(view)
+            return dict(ETA_CURVE(view))
         except Absent:
             return _most_eta(view, epsilons)
 
@@ -101,55 +100,36 @@ def _scaled_eta(factor: str, epsilons: Sequence[float]) -> Callable[[View], Curv
     return scaled
 
 
-def _way(view: View, x: float) -> Mean:
-    """Return how far LIP's error lies from the least one towards a random subspace's."""
-    lip, least, random = (view(m.label, _error.ERROR, x) for m in (LIP, EXACT, RANDOM))
-    return (lip - least) / (random - least)
+def _error_of(mechanism: Mechanism) -> Reading:
+    return along(mechanism.label, _error.ERROR)
 
 
-def _ways(view: View) -> Curve:
-    return {x: _way(view, x) for x in view.curve(LIP.label, _error.ERROR)}
+def _fall(mechanism: Mechanism) -> Reading:
+    return _error_of(mechanism).last / _error_of(mechanism).first
 
 
-def _fall(label: str) -> Callable[[View], Mean]:
-    def fall(view: View) -> Mean:
-        curve = view.curve(label, _error.ERROR)
-        return curve[max(curve)] / curve[min(curve)]
-
-    return fall
+def _accuracy(label: str, epsilon: float = figure5.HIGH) -> Reading:
+    return at(label, figure5.ACCURACY, epsilon)
 
 
-def _rise(label: str) -> Callable[[View], Mean]:
-    return lambda view: (
-        view(label, figure5.ACCURACY, figure5.HIGH) - view(label, figure5.ACCURACY, figure5.LOW)
-    )
-
-
-def _left_open(view: View) -> Mean:
-    """Return what the best pure mechanism leaves of the gap between AG and LIP."""
-    ag, lip, pure = (
-        view(m.label, figure5.ACCURACY, figure5.HIGH) for m in (figure5.AG, LIP, DIFFERENCE)
-    )
-    return (ag - pure) / (ag - lip)
-
-
-def _accuracy(label: str) -> Callable[[View], Curve]:
+def _accuracies(label: str) -> Reading:
     return along(label, figure5.ACCURACY)
 
 
-def _gap_at_last(view: View) -> Mean:
-    return view(figure5.AG.label, figure5.ACCURACY, figure5.FAR) - view(
-        LIP.label, figure5.ACCURACY, figure5.FAR
-    )
+WAY = (_error_of(LIP) - _error_of(EXACT)) / (_error_of(RANDOM) - _error_of(EXACT))
+"""How far LIP's error lies from the least one towards a random subspace's."""
+AG, LIPS, PURE = (_accuracy(m.label) for m in (figure5.AG, LIP, DIFFERENCE))
+LEFT_OPEN = (AG - PURE) / (AG - LIPS)
+"""What the best pure mechanism leaves of the gap between AG and LIP."""
 
 
 def _rising(label: str) -> Look:
-    return Look(Below(_rise(label), 0.01, 1), FIVE)
+    return Look(Below(_accuracy(label) - _accuracy(label, figure5.LOW), 0.01, 1), FIVE)
 
 
 def _told(name: str) -> Look:
     """Return the look at what a test tells of two neighbours, over the most that it may."""
-    return Look(Account(at(name, statements.ADVANTAGE)), [statements.EPSILON_PANEL])
+    return Look(AtMost(at(name, statements.ADVANTAGE)), [statements.EPSILON_PANEL])
 
 
 ETA_CURVE = along(LIP.label, _error.ETA)
@@ -162,12 +142,12 @@ SAID = declared(
     {
         "mod-sulq-exponential": Look(Identity(at("MOD-SULQ", statements.BY_SCORE), 1.0)),
         "k-rule": Look(Below(at("table", HELD), 0.85 - 1e-9, 1), LABELS, built=True),
-        "lemma-1": Look(AtMost(_lemma("Lemma 1", theorems.ALL_ENTRIES)), DIMENSIONS),
+        "lemma-1": Look(AtMost(row_of("Lemma 1", theorems.ALL_ENTRIES) / TWICE_D), DIMENSIONS),
         "theorem-1": _told("Z1"),
-        "theorem-1-components": Look(Account(at(LIP.label, statements.SPENT)), statements.SHAPES),
-        "lemma-2": Look(AtMost(_lemma("Lemma 2", theorems.FIXED)), DIMENSIONS),
+        "theorem-1-components": Look(AtMost(at(LIP.label, statements.SPENT)), statements.SHAPES),
+        "lemma-2": Look(AtMost(row_of("Lemma 2", theorems.FIXED) / TWICE_D), DIMENSIONS),
         "lemma-2-computed": Look(
-            AtMost(lambda v: v("", theorems.MOVED) * (1 / (2 * theorems.FEATURES))), ["Lemma 2"]
+            AtMost(at("", theorems.MOVED) / (2 * theorems.FEATURES)), ["Lemma 2"]
         ),
         "theorem-2": _told("Z2"),
         "eq-24": Look(Below(along("d < n", statements.RATIO), 1.0)),
@@ -201,7 +181,7 @@ SAID = declared(
             Below(at("eta over bound", statements.SMALLEST), 1.0 - 1e-9, 1), statements.TABLES
         ),
         "theorem-4": Look(Below(ETA_CURVE, 1.0), theorems.TABLES),
-        "figure-1-below": Look(Below(_theta, 1.0), LABELS),
+        "figure-1-below": Look(Below(THETA, 1.0), LABELS),
         "figure-1-scaled": Look(Below(_scaled_theta, 1.0), LABELS),
         "figure-1-one-size": Look(
             Below(at("", versions.SPREAD), 10.0),
@@ -211,39 +191,47 @@ SAID = declared(
                 "second": lambda v: versions.spread(list(versions.READINGS)[-1]),
             },
         ),
-        "figure-1-falls": Look(Monotone(_theta, -1), LABELS),
-        "figure-2-below": Look(Below(_theta, 1.0), LABELS),
-        "figure-2-falls": Look(Monotone(_theta, -1), LABELS),
+        "figure-1-falls": Look(Monotone(THETA, -1), LABELS),
+        "figure-2-below": Look(Below(THETA, 1.0), LABELS),
+        "figure-2-falls": Look(Monotone(THETA, -1), LABELS),
         "figure-3-below": Look(Below(ETA_3, 1.0), LABELS, nothing=Below(RANDOM_ETA, 1.0)),
         "figure-3-falls": Look(Monotone(ETA_CURVE, -1), LABELS, nothing=Monotone(RANDOM_ETA, -1)),
         "figure-3-factors": Look(Below(_scaled_eta("by_k", [figure3.EPSILON]), 1.0), LABELS),
         "figure-4-below": Look(Below(ETA_4, 1.0), LABELS, nothing=Below(RANDOM_ETA, 1.0)),
         "figure-4-rises": Look(Monotone(ETA_CURVE, 1), LABELS, nothing=Monotone(RANDOM_ETA, 1)),
         "figure-4-factors": Look(Below(_scaled_eta("by_epsilon", figure4.EPSILONS), 1.0), LABELS),
-        "close-components": Look(Below(_ways, 0.5), LABELS),
+        "close-components": Look(Below(WAY, 0.5), LABELS),
         "not-sensitive": Look(
-            Below(_fall(LIP.label), 0.9, 1), LABELS, nothing=Below(_fall(RANDOM.label), 0.9, 1)
+            Below(_fall(LIP), 0.9, 1), LABELS, nothing=Below(_fall(RANDOM), 0.9, 1)
         ),
         "slightly-greatly": Look(
-            (Below(_fall(LIP.label), 0.9, 1), Below(_fall(LOP.label), 0.1)),
+            (Below(_fall(LIP), 0.9, 1), Below(_fall(LOP), 0.1)),
             LABELS,
-            nothing=Below(_fall(RANDOM.label), 0.9, 1),
+            nothing=Below(_fall(RANDOM), 0.9, 1),
         ),
         "rises-lip": _rising(LIP.label),
         "rises-ag": _rising(figure5.AG.label),
         "rises-ppm": _rising(figure5.PPM.label),
         "ag-above-ppm": Look(
-            Order(_accuracy(figure5.AG.label), _accuracy(figure5.SOURCE_RUNS)), FIVE
+            Order(_accuracies(figure5.AG.label), _accuracies(figure5.SOURCE_RUNS)), FIVE
         ),
-        "lip-above-ppm": Look(Order(_accuracy(LIP.label), _accuracy(figure5.SOURCE_RUNS)), FIVE),
-        "ag-above-lip": Look(Order(_accuracy(figure5.AG.label), _accuracy(LIP.label)), FIVE),
-        "price-of-purity": Look(Below(_left_open, 0.5, 1), FIVE),
-        "lip-matches-ag": Look(Below(_gap_at_last, figure5.WITHIN), FIVE),
+        "lip-above-ppm": Look(
+            Order(_accuracies(LIP.label), _accuracies(figure5.SOURCE_RUNS)), FIVE
+        ),
+        "ag-above-lip": Look(Order(_accuracies(figure5.AG.label), _accuracies(LIP.label)), FIVE),
+        "price-of-purity": Look(Below(LEFT_OPEN, 0.5, 1), FIVE),
+        "lip-matches-ag": Look(
+            Below(
+                _accuracy(figure5.AG.label, figure5.FAR) - _accuracy(LIP.label, figure5.FAR),
+                figure5.WITHIN,
+            ),
+            FIVE,
+        ),
         "stronger-than-ag": Look(
             Order(at("AG", statements.ADVANTAGE), at("Z1", statements.ADVANTAGE)),
             [statements.EPSILON_PANEL],
         ),
-        "good-utility": Look(Below(lambda v: _way(v, float(facts(v).k)), 0.5), LABELS),
+        "good-utility": Look(Below(lambda v: WAY(v)[float(facts(v).k)], 0.5), LABELS),
     },
 )
 """In printing order."""
