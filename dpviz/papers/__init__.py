@@ -29,27 +29,22 @@ def experiments() -> dict[str, Experiment]:
         If a module does not define exactly one experiment, or two share a slot.
     """
     found: dict[str, Experiment] = {}
-    papers = [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]
-    for paper in papers:
-        folder = importlib.import_module(f"{__name__}.{paper}")
-        for module in pkgutil.iter_modules(folder.__path__):
-            if module.name.startswith("_"):
-                continue
-            loaded = importlib.import_module(f"{folder.__name__}.{module.name}")
-            classes = [
-                item
-                for item in vars(loaded).values()
-                if inspect.isclass(item)
-                and issubclass(item, Experiment)
-                and item.__module__ == loaded.__name__
-                and not inspect.isabstract(item)
-            ]
-            if len(classes) != 1:
-                raise TypeError(
-                    f"{loaded.__name__} must define one experiment; it has {len(classes)}"
-                )
-            only = classes[0]()
-            found[only.key] = only
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        paper, _, name = module.name.removeprefix(f"{__name__}.").rpartition(".")
+        if not paper or name.startswith("_"):
+            continue
+        loaded = importlib.import_module(module.name)
+        classes = [
+            item
+            for item in vars(loaded).values()
+            if inspect.isclass(item)
+            and issubclass(item, Experiment)
+            and item.__module__ == loaded.__name__
+        ]
+        if len(classes) != 1:
+            raise TypeError(f"{loaded.__name__} must define one experiment; it has {len(classes)}")
+        only = classes[0]()
+        found[only.key] = only
     slots = [item.info.slot for item in found.values()]
     if len(set(slots)) != len(slots):
         raise TypeError("two experiments share a slot")

@@ -159,19 +159,18 @@ class Info:
 def _info(paper: str, name: str) -> Info | None:
     """Return what a paper's text file says of an experiment; None of what is shared."""
     text = text_of(paper)
-    facts: dict[str, Any] = text["experiment"].get(name, {})
+    facts: dict[str, Any] = dict(text["experiment"].get(name, {}))
     if not facts:
         return None
-    several = ("settings", "choices", "cautions", "legend")
+    facts.pop("chart", None)
     frames = tuple(
         PrintedFrame(one["panel"], tuple(one.get("x", ())), tuple(one.get("y", ())))
-        for one in facts.get("frame", ())
+        for one in facts.pop("frame", ())
     )
-    prose = {key: tuple(facts.get(key, ())) for key in several}
-    return Info(
-        title=facts["title"], paper=text["name"], url=text["url"], place=facts["place"],
-        about=facts["about"], slot=facts["slot"], frames=frames, **prose,
-    )  # fmt: skip
+    prose: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in facts.items()
+    }
+    return Info(paper=text["name"], url=text["url"], frames=frames, **prose)
 
 
 class Experiment(ABC):

@@ -56,22 +56,14 @@ def summary(found: Sequence[Findings]) -> list[dict[str, str]]:
     """Return one row for every printed claim, with `SUMMARY_KEYS`."""
     rows = []
     for one in found:
-        info = one.experiment.info
         for claim in one.claims:
-            values = (
-                info.paper,
-                f"{claim.place}: {claim.item}",
-                str(claim.answer),
-                claim.coverage,
-                claim.reason,
-                claim.place,
-                claim.quote,
-                claim.stated,
-                claim.measured,
-                one.experiment.key,
-                claim.key,
-            )
-            rows.append(dict(zip(SUMMARY_KEYS, values, strict=True)))
+            known = vars(claim) | {
+                "paper": one.experiment.info.paper,
+                "item": f"{claim.place}: {claim.item}",
+                "verdict": str(claim.answer),
+                "experiment": one.experiment.key,
+            }
+            rows.append({name: known[name] for name in SUMMARY_KEYS})
     return rows
 
 
@@ -131,34 +123,30 @@ def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str
     """
     stopped = [f"`{one.experiment.key}`" for one in found if not one.complete]
     short = f" Stopped before their end: {' and '.join(stopped)}." if stopped else ""
-    text = [
-        "# The four papers, redone",
-        "",
-        "Everything that the papers claim is answered once, on its fairest reading. "
-        f"Written by `python -m benchmarks.reproduction docs` from full runs.{short}",
-        "",
-    ]
+    written = f"Written by `python -m benchmarks.reproduction docs` from full runs.{short}"
+    first = f"Everything that the papers claim is answered once, on its fairest reading. {written}"
+    text = ["# The four papers, redone", "", first, ""]
     for name, paper in PAPERS.items():
         claims = [claim for one in _of_paper(found, name) for claim in one.claims]
         text.append(f"- **{name}.** {paper.sentence} ({tally(claims)}.)")
     text += ["", "What the answers mean:", ""]
     text += [f"- **{answer}**: {meaning}" for answer, meaning in MEANINGS.items()]
-    text += [
-        "",
-        "Intervals are 95 % intervals of a mean. The same rows: "
-        "`python -m dpviz reproduce --summary --format json`, or `latex`.",
-        "",
-    ]
+    rows = "The same rows: `python -m dpviz reproduce --summary --format json`, or `latex`."
+    text += ["", f"Intervals are 95 % intervals of a mean. {rows}", ""]
     for name, paper in PAPERS.items():
         text += [f"## {name}", "", f"*{paper.title}*", ""]
-        rows = []
-        for claim, experiment in printing_order(found, name):
-            link = address(experiment)
-            said = f"{claim.item} (\u201c{claim.quote}\u201d)"
-            answer = f"**{claim.answer}**"
-            answer += f" ({claim.coverage})" if claim.coverage not in ("", "all", "none") else ""
-            rows.append((f"[{claim.place}]({link})", said, answer, claim.reason))
-        text += [*_table("| where | the paper says | answer | why |", rows), ""]
+        text += _table(
+            "| where | the paper says | answer | why |",
+            (
+                (
+                    f"[{claim.place}]({address(experiment)})",
+                    f"{claim.item} (\u201c{claim.quote}\u201d)",
+                    f"**{claim.answer}**" + (f" ({claim.extent})" if claim.extent else ""),
+                    claim.reason,
+                )
+                for claim, experiment in printing_order(found, name)
+            ),
+        )
     return "\n".join(text)
 
 
@@ -208,30 +196,20 @@ def markdown(
     text += _listed("What was chosen here", experiment.info.choices)
     text += _listed("Caution", experiment.info.cautions)
     if reproduction.absent:
-        text += [
-            "Data that was not at hand, so that nothing was measured on it: "
-            + ", ".join(reproduction.absent)
-            + ".",
-            "",
-        ]
-    for chart in drawn(reproduction) if picture is not None else ():
-        assert picture is not None
-        text += [f"![{chart.title}]({picture(chart)})", ""]
+        absent = ", ".join(reproduction.absent)
+        text += [f"Data that was not at hand, so that nothing was measured on it: {absent}.", ""]
+    if picture is not None:
+        for chart in drawn(reproduction):
+            text += [f"![{chart.title}]({picture(chart)})", ""]
     text += _listed("What was run", tuple(runs(reproduction)))
     if reproduction.claims:
         text += [f"The printed claims, each answered once ({tally(reproduction.claims)}):", ""]
-        text += [*_claims(reproduction.claims), ""]
+        text += _claims(reproduction.claims)
     else:
         text += ["It answers no printed claim of its own.", ""]
-    text += [
-        f"<details><summary>Every claim in every panel ({len(reproduction.lines)} lines)</summary>",
-        "",
-        *_lines(reproduction.lines),
-        "",
-        "</details>",
-        "",
-    ]
-    return "\n".join(text)
+    lines = reproduction.lines
+    text += [f"<details><summary>Every claim in every panel ({len(lines)} lines)</summary>", ""]
+    return "\n".join([*text, *_lines(lines), "</details>", ""])
 
 
 def runs(found: Findings) -> list[str]:
@@ -274,7 +252,7 @@ def _claims(claims: list[Claim]) -> list[str]:
     rows = []
     for claim in claims:
         said = f"**{claim.answer}**. {claim.reason}"
-        said += f" ({claim.coverage}.)" if claim.coverage not in ("", "all", "none") else ""
+        said += f" ({claim.extent}.)" if claim.extent else ""
         rows.append((claim.place, claim.item, claim.stated or "-", claim.measured or "-", said))
     return _table("| where | claim | printed | measured | answer |", rows)
 
@@ -291,4 +269,4 @@ def _table(head: str, rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table."""
     rule = "|---" * (head.count("|") - 1) + "|"
     cells = ([cell.replace("|", "\\|") for cell in row] for row in rows)
-    return [head, rule, *(f"| {' | '.join(row)} |" for row in cells)]
+    return [head, rule, *(f"| {' | '.join(row)} |" for row in cells), ""]

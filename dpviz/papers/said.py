@@ -660,6 +660,11 @@ class Claim:
     lines: tuple[Line, ...] = field(default=(), repr=False)
 
     @property
+    def extent(self) -> str:
+        """The coverage, where it is neither all nor nothing."""
+        return self.coverage if self.coverage not in ("all", "none") else ""
+
+    @property
     def counts(self) -> bool:
         """Whether it belongs in the headline."""
         return self.answer is not ClaimAnswer.CONSTRUCTION
@@ -687,15 +692,16 @@ def said_of(paper: str) -> tuple[Said, ...]:
     return tuple(listed.SAID)
 
 
-def declared(paper: str, looks: Mapping[str, Look]) -> list[Said]:
+def declared(paper: str, looks: Mapping[str, Look | Test | tuple[Test, ...]]) -> list[Said]:
     """Return a paper's statements in printing order.
 
     Parameters
     ----------
     paper : str
         Folder.
-    looks : mapping of str to Look
-        By the key of the statement; one that needs what is not here has none.
+    looks : mapping of str to Look, Test or tuple of Test
+        By the key of the statement: tests that need nothing else stand alone. One that needs what
+        is not here has none.
 
     Raises
     ------
@@ -709,14 +715,13 @@ def declared(paper: str, looks: Mapping[str, Look]) -> list[Said]:
     if wrong:
         raise ValueError(f"{paper}: statements and looks do not match: {', '.join(sorted(wrong))}")
     words = ("key", "place", "says", "quote", "printed", "because", "why", "needs")
-    return [
-        Said(
-            experiment=f"{paper}_{one['at']}",
-            look=looks.get(one["key"], Look(NotHere())),
-            **{word: one.get(word, "") for word in words},
-        )
-        for one in statements
-    ]
+    found = []
+    for one in statements:
+        look = looks.get(one["key"], NotHere())
+        look = look if isinstance(look, Look) else Look(look)
+        told = {word: one.get(word, "") for word in words}
+        found.append(Said(experiment=f"{paper}_{one['at']}", look=look, **told))
+    return found
 
 
 # --- answering --------------------------------------------------------------------------------
@@ -828,25 +833,22 @@ def _coverage(there: Mapping[str, Sequence[Seen]], every: Sequence[Seen]) -> str
 def _verdict(look: Look, every: Sequence[Seen], wanted: int, found: Found) -> ClaimAnswer:
     if not every:
         return ClaimAnswer.NOT_HERE
-    real = [one for one in every if not one.stands_in]
     # what stands in for data cannot speak against what was seen on the data itself
-    against = any(one.against for one in real or every)
-    if look.built and not against:
+    if any(one.against for one in [one for one in every if not one.stands_in] or every):
+        ordered = look.order and _holds(look.order, look, found)
+        return ClaimAnswer.ORDER if ordered else ClaimAnswer.NOT_REPRODUCED
+    if look.built:
         return ClaimAnswer.CONSTRUCTION
-    if against:
-        return (
-            ClaimAnswer.ORDER
-            if look.order and _holds(look.order, look, found)
-            else ClaimAnswer.NOT_REPRODUCED
-        )
     if not any(one.held for one in every):
-        return (
-            ClaimAnswer.NO_DIFFERENCE if all(one.alike for one in every) else ClaimAnswer.FEW_DRAWS
-        )
+        alike = all(one.alike for one in every)
+        return ClaimAnswer.NO_DIFFERENCE if alike else ClaimAnswer.FEW_DRAWS
     if look.nothing and _holds(look.nothing, look, found):
         return ClaimAnswer.OTHER_REASON
-    if all(one.inside for one in every):
-        return ClaimAnswer.BOUND
+    return ClaimAnswer.BOUND if all(one.inside for one in every) else _extent(every, wanted)
+
+
+def _extent(every: Sequence[Seen], wanted: int) -> ClaimAnswer:
+    """Return the answer to what holds: everywhere, in part, or where data is absent."""
     if len(every) < wanted or any(one.untold or one.against for one in every):
         return ClaimAnswer.IN_PART
     return ClaimAnswer.STAND_IN if any(one.stands_in for one in every) else ClaimAnswer.REPRODUCED

@@ -9,7 +9,7 @@ whose number is not reproduced.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -233,30 +233,26 @@ def _most(rows: Mapping[str, Sequence[Way]]) -> str:
     """Return the sentence on the one change that explains most rows of a table."""
     if len(rows) == 1:
         return "What was run? We do not know."
-    every: dict[str, list[tuple[str, Way]]] = {}
-    for row, ways in rows.items():
-        for way in ways:
-            if way.yields:
-                every.setdefault(way.name, []).append((row, way))
-    groups = [  # where most intervals overlap, one of them begins
-        (name, [(r, w) for r, w in ways if w.low <= first.low <= w.high])
-        for name, ways in every.items()
-        for _, first in ways
-    ]
-    # a table has one unit: it explains most of the rows, or nothing
-    groups = [(n, held) for n, held in groups if n != UNIT or 2 * len(held) >= len(rows)]
-    near = [
-        (name, [(r, w) for r, w in ways if first.value <= w.value <= _APART * first.value])
-        for name, ways in every.items()
-        if name != UNIT
-        for _, first in ways
-    ]
-    shared = max(groups, key=lambda group: len(group[1]), default=("", []))
-    close = max(near, key=lambda group: (len(group[1]), -_apart(group[1])), default=("", []))
+    every = _yielding(rows)
+    shared = max(  # where most intervals overlap, one of them begins
+        (
+            (name, held)
+            for name, held in _groups(every, lambda first, way: way.low <= first.low <= way.high)
+            # a table has one unit: it explains most of the rows, or nothing
+            if name != UNIT or 2 * len(held) >= len(rows)
+        ),
+        key=lambda group: len(group[1]),
+        default=("", []),
+    )
+    every.pop(UNIT, None)
+    close = max(
+        _groups(every, lambda first, way: first.value <= way.value <= _APART * first.value),
+        key=lambda group: (len(group[1]), -_apart(group[1])),
+        default=("", []),
+    )
     told = ""
     if len(shared[1]) > 1:
-        low = max(w.low for _, w in shared[1])
-        high = min(w.high for _, w in shared[1])
+        low, high = max(w.low for _, w in shared[1]), min(w.high for _, w in shared[1])
         value = "" if low == high else f" from {short(low)} to {short(high)}"
         told = f"{_first(shared[0])}{value} would yield {_of(shared[1], rows)}. "
     if len(close[1]) > max(len(shared[1]), 1):
@@ -269,13 +265,36 @@ def _most(rows: Mapping[str, Sequence[Way]]) -> str:
     return f"What was run? {told}We do not know."
 
 
-def _apart(held: Sequence[tuple[str, Way]]) -> float:
+Held = list[tuple[str, Way]]
+"""Ways with their rows."""
+
+
+def _yielding(rows: Mapping[str, Sequence[Way]]) -> dict[str, Held]:
+    """Return by change the ways that yield a row's figure."""
+    every: dict[str, Held] = {}
+    for row, ways in rows.items():
+        for way in ways:
+            if way.yields:
+                every.setdefault(way.name, []).append((row, way))
+    return every
+
+
+def _groups(
+    every: Mapping[str, Held], joins: Callable[[Way, Way], bool]
+) -> Iterator[tuple[str, Held]]:
+    """Yield for each way of a change those that it joins."""
+    for name, held in every.items():
+        for _, first in held:
+            yield name, [(row, way) for row, way in held if joins(first, way)]
+
+
+def _apart(held: Held) -> float:
     """Return how far apart the values of a change lie, as a factor."""
     values = [way.value for _, way in held]
     return max(values) / min(values)
 
 
-def _of(held: Sequence[tuple[str, Way]], rows: Mapping[str, Sequence[Way]]) -> str:
+def _of(held: Held, rows: Mapping[str, Sequence[Way]]) -> str:
     return f"{len(held)} of these {len(rows)} figures ({', '.join(row for row, _ in held)})"
 
 

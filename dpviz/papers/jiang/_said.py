@@ -106,11 +106,9 @@ SAID = declared(
     {
         "definite": Look(Identity(at(WISHART.label, lemmas.NEGATIVE), 0.0), TABLE_PANELS),
         "best-pure": _above(DIFFERENCE, WISHART),
-        "kt-chain": Look(Below(_worst_stop, 1.0, 1)),
-        "adds-to-points": Look(
-            Identity(at("points over appended", statements.RATIO), 1.0, within=0.1)
-        ),
-        "theorem-1": Look(AtMost(at("Laplace", statements.LOSS))),
+        "kt-chain": Below(_worst_stop, 1.0, 1),
+        "adds-to-points": Identity(at("points over appended", statements.RATIO), 1.0, within=0.1),
+        "theorem-1": AtMost(at("Laplace", statements.LOSS)),
         "theorem-2": Look(
             tuple(AtMost(along(delta, statements.OVER)) for delta in statements.DELTAS),
             facts={
@@ -118,7 +116,7 @@ SAID = declared(
             },
         ),
         "laplace-indefinite": Look(Below(at(LAPLACE.label, lemmas.NEGATIVE), 0.0, 1), TABLE_PANELS),
-        "theorem-3": Look(AtMost(at(LAPLACE.label, statements.SPENT))),
+        "theorem-3": AtMost(at(LAPLACE.label, statements.SPENT)),
         "theorem-4": Look(Below(at(WISHART.label, statements.DELTA), 1e-9), statements.PANELS),
         "nuclear": Look(AtMost(row_of(lemmas.SENSITIVITY, lemmas.NUCLEAR) / 3.0), LEMMA_PANELS),
         "lemma-1": Look(
@@ -129,7 +127,7 @@ SAID = declared(
         "rate-sulq": _rate(table.SULQ),
         "rate-wishart": _rate(WISHART),
         "rate-gauss": _rate(table.ANALYZE_GAUSS),
-        "private-sulq": Look(AtMost(at(statements.SULQ.label, statements.SPENT))),
+        "private-sulq": AtMost(at(statements.SULQ.label, statements.SPENT)),
         "private-gauss-source": Look(
             AtMost(at(statements.AG.label, statements.SPENT)), [statements.SOURCE]
         ),
@@ -152,17 +150,15 @@ SAID = declared(
             AtMost(along(WISHART.label, theorem6.LARGEST)),
             [theorem6.panel_of(*case) for case in theorem6.CASES],
         ),
-        "rank-1-only": Look(Below(at("signed", statements.SHARE), 0.95, 1)),
+        "rank-1-only": Below(at("signed", statements.SHARE), 0.95, 1),
         "theorem-7": _needed(THEOREM_7, WISHART),
-        "rho-weak": Look(
-            Below(at("rho = sqrt(2)/2", statements.OVERLAP), math.sqrt(0.5) - 1e-9, 1)
-        ),
+        "rho-weak": Below(at("rho = sqrt(2)/2", statements.OVERLAP), math.sqrt(0.5) - 1e-9, 1),
         "theorem-8": _needed(THEOREM_8, PPCA),
         "factor-log-d": Look(
             Power(along("Theorem 7 over Theorem 8", statements.RATIO), 0.0, slack=0.05, upper=True),
             built=True,
         ),
-        "time": Look(Power(along("published", statements.WORK), 0.0, slack=0.05)),
+        "time": Power(along("published", statements.WORK), 0.0, slack=0.05),
         "time-components": Look(Power(along("", lemmas.WORK), 0.0, slack=0.05), [lemmas.TIME]),
         "theorem-9": Look(
             Power(
@@ -194,10 +190,10 @@ SAID = declared(
             ),
             LEMMA_PANELS,
         ),
-        "lemma-3": Look(AtMost(at("Lemma 3", statements.BOUND))),
-        "lemma-4": Look(AtMost(at("Lemma 4", statements.BOUND))),
-        "square-root": Look(Identity(at("left", statements.SIDE), at("right", statements.SIDE))),
-        "theorem-10-printed": Look(AtMost(along("always 0", statements.RATIO))),
+        "lemma-3": AtMost(at("Lemma 3", statements.BOUND)),
+        "lemma-4": AtMost(at("Lemma 4", statements.BOUND)),
+        "square-root": Identity(at("left", statements.SIDE), at("right", statements.SIDE)),
+        "theorem-10-printed": AtMost(along("always 0", statements.RATIO)),
         "theorem-10": Look(
             # single draws lie further out at small d: a twentieth of a power over these d
             Power(along(DIFFERENCE.label, theorems9_10.EXCESS), 1.0, slack=0.06),

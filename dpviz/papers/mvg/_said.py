@@ -235,7 +235,7 @@ SAID = declared(
         ),
         "comparable": Look(Below(_lost(four.THEOREM_3) / _lost(four.RANDOM), 0.1), HELD),
         "lemma-1": Look(AtMost(row_of("Lemma 1", theorems.BEYOND)), list(theorems.QUERIES)),
-        **{key: Look(AtMost(at(key, statements.BOUND))) for key in statements.LEMMAS},
+        **{key: AtMost(at(key, statements.BOUND)) for key in statements.LEMMAS},
         "theorem-2": Look(
             AtMost(row_of("Theorem 2", theorems.SPENT).each(float)),
             list(theorems.QUERIES),
@@ -244,18 +244,18 @@ SAID = declared(
             AtMost(row_of("Theorem 3", theorems.SPENT).each(float)),
             ["MovementAAL"],
         ),
-        "axiom-1": Look(Monotone(along("axiom-1", statements.LOSS), 1)),
+        "axiom-1": Monotone(along("axiom-1", statements.LOSS), 1),
         "axiom-2": Look(Monotone(along("axiom-2", statements.LOSS), -1), built=True),
         "theorem-4": Look(
             Identity(at("", theorems.HELD), 1.0),
             ["Theorem 4"],
             facts={"r": at("", theorems.FROM)},
         ),
-        "example-1-gamma": Look(Identity(along("gamma", statements.MULTIPLE), 1.0)),
-        "example-1-s2": Look(AtMost(along("s2", statements.MULTIPLE))),
+        "example-1-gamma": Identity(along("gamma", statements.MULTIPLE), 1.0),
+        "example-1-s2": AtMost(along("s2", statements.MULTIPLE)),
         "example-2": Look(Below(along("kernel", statements.MULTIPLE, least=8.0), 1.0), built=True),
-        "section-5-2": Look(Identity(along("along", statements.SIDE), 1.0, within=0.05)),
-        "every-direction": Look(Identity(at("one direction bare", statements.SHARE), 1.0)),
+        "section-5-2": Identity(along("along", statements.SIDE), 1.0, within=0.05),
+        "every-direction": Identity(at("one direction bare", statements.SHARE), 1.0),
         "gain": Look(
             Order(EQUAL_SHARES, _lost(four.DIRECTIONAL)),
             HELD,
@@ -273,8 +273,8 @@ SAID = declared(
         "theorem-6": Look(
             Identity(at("", theorems.PART_OF_BUDGET), 1.0), ["Theorem 6"], built=True
         ),
-        "lemma-6": Look(Below(at("left", "lemma-6") / at("right", "lemma-6"), 0.05)),
-        "lemma-7": Look(Below(at("left", "lemma-7") / at("right", "lemma-7"), 0.05)),
+        "lemma-6": Below(at("left", "lemma-6") / at("right", "lemma-6"), 0.05),
+        "lemma-7": Below(at("left", "lemma-7") / at("right", "lemma-7"), 0.05),
         "time": Look(
             (
                 Power(along("Algorithm 1", statements.WORK), 0.0, slack=0.02, upper=True),
@@ -288,12 +288,12 @@ SAID = declared(
             facts={"percent": at("", theorems.NEGATIVE) / 0.01},
         ),
         "optimal": Look(Below(at("", theorems.WORSE), 1.0 - 1e-9, 1), ["Theorem 7"]),
-        "setup-rows": Look(Number(at("liver", statements.ROWS), Stated(345.0))),
-        "setup-movement": Look(Number(at(MOVEMENT, statements.ROWS), Stated(10_176.0))),
-        "setup-ctg": Look(Number(at("cardiotocography", statements.ROWS), Stated(2_126.0))),
-        "s2-liver": Look(AtMost(at("liver", statements.MULTIPLE))),
-        "s2-movement": Look(Identity(at("movement", statements.MULTIPLE), 1.0)),
-        "s2-ctg": Look(AtMost(at("ctg", statements.MULTIPLE))),
+        "setup-rows": Number(at("liver", statements.ROWS), Stated(345.0)),
+        "setup-movement": Number(at(MOVEMENT, statements.ROWS), Stated(10_176.0)),
+        "setup-ctg": Number(at("cardiotocography", statements.ROWS), Stated(2_126.0)),
+        "s2-liver": AtMost(at("liver", statements.MULTIPLE)),
+        "s2-movement": Identity(at("movement", statements.MULTIPLE), 1.0),
+        "s2-ctg": AtMost(at("ctg", statements.MULTIPLE)),
         "t3-non-private": Look(
             Number(PLAIN, _split(REPORTED[NON_PRIVATE])),
             LIVER,
@@ -368,12 +368,12 @@ SAID = declared(
         "s10-jl": _sketch(sketches.TWO, RMSE, _beside(sketches.LIVER, NON_PRIVATE, RMSE)),
         "s10-worse": Look(Order(ON_TWO, _on_all(BINARY)), TWO, nothing=PREDICTS_NOTHING),
         "s10-150": Look(Below(ON_TWO / _on_all(BINARY), 2.5, 1), TWO, nothing=PREDICTS_NOTHING),
-        "s10-arithmetic": Look(Below(at("gain", statements.MULTIPLE), 1.5, 1)),
-        "lemma-8": Look(AtMost(at("lemma-8", statements.ENTROPY))),
-        "lemma-9": Look(AtMost(at("lemma-9", statements.ENTROPY))),
-        "lemma-10": Look(Identity(at("left", statements.SIDE), at("right", statements.SIDE))),
-        "theorem-8": Look(
-            Order(along("a constant", statements.BITS), along("Gaussian noise", statements.BITS))
+        "s10-arithmetic": Below(at("gain", statements.MULTIPLE), 1.5, 1),
+        "lemma-8": AtMost(at("lemma-8", statements.ENTROPY)),
+        "lemma-9": AtMost(at("lemma-9", statements.ENTROPY)),
+        "lemma-10": Identity(at("left", statements.SIDE), at("right", statements.SIDE)),
+        "theorem-8": Order(
+            along("a constant", statements.BITS), along("Gaussian noise", statements.BITS)
         ),
         "theorem-9": Look(
             Order(

@@ -140,7 +140,7 @@ VARIANCES = theorems.VARIANCES
 SAID = declared(
     "xu",
     {
-        "mod-sulq-exponential": Look(Identity(at("MOD-SULQ", statements.BY_SCORE), 1.0)),
+        "mod-sulq-exponential": Identity(at("MOD-SULQ", statements.BY_SCORE), 1.0),
         "k-rule": Look(Below(at("table", HELD), 0.85 - 1e-9, 1), LABELS, built=True),
         "lemma-1": Look(AtMost(row_of("Lemma 1", theorems.ALL_ENTRIES) / TWICE_D), DIMENSIONS),
         "theorem-1": _told("Z1"),
@@ -150,7 +150,7 @@ SAID = declared(
             AtMost(at("", theorems.MOVED) / (2 * theorems.FEATURES)), ["Lemma 2"]
         ),
         "theorem-2": _told("Z2"),
-        "eq-24": Look(Below(along("d < n", statements.RATIO), 1.0)),
+        "eq-24": Below(along("d < n", statements.RATIO), 1.0),
         "theorem-3": Look(
             Below(
                 lambda v: {
@@ -174,7 +174,7 @@ SAID = declared(
         "eq-29": Look(
             Identity(at("left", statements.SIDE), at("right", statements.SIDE)), statements.TABLES
         ),
-        "eq-30": Look(Identity(along("Laplace over Gaussian", statements.RATIO), 1.0, within=0.03)),
+        "eq-30": Identity(along("Laplace over Gaussian", statements.RATIO), 1.0, within=0.03),
         "eq-31": Look(Identity(at("strictly", statements.SHARE), 1.0), statements.MORE_TABLES),
         "eq-34": Look(AtMost(at("LOP over bound", statements.LARGEST)), statements.TABLES),
         "eq-35": Look(
