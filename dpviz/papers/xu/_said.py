@@ -116,8 +116,17 @@ def _accuracies(label: str) -> Reading:
     return along(label, figure5.ACCURACY)
 
 
-WAY = (_error_of(LIP) - _error_of(EXACT)) / (_error_of(RANDOM) - _error_of(EXACT))
-"""How far LIP's error lies from the least one towards a random subspace's."""
+def _way(error: Callable[[Mechanism], Reading]) -> Reading:
+    """Return how far LIP's error lies from the least one towards a random subspace's."""
+    return (error(LIP) - error(EXACT)) / (error(RANDOM) - error(EXACT))
+
+
+def _way_at_k(view: View) -> Mean:
+    k = float(facts(view).k)
+    found: Mean = _way(lambda mechanism: at(mechanism.label, _error.ERROR, k))(view)
+    return found
+
+
 AG, LIPS, PURE = (_accuracy(m.label) for m in (figure5.AG, LIP, DIFFERENCE))
 LEFT_OPEN = (AG - PURE) / (AG - LIPS)
 """What the best pure mechanism leaves of the gap between AG and LIP."""
@@ -200,7 +209,7 @@ SAID = declared(
         "figure-4-below": Look(Below(ETA_4, 1.0), LABELS, nothing=Below(RANDOM_ETA, 1.0)),
         "figure-4-rises": Look(Monotone(ETA_CURVE, 1), LABELS, nothing=Monotone(RANDOM_ETA, 1)),
         "figure-4-factors": Look(Below(_scaled_eta("by_epsilon", figure4.EPSILONS), 1.0), LABELS),
-        "close-components": Look(Below(WAY, 0.5), LABELS),
+        "close-components": Look(Below(_way(_error_of), 0.5), LABELS),
         "not-sensitive": Look(
             Below(_fall(LIP), 0.9, 1), LABELS, nothing=Below(_fall(RANDOM), 0.9, 1)
         ),
@@ -231,7 +240,7 @@ SAID = declared(
             Order(at("AG", statements.ADVANTAGE), at("Z1", statements.ADVANTAGE)),
             [statements.EPSILON_PANEL],
         ),
-        "good-utility": Look(Below(lambda v: WAY(v)[float(facts(v).k)], 0.5), LABELS),
+        "good-utility": Look(Below(_way_at_k, 0.5), LABELS),
     },
 )
 """In printing order."""
