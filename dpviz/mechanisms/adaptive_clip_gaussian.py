@@ -87,9 +87,11 @@ class AdaptiveClipGaussian(Mechanism):
         first = budget.epsilon * self.share
         choice = PurePart(first, "exponential mechanism on the clipping radius", width=first)
         reach = math.sqrt(2) if problem.relation is Relation.REPLACE else 1.0
+        # the choice's range first, then all the mu that it leaves; one rounding to the safe side
         mu = greatest_mu_beside((choice,), budget) * (1 - 1e-15)
         sensitivity = reach * problem.domain.radius**2 / problem.n
         scale = sensitivity / mu
+        # m, where noise and clipping error balance, and what keeps empty radii unlikely (Notes)
         rank = math.sqrt(2 * problem.d) * reach / mu + 2 * math.log(_STEPS) / first
         values = {"radius_epsilon": first, "rank": min(rank, problem.n / 2), "mu": mu}
         parts = (choice, GaussianPart(sensitivity, scale))
@@ -104,6 +106,7 @@ class AdaptiveClipGaussian(Mechanism):
         # the largest of log odds + Gumbel noise follows those odds
         gumbel = -np.log(draws.exponential(_STEPS))
         chosen = np.argmax(log_odds(lengths, calibration) + gumbel, axis=1)
+        # at unit scale first: each draw's noise then has the scale of the radius that it chose
         matrices = goe(draws, problem.d)
         for step in np.unique(chosen):
             picked = chosen == step
@@ -145,6 +148,7 @@ def log_odds(lengths: FloatArray, calibration: Calibration) -> FloatArray:
     radii = radii_of(calibration.problem)
     longer = len(lengths) - np.searchsorted(np.sort(lengths), radii, side="right")
     score = -np.abs(longer - calibration.values["rank"])
+    # McSherry and Talwar 2007: the score moves by at most 1, so half of epsilon for each side
     odds = 0.5 * calibration.values["radius_epsilon"] * score
     top = odds.max()
     normalised: FloatArray = odds - top - math.log(float(np.exp(odds - top).sum()))

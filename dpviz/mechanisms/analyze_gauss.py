@@ -65,7 +65,9 @@ class AnalyzeGauss(AdditiveMechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published scale: the classical Gaussian one at sensitivity 1."""
+        # Algorithm 1: sqrt(2 ln(1.25/delta))/epsilon, for a row of length at most 1; here R^2/n.
         scale = classical_std(budget) * problem.domain.radius**2 / problem.n
+        # accounted for by what a row really moves, and not by the 1 that the scale assumes
         part = GaussianPart(l2_upper(problem), scale, l2_upper_attained(problem))
         return Calibration(problem, budget, scale, (part,))
 
@@ -91,6 +93,7 @@ class AnalyzeGauss(AdditiveMechanism):
             f"the exact delta at epsilon {numeral(budget.epsilon, 3)} is "
             f"{numeral(spent.delta_at_epsilon)}, against {numeral(budget.delta)} claimed"
         )
+        # larger than this only under replace on the ball; see the class
         assumed = problem.domain.radius**2 / problem.n
         if l2_upper(problem) > assumed:
             first = (

@@ -63,6 +63,7 @@ class DataGaussian(Mechanism):
         """Return the debiased covariance of noisy rows, by its exact law given A."""
         problem = calibration.problem
         noise = RowNoise.draw(draws, problem.n, problem.d)
+        # the same in every direction: known and public, so subtracted from the estimate
         variances = np.full((1, problem.d), calibration.scale**2)
         moments = noisy_moments(data, problem.n, noise, Directions(), variances)
         return debiased(moments, calibration, Directions(), variances)

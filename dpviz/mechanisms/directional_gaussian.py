@@ -76,6 +76,7 @@ class DirectionalGaussian(DirectionalMechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return 1/mu, the noise of a query of sensitivity 1, after paying for directions."""
         bought = self.purchase(problem, budget)
+        # squares of mu add, so directions and release share the budget without a loss
         mu = greatest_mu_beside(bought.parts, budget)
         values = {**bought.values, "mu": mu}
         calibration = Calibration(problem, budget, math.nextafter(1 / mu, math.inf), (), values)
@@ -99,6 +100,7 @@ class DirectionalGaussian(DirectionalMechanism):
         """Return s and theta: s scaled until mu is what the budget leaves."""
         problem, mu = calibration.problem, calibration.values["mu"]
         root = math.sqrt(2) if problem.relation is Relation.REPLACE else 1.0
+        # on a box the reaches share one budget; on a ball each direction has a term of its own
         terms = 1 if problem.domain.kind == "box" else problem.d
         return exact_shape(
             problem,

@@ -76,6 +76,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
             scales, _ = self.shape(calibration, features, None)
             spent = mahalanobis_nuclear(problem, features, scales) / 2
             attained = mahalanobis_nuclear_attained(problem, features, scales)
+        # half of the nuclear norm, as tr(C^-1 P)/2 stands in the Wishart density
         part = PurePart(
             spent,
             "log density ratio is at most half the nuclear norm",
@@ -99,6 +100,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
     ) -> tuple[FloatArray, FloatArray]:
         """Return c and theta: c scaled until epsilon is what the budget leaves."""
         problem, epsilon = calibration.problem, calibration.values["epsilon_release"]
+        # the nuclear norm of a replaced row is twice that of a zeroed one
         sides = 1 if problem.relation is Relation.REPLACE else 2
         terms = 1 if problem.domain.kind == "box" else problem.d
         return exact_shape(

@@ -103,6 +103,7 @@ class EigenvectorSampling(Ranged):
         each = budget.epsilon * (1 - self.values_share) / problem.k
         if ranged:
             each = self.epsilon_each(budget, 1 - self.values_share, problem.k)
+        # n epsilon_i/4 as quoted; the proof needs no more than the sides of the score
         divisor = 4 if self.concentration == "published" else sides
         # k equal parts are added up again by the account; leave room for those roundings
         concentration = each / (divisor * reach) * (1 - 1e-14)
@@ -111,6 +112,7 @@ class EigenvectorSampling(Ranged):
         parts: tuple[Part, ...] = (part,) * problem.k
         values = {"epsilon_each": each}
         if self.values_share > 0:
+            # Lidskii: all eigenvalues together move by the nuclear norm, in l1 norm
             spread = nuclear(problem)
             # Laplace noise of epsilon e has rho at most e^2/2, a quarter of which one draw would
             own = budget.epsilon * self.values_share
@@ -136,6 +138,7 @@ class EigenvectorSampling(Ranged):
             x = bingham_each(left.values, draws)
             frames[:, :, column] = left.lift(x)
             if column + 1 < problem.k:
+                # what is released is public, and so is its complement, where the next is drawn
                 left = left.without(x)
         if self.values_share == 0:
             return Release.of_frames(frames)
@@ -168,6 +171,7 @@ class EigenvectorSampling(Ranged):
 
 def _noisy_values(data: SecondMoment, scale: float, draws: Draws) -> FloatArray:
     """Return A's eigenvalues plus Laplace noise, descending, shape (size, d)."""
+    # the difference of two standard exponentials is Lap(1)
     pair = draws.exponential(2, data.d)
     noisy = data.eigenvalues + scale * (pair[:, 0] - pair[:, 1])
     return np.ascontiguousarray(np.sort(noisy, axis=1)[:, ::-1])

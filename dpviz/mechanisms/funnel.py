@@ -66,6 +66,7 @@ class Funnel(TwoLooks):
         """Return the scale of both looks, and how many dimensions the second has."""
         reach = frobenius(on_the_sphere(problem))
         whole = reach * noise_std(budget) * (1 + 1e-14)  # roundings to the safe side
+        # mu^2 is shared: sizes of it for the means of |u_j|, and half of the rest for each look
         scale = whole * math.sqrt(2 / (1 - self.sizes))
         part = GaussianPart(reach, scale, attained=False)  # the subspace alone is released
         parts: tuple[GaussianPart, ...] = (part, part)
@@ -79,6 +80,7 @@ class Funnel(TwoLooks):
         """Return the components of both looks together."""
         assert data.rows is not None
         problem, scale, values = calibration.problem, calibration.scale, calibration.values
+        # the second look needs the rows, as they are projected on what the first released
         unit = unit_rows(data.rows)
         first = goe(draws, problem.d)
         first *= scale

@@ -70,12 +70,14 @@ class Gaussian(WeighingAdditive):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the least scale that meets the budget exactly."""
         sensitivity = frobenius(problem)
+        # the product rounds once more: step over it, so that mu = sensitivity/scale stays below
         scale = math.nextafter(sensitivity * noise_std(budget), math.inf)
         part = GaussianPart(sensitivity, scale, frobenius_attained(problem))
         return Calibration(problem, budget, scale, (part,))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a GOE matrix: diagonal variance 1, off-diagonal 1/2."""
+        # off-diagonal entries count twice in the Frobenius norm, and so have half of the variance
         return goe(draws, problem.d)
 
     def diagonal_std(self, problem: Problem) -> float | None:

@@ -107,6 +107,7 @@ class JlTransform(Mechanism):
 
     def sketch_rows(self) -> int:
         """Return r, the rows of the sketch."""
+        # as quoted: so many rows keep a direction's variance within 1 +- eta but for a chance nu
         return math.ceil(8 * math.log(2 / self.nu) / self.eta**2)
 
     def unit_lift(self, problem: Problem, budget: Budget) -> float:
@@ -140,6 +141,7 @@ class JlTransform(Mechanism):
         lengths = np.sqrt(np.maximum(data.eigenvalues, 0.0) + lift)
         factor = data.eigenvectors * lengths
         gram = factor @ _standard_wishart(draws, problem.d, rows) @ factor.T
+        # symmetric to the last bit; the half is taken with the division by r
         gram += gram.transpose(0, 2, 1).copy()
         gram *= 0.5 / rows
         if self.debias == "no":
@@ -174,6 +176,7 @@ class JlTransform(Mechanism):
 
 def published_lift(rows: int, budget: Budget) -> float:
     """Return the published w^2 of a sketch with so many rows, in units of R^2."""
+    # differences of logarithms, as 2/delta may overflow
     log_delta = math.log(budget.delta)
     root = math.sqrt(rows * (math.log(2) - log_delta))
     w = 16 * root * (math.log(16 * rows) - log_delta) / budget.epsilon
@@ -184,6 +187,7 @@ def _standard_wishart(draws: Draws, d: int, rows: int) -> FloatArray:
     """Return W_d(rows, I), also where it is singular, shape (size, d, d)."""
     if rows >= d:
         return wishart(draws, d, rows)
+    # fewer rows than features: no Bartlett factor, so the product itself
     normal = draws.normal(rows, d)
     gram: FloatArray = normal.transpose(0, 2, 1) @ normal
     return gram

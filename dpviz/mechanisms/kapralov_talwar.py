@@ -92,6 +92,7 @@ class KapralovTalwar(Ranged):
         """Return the concentration of the draws and the scale of the values' noise."""
         reach = spectral(problem)
         sides = 2 if problem.relation is Relation.REPLACE else 1
+        # every round has the same share; the last needs no value, and draws with all of its own
         each = budget.epsilon / problem.k
         # the account adds up to 2 k parts: leave room for their roundings
         room = 1 - 1e-14
@@ -123,17 +124,21 @@ class KapralovTalwar(Ranged):
         for turn in range(problem.k):
             last = turn + 1 == problem.k
             beta = calibration.values["last_concentration"] if last else calibration.scale
+            # from round 2 on each draw has subtracted a matrix of its own, and has its own spectrum
             x = bingham_each(beta * spectra, draws)
             v = (vectors @ x[:, :, None])[:, :, 0]
             directions[:, :, turn] = v
             if last:
                 break
+            # the difference of two standard exponentials is Lap(1)
             pair = draws.exponential(2)
             noise = calibration.values["values_scale"] * (pair[:, 0] - pair[:, 1])
             value = (spectra * np.square(x)).sum(axis=1) + noise
             measured[:, turn] = value
+            # by the released value and not the true one: what is subtracted is public
             matrices -= (value[:, None] * v)[:, :, None] * v[:, None, :]
             spectra, vectors = np.linalg.eigh(matrices)
+        # post-processing: in the order drawn, which is about that of variance
         frames = np.linalg.qr(directions).Q
         raw = np.concatenate([directions.reshape(size, -1), measured], axis=1)
         return Release(raw=raw, components=fix_signs(frames))

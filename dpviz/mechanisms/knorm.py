@@ -83,6 +83,7 @@ class KNorm(PureNoise, WeighingAdditive):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return s = nuclear sensitivity/epsilon, rounded up."""
         sensitivity = nuclear(problem)
+        # rounded up: the part's epsilon, sensitivity/scale, is never above what is claimed
         scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
         part = PurePart(
             sensitivity / scale,
@@ -125,6 +126,7 @@ class KNorm(PureNoise, WeighingAdditive):
                 np.abs(np.linalg.eigvalsh(release.raw - table.A)).sum(axis=1)
                 for table in (first, second)
             ]
+            # the normaliser is the same for both tables
             found: FloatArray = (norms[1] - norms[0]) / calibration.scale
             return found
 

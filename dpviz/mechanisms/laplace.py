@@ -50,6 +50,7 @@ class Laplace(AdditiveMechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published scale, 2d/(n epsilon)."""
         radius2 = problem.domain.radius**2
+        # Algorithm 1: 2d/(n epsilon) for rows of length 1, whatever the neighbours
         scale = 2 * problem.d * radius2 / (problem.n * budget.epsilon)
         part = LaplacePart(l1_upper(problem), scale, l1_upper_attained(problem))
         return Calibration(problem, budget, scale, (part,))
@@ -60,6 +61,7 @@ class Laplace(AdditiveMechanism):
 
     def free_noise(self, calibration: Calibration) -> FreeNoise:
         """Return a semicircle: an entry has standard deviation sqrt(2) b."""
+        # fourth and sixth cumulants of Lap(b) over powers of its variance: 12/4 and 240/8
         std = 2**0.5 * calibration.scale
         return SemiCircle(std, calibration.problem.d, tails=(3.0, 30.0))
 

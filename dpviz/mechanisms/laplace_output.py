@@ -77,6 +77,7 @@ class LaplaceOutput(Mechanism):
         b, n, k = calibration.scale, len(data.rows), calibration.problem.k
         V = data.eigenvectors[:, :k]
         cross, square = laplace_moments(data.rows @ V, draws)
+        # Y'Y/n: V'AV is diagonal, for V are eigenvectors of A
         scores = np.diag(data.eigenvalues[:k]) + (b * cross + b**2 * square) / n
         return Release.of_matrices(symmetrised(V @ scores @ V.T), k)
 
@@ -111,6 +112,7 @@ class LaplaceOutput(Mechanism):
     ) -> ExactLoss | None:
         """Return the loss of the published space, if it is not all of it."""
         problem = calibration.problem
+        # with k = d the space is everything, and says nothing
         if problem.k < problem.d:
             return of_published_space(at_epsilons)
         return super().exact_loss(calibration, delta, at_epsilons, tables)

@@ -48,6 +48,7 @@ class LaplaceTight(AdditiveMechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the least scale that the sensitivity bound allows."""
         sensitivity = l1_upper(problem)
+        # rounded up, so that the account is at most epsilon
         scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
         part = LaplacePart(sensitivity, scale, l1_upper_attained(problem))
         return Calibration(problem, budget, scale, (part,))

@@ -54,8 +54,10 @@ class ModSulq(AdditiveMechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published standard deviation, step 2 of the algorithm."""
         n, d, epsilon = problem.n, problem.d, budget.epsilon
+        # Algorithm 1, step 2: beta as printed, its second term included
         log_term = math.log((d * d + d) / (2 * budget.delta * math.sqrt(2 * math.pi)))
         beta = (d + 1) / (n * epsilon) * math.sqrt(2 * log_term) + 1 / (math.sqrt(epsilon) * n)
+        # the paper's rows have length at most 1: beta is in units of R^2
         scale = beta * problem.domain.radius**2
         part = GaussianPart(l2_upper(problem), scale, l2_upper_attained(problem))
         return Calibration(problem, budget, scale, (part,))

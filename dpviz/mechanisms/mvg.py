@@ -102,7 +102,9 @@ class Mvg(DirectionalMechanism):
             theorem=self.theorem,
             tail=self.tail,
         )
+        # Algorithm 2: what bought the directions is gone from the epsilon and delta of the theorem
         values = {**bought.values, "precision": precision}
+        # theta_i = 1/d: sigma_i = 1/sqrt(theta_i P)
         scale = math.sqrt(problem.d / precision)
         calibration = Calibration(problem, budget, scale, (), values)
         if known_shape(problem):
@@ -117,6 +119,7 @@ class Mvg(DirectionalMechanism):
             variances, _ = self.shape(calibration, np.eye(problem.d), None)
             sensitivity = any_basis_mahalanobis(problem, variances)
             attained = problem.domain.kind == "ball"
+        # in the metric of the noise, where its std is 1
         parts = (*bought.parts, GaussianPart(sensitivity, 1.0, attained))
         return Calibration(problem, budget, scale, parts, values)
 
@@ -130,6 +133,7 @@ class Mvg(DirectionalMechanism):
         """Return sigma_i = 1/sqrt(theta_i P) and theta."""
         problem, precision = calibration.problem, calibration.values["precision"]
         if problem.allocation.needs_spectrum and spectrum is not None:
+            # Theorem 7 for the query X'X = n A; to the power 2, as the 1/sigma_i^2 add up to P
             shares = spectrum_shares(problem.n * spectrum, precision, power=2)
         else:
             shares = problem.allocation.shares(problem.d)

@@ -66,6 +66,7 @@ class MvgData(FollowsAllocation):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published budget; the scale is the std of uniform noise on a cell."""
         bought = self.purchase(problem, budget)
+        # the query is X' itself, d x n: gamma and s2 are those of the table
         bound = precision_of_theorem(
             problem.d,
             problem.n,
@@ -76,6 +77,7 @@ class MvgData(FollowsAllocation):
             tail=self.tail,
         )
         values = {**bought.values, "bound": bound, "precision": bound**2 / problem.n}
+        # theta_i = 1/d: the variance 1/sqrt(theta_i P), of which a cell's std is the root
         scale = math.sqrt(math.sqrt(problem.d / values["precision"]))
         calibration = Calibration(problem, budget, scale, (), values)
         if known_shape(problem):
@@ -107,6 +109,7 @@ class MvgData(FollowsAllocation):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the debiased covariance of noisy rows, by its exact law given A."""
         problem = calibration.problem
+        # noise first: a change of directions then keeps it
         noise = RowNoise.draw(draws, problem.n, problem.d)
         directions = self.directions(data, calibration, draws)
         variances = self._variances(calibration, directions)

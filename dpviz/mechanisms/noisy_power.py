@@ -89,6 +89,7 @@ class NoisyPower(PowerMethod):
 
     def unit_std(self, problem: Problem, budget: Budget, steps: int) -> float:
         """Return the published s."""
+        # 4 p L ln(1/delta), and its root over epsilon
         spread = 4 * self.width(problem) * steps * -math.log(budget.delta)
         return math.sqrt(spread) / budget.epsilon
 
@@ -105,6 +106,7 @@ class NoisyPower(PowerMethod):
         """Return the published scale; the parts take the flattest frame there can be."""
         steps, width = self.length(problem, budget), self.width(problem)
         std = self.step_std(problem, budget, steps)
+        # max|Q_ij| is at least 1/sqrt(d): the least noise that any frame brings; one rounding below
         flattest = std / math.sqrt(problem.d) * (1 - 1e-15)
         part = GaussianPart(projected_frobenius(problem, width), flattest, attained=False)
         values = {

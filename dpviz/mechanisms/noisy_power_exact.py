@@ -53,6 +53,7 @@ class NoisyPowerExact(PowerMethod):
 
     def auto_columns(self, problem: Problem) -> int:
         """Return 4 k + 8 columns, or all there are."""
+        # D stops growing at two columns, so more of them cost no noise
         return min(problem.d, 4 * problem.k + 8)
 
     def step_std(self, problem: Problem, budget: Budget, steps: int) -> float:

@@ -42,6 +42,7 @@ class NonPrivate(Mechanism):
         k, size = calibration.problem.k, draws.size
         components = np.broadcast_to(data.top(k), (size, data.d, k))
         eigenvalues = np.broadcast_to(data.eigenvalues, (size, data.d))
+        # of few rows and many features no d x d matrix is made
         if data.root is not None:
             return Release(components, components, eigenvalues=eigenvalues, exact=True)
         matrices = np.broadcast_to(data.A, (size, *data.A.shape))

@@ -114,6 +114,7 @@ class Oja(Mechanism):
         """Return T, the number of steps: more where their noise stays small."""
         if self.steps is not None:
             return self.steps
+        # length of the noise in a column, of a step over all rows
         each = self._unit(problem, budget) * math.sqrt(problem.d)
         most = max(1, min(_MOST_STEPS, problem.n // _LEAST_BATCH))
         # in one pass noise grows with T, in private SGD with its root
@@ -144,6 +145,7 @@ class Oja(Mechanism):
         scale = self._unit(problem, budget) * (1 + 1e-15)
         values = {"steps": float(steps)}
         if self.sampling == "poisson":
+            # each of T steps takes a row with probability 1/T and divides by n/T
             multiplier = least_multiplier(budget, 1 / steps, steps)
             reach = projected_frobenius(problem, problem.k) * steps
             values |= {"multiplier": multiplier, "step_std": multiplier * reach}
@@ -186,6 +188,7 @@ class Oja(Mechanism):
         moved = frame
         rate = min(1 / (values["step_std"] * math.sqrt(d)), _MOST_RATE / problem.domain.radius**2)
         if self.sampling == "pass":
+            # a random deal that looks at no row: neighbours then differ in one batch alone
             batches = np.array_split(np.argsort(draws.uniform(n)[0]), steps)
         for step in range(steps):
             check_cancelled()
@@ -198,6 +201,7 @@ class Oja(Mechanism):
                 batch = np.flatnonzero(draws.uniform(n)[0] < 1 / steps)
                 size, std = n / steps, values["step_std"]
             taken = rows[batch]
+            # no clipping: ||x x'W||_F is at most R^2 for every frame
             gradient = taken.T @ (taken @ frame) / size
             gradient += std * draws.normal(d, k)[0]
             moved = frame + rate / (1 + _DECAY * step / steps) * gradient

@@ -115,8 +115,11 @@ class Ppca(Mechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the concentration of the density, rounded down."""
         range_of_score = spectral(problem if self.rows == "bounded" else on_the_sphere(problem))
+        # Algorithm 2 is stated for replaced rows, n epsilon/2; the rest is the class's second note
         sides = 2 if problem.relation is Relation.REPLACE else 1
+        # rounded down: a smaller concentration is more private
         concentration = math.nextafter(budget.epsilon / (sides * range_of_score), 0.0)
+        # the log ratio of an exponential mechanism ranges over its epsilon and not over twice that
         width = concentration * sides * range_of_score
         part = PurePart(width, "exponential mechanism; the law, not the chain", width=width)
         return Calibration(problem, budget, concentration, (part,))
@@ -125,6 +128,7 @@ class Ppca(Mechanism):
         """Return frames drawn in the eigenbasis of A and rotated back."""
         if self.rows == "unit":
             data = data.shortened(None)
+        # in the eigenbasis the law depends on eigenvalues alone; the frame is turned back below
         values, k = calibration.scale * data.eigenvalues, calibration.problem.k
         drawn = (
             matrix_bingham(values, k, draws)
@@ -132,11 +136,13 @@ class Ppca(Mechanism):
             else stiefel_bingham(values, k, draws, self.sweeps)
         )
         frames = data.eigenvectors @ drawn.frames
+        # an exact draw has no chain to be judged by
         return Release.of_frames(frames, None if drawn.exact else drawn.trace.T)
 
     def diagnose(self, trace: FloatArray) -> dict[str, float]:
         """Return how far chains from opposite starts have come together."""
         chains, steps = trace.shape
+        # trials start at the mode and at random by turns, so that convergence shows
         from_mode = np.arange(chains) % 2 == 0
         seen = convergence(trace.T, from_mode)
         found = {"gibbs_sweeps": float(steps - 1)}

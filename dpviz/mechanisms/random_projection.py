@@ -39,6 +39,7 @@ class RandomProjection(Mechanism):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return uniform frames: the Q of a Gaussian matrix spans a Haar subspace."""
         problem = calibration.problem
+        # the span of a Gaussian matrix is uniform, whatever signs and order qr gives its columns
         frames, _ = np.linalg.qr(draws.normal(problem.d, problem.k))
         return Release.of_frames(frames)
 

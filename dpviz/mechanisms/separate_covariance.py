@@ -95,8 +95,10 @@ class SeparateCovariance(Mechanism):
         noisy = goe(draws, problem.d)
         noisy *= calibration.scale
         noisy += data.A
+        # SeparateCov: of the noisy matrix the eigenvectors alone are kept
         directions = np.linalg.eigh(noisy)[1][..., ::-1]
         values = data.eigenvalues + calibration.values["values_std"] * draws.normal(problem.d)
+        # sorting is post-processing, and brings them no farther from the truth
         values = np.sort(values, axis=1)[:, ::-1]
         matrices = (directions * values[:, None, :]) @ directions.transpose(0, 2, 1)
         matrices = (matrices + matrices.transpose(0, 2, 1)) / 2

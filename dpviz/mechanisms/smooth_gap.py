@@ -107,7 +107,9 @@ class SmoothGap(Mechanism):
         """Return the fallback's scale, and what tests the gap."""
         failing = _TEST_DELTA * budget.delta
         mu = mu_of(Budget(budget.epsilon, budget.delta - failing)) * (1 - 1e-15)
+        # Gaussian parts compose by mu^2, so that is what the test and the release share
         first, second = mu * math.sqrt(self.share), mu * math.sqrt(1 - self.share)
+        # lambda_k falls and lambda_k+1 rises; a zeroed row moves both one way
         sides = 2 if problem.relation is Relation.REPLACE else 1
         gap_reach = sides * spectral(problem)
         std = gap_reach / first
@@ -143,9 +145,11 @@ class SmoothGap(Mechanism):
         problem, values = calibration.problem, calibration.values
         gap = data.eigenvalues[problem.k - 1] - data.eigenvalues[problem.k]
         noise = values["gap_std"] * draws.normal(1)[:, 0]
+        # exceeds the true gap with probability delta_1, which the account counts as failure
         lowered = gap + noise - values["gap_margin"]
         reach = projection_reach(problem, lowered)
         std = reach / values["mu_of_release"]
+        # by the released gap alone, so that the choice of the route is post-processing
         passed = std * math.sqrt(2 * problem.d) < _PASSING_EDGE
         top = data.eigenvectors[:, : problem.k]
         matrices = goe(draws, problem.d)
@@ -178,6 +182,7 @@ def projection_reach(problem: Problem, gap: FloatArray) -> FloatArray:
     replace = problem.relation is Relation.REPLACE
     a, b = (1.0, math.sqrt(2)) if replace else (0.5, 1.0)
     most = math.sqrt(min(problem.k, problem.d - problem.k))
+    # n e in the units of the bound, e >= c - 1/n by Weyl
     N = gap / spectral(problem) - 1.0
     safe = np.maximum(N, 1e-9)
     first = np.where(b < N, a / np.maximum(N - b, 1e-9), most)

@@ -61,9 +61,11 @@ class Sulq(Mechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published standard deviation."""
+        # a difference of logarithms: d/delta would overflow for a subnormal delta
         log_term = math.log(problem.d) - math.log(budget.delta)
         scale = 2 * math.sqrt(2) * problem.d * log_term / (problem.n * budget.epsilon)
         scale *= problem.domain.radius**2
+        # all d^2 entries are noised, so what counts is the norm of them all: Frobenius
         part = GaussianPart(frobenius(problem), scale, frobenius_attained(problem))
         return Calibration(problem, budget, scale, (part,))
 

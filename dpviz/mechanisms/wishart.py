@@ -67,6 +67,7 @@ class Wishart(AdditiveMechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published scale matrix's eigenvalue, 3/(2 n epsilon)."""
+        # Algorithm 2: d + 1 degrees of freedom, every eigenvalue of the scale 3/(2 n epsilon)
         scale = 3 * problem.domain.radius**2 / (2 * problem.n * budget.epsilon)
         return Calibration(problem, budget, scale)
 
@@ -89,6 +90,7 @@ class Wishart(AdditiveMechanism):
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the probability of a release that only one table can make."""
+        # P(chi^2_2 < 2 epsilon/3), by the scale of Algorithm 2 and in every dimension
         seen = -math.expm1(-budget.epsilon / 3)
         return (
             f"With probability 1 - exp(-epsilon/3) = {numeral(seen, 3)}, the release of the table "

@@ -64,6 +64,7 @@ class WishartApprox(Mechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published degrees of freedom, and the scale R^2/n."""
+        # as quoted: m = d + (14/epsilon^2) 2 ln(4/delta), rounded down
         log_term = math.log(4) - math.log(budget.delta)
         freedom = math.floor(problem.d + 14 / budget.epsilon**2 * 2 * log_term)
         scale = problem.domain.radius**2 / problem.n
@@ -88,6 +89,7 @@ class WishartApprox(Mechanism):
         """Return A + W, smooth in epsilon on one stream."""
         problem = calibration.problem
         freedom = calibration.values["degrees_of_freedom"]
+        # uniforms, as degrees of freedom change with epsilon and the draw is to move smoothly
         matrices = wishart_from_uniforms(draws, problem.d, freedom)
         matrices *= calibration.scale
         matrices += data.A
@@ -96,6 +98,7 @@ class WishartApprox(Mechanism):
     def row_profile(self, problem: Problem, budget: Budget) -> RowProfile:
         """Return the profile of the noise that the budget leads to."""
         freedom = self.calibrate(problem, budget).values["degrees_of_freedom"]
+        # nu, the degrees of freedom along a row, is m - d + 1
         return WishartNoise(max(2.0, freedom - problem.d + 1))
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:

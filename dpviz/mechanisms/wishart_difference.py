@@ -57,6 +57,7 @@ class WishartDifference(WeighingAdditive):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return c = nuclear sensitivity/(2 epsilon), rounded up."""
         sensitivity = nuclear(problem)
+        # rounded up, so that the part below is never above the epsilon that is claimed
         scale = math.nextafter(sensitivity / (2 * budget.epsilon), math.inf)
         part = PurePart(
             sensitivity / (2 * scale),
@@ -95,6 +96,7 @@ class WishartDifference(WeighingAdditive):
         self, calibration: Calibration, first: SecondMoment, second: SecondMoment
     ) -> LogRatio | None:
         """Return the ratio of the densities at d = 2, where they are known."""
+        # in more dimensions nothing quick is known for the integral over {P >= 0, P >= M}
         if calibration.problem.d != 2:
             return None
         return wishart_difference_ratio(calibration.scale, first.A, second.A)

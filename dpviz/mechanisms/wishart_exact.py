@@ -73,10 +73,12 @@ class WishartExact(Mechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the degrees of freedom and the scale, one of them solved for."""
         if self.scale is None:
+            # within a tenth of the smallest edge there is, measured (Notes)
             freedom = 3 * problem.d + 60 + budget.epsilon
             unit = least_scale(problem.relation, budget, freedom)
         else:
             unit = self.scale
+            # real degrees of freedom: no rounding to whole ones is needed
             freedom = least_freedom(problem.relation, budget, unit)
         scale = unit * problem.domain.radius**2 / problem.n
         values = {
@@ -90,6 +92,7 @@ class WishartExact(Mechanism):
         """Return A + W, smooth in epsilon on one stream."""
         problem = calibration.problem
         freedom = calibration.values["degrees_of_freedom"]
+        # uniforms, as degrees of freedom change with epsilon and the draw is to move smoothly
         matrices = wishart_from_uniforms(draws, problem.d, freedom)
         matrices *= calibration.scale
         matrices += data.A
