@@ -131,6 +131,11 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     }
 
 
+def begins(page: str, warm: Path) -> list[Line]:
+    """Return what is typed first on a page: what README says once, and a quick Python."""
+    return [Line(page, ACTIVATE, ""), Line(page, f"PATH={warm.parent}:$PATH", "")]
+
+
 def typed(lines: list[Line], folder: Path, **more: str) -> Iterator[tuple[Line, int, str]]:
     """Type lines into one shell; yield the status of each and what it complained about."""
     notes = folder / "notes"
@@ -156,10 +161,11 @@ def typed(lines: list[Line], folder: Path, **more: str) -> Iterator[tuple[Line, 
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(x.runs for x in lines_of(page))])
-def test_every_line_of_a_page_runs(page: str, checkout: Path) -> None:
+def test_every_line_of_a_page_runs(page: str, checkout: Path, warm: Path) -> None:
+    """README's by Python itself; those of docs by forks of one that has libraries in memory."""
     lines = [line for line in lines_of(page) if line.runs]
     if page != "README.md":
-        lines.insert(0, Line(page, ACTIVATE, "as README says, once"))
+        lines[:0] = begins(page, warm)
     failed = [
         f"{line.text}: status {status}: {said[-600:]}"
         for line, status, said in typed(lines, checkout)
@@ -169,7 +175,7 @@ def test_every_line_of_a_page_runs(page: str, checkout: Path) -> None:
     assert failed == []
 
 
-def test_the_examples_of_help_run(checkout: Path) -> None:
+def test_the_examples_of_help_run(checkout: Path, warm: Path) -> None:
     """Those of ``dpviz --help``, typed like the lines of a page, and not again where one is there.
 
     A checkout has no script of that name, so the module is typed in its place.
@@ -184,7 +190,7 @@ def test_the_examples_of_help_run(checkout: Path) -> None:
     modules = [f"python -m {one}" for one in commands if one != "dpviz app"]
     typed_here = [one for one in modules if one not in elsewhere]
     assert typed_here
-    lines = [Line("--help", one, "") for one in (ACTIVATE, *typed_here)]
+    lines = begins("--help", warm) + [Line("--help", one, "") for one in typed_here]
     failed = [(line.text, said) for line, status, said in typed(lines, checkout) if status]
     assert failed == []
 
@@ -200,7 +206,7 @@ def test_the_environment_is_called_as_readme_says(checkout: Path) -> None:
 # --------------------------------------------------------------------------- what is marked
 
 
-def test_no_line_is_marked_in_vain(checkout: Path) -> None:
+def test_no_line_is_marked_in_vain(checkout: Path, warm: Path) -> None:
     """What is marked "minutes" is listed with its reason; what is marked "network" wants one."""
     assert {line.text for line in LINES if line.minutes} == MINUTES.keys() & {
         line.text for line in LINES
@@ -220,8 +226,7 @@ def test_no_line_is_marked_in_vain(checkout: Path) -> None:
         elif line.text.startswith("uv pip install"):
             assert "requirements" in line.text
         else:
-            activate = Line(line.page, ACTIVATE, "")
-            (_, (_, status, said)) = typed([activate, line], checkout)
+            *_, (_, status, said) = typed([*begins(line.page, warm), line], checkout)
             assert status == 2, line
             assert "Traceback" not in said, said
 

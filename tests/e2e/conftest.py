@@ -99,17 +99,19 @@ def spare_port() -> int:
 
 
 @pytest.fixture
-def fresh_server(tmp_path: Path, spare_port: int) -> Iterator[ServerFactory]:
+def fresh_server(tmp_path: Path, spare_port: int, warm: Path) -> Iterator[ServerFactory]:
     """Make dashboards that nobody has visited, for tests of the first hit.
 
-    Called with an optional mapping of environment variables; stopped with the test.
+    Called with an optional mapping of environment variables; stopped with the test. Libraries are
+    in memory; all of dpviz is imported anew.
     """
     with ExitStack() as stack:
 
         def start(environment: Mapping[str, str] | None = None, app: Path | None = None) -> Server:
             log = tmp_path / f"server-{len(_servers)}.log"
             port = spare_port if is_free(spare_port) else None
-            running = stack.enter_context(Server(app or app_path(), log, environment, port=port))
+            one = Server(app or app_path(), log, environment, port=port, python=warm)
+            running = stack.enter_context(one)
             _servers.append(running)
             stack.callback(_servers.remove, running)
             return running

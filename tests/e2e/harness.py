@@ -39,9 +39,33 @@ _TRACEBACK = "Traceback (most recent call last)"
 
 _NOT_RUNNING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
-# One frame to lay the new elements out and one to paint them.
-_TWO_FRAMES = """
-() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))
+# One frame to lay the new elements out and one to paint them; asked for in one message, as each
+# costs the driver and the browser more than the look itself.
+_PAINTED = """
+async patience => {
+  const frame = () => new Promise(done => requestAnimationFrame(() => done(null)));
+  const twoFrames = async () => { await frame(); await frame(); };
+  const end = performance.now() + patience;
+  const until = async (what, there) => {
+    while (!there()) {
+      if (performance.now() > end) throw new Error(`${what} was waited for in vain`);
+      await new Promise(done => setTimeout(done, 20));
+    }
+  };
+  await twoFrames();
+  // The board asks for its other frames once it stands, which is another run.
+  await until("a complete board", () => {
+    const inside = [...document.querySelectorAll(".st-key-board *")];
+    return !document.querySelector(".st-key-board")
+      || inside.some(node => node.shadowRoot?.querySelector(".dpv[data-complete]"));
+  });
+  // An element's code is loaded when it is first needed; until then it is drawn as a grey bar. Of
+  // the typefaces, those come that something on the page is written in.
+  await until("the code of an element",
+    () => !document.querySelector('[data-testid="stSkeleton"]'));
+  await document.fonts.ready;
+  await twoFrames();
+}
 """
 
 # What the way back does, also to an address of the same page: no document is loaded.
@@ -55,12 +79,15 @@ to => {
 # Reports every stException that ever appears, also one that a rerun replaces before a test looks.
 _EXCEPTION_WATCH = """
 (() => {
-  const seen = new WeakSet();
-  new MutationObserver(() => {
-    for (const box of document.querySelectorAll('[data-testid="stException"]')) {
-      if (!seen.has(box)) { seen.add(box); window.dpvizReport(box.innerText); }
+  const seen = new WeakSet(), box = '[data-testid="stException"]';
+  const look = node => {
+    if (node.nodeType !== Node.ELEMENT_NODE) return;
+    for (const one of node.matches(box) ? [node] : node.querySelectorAll(box)) {
+      if (!seen.has(one)) { seen.add(one); window.dpvizReport(one.innerText); }
     }
-  }).observe(document, {childList: true, subtree: true});
+  };
+  new MutationObserver(all => all.forEach(one => one.addedNodes.forEach(look)))
+    .observe(document, {childList: true, subtree: true});
 })();
 """
 
@@ -102,6 +129,8 @@ class Server:
         What starts it and knows its port by itself; Streamlit on the script if left out.
     below : str, optional
         The path that it lives under, such as ``/dpviz``.
+    python : Path, optional
+        What runs Streamlit; this process's interpreter if left out.
     """
 
     def __init__(
@@ -113,6 +142,7 @@ class Server:
         port: int | None = None,
         command: Sequence[str] | None = None,
         below: str = "",
+        python: Path | None = None,
     ) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}{below}"
@@ -123,7 +153,7 @@ class Server:
             self._process = subprocess.Popen(
                 command
                 or [
-                    *(sys.executable, "-m", "streamlit", "run", str(app)),
+                    *(str(python or sys.executable), "-m", "streamlit", "run", str(app)),
                     *("--server.address", "127.0.0.1", "--server.port", str(self.port)),
                     *("--server.headless", "true"),
                 ],
@@ -350,16 +380,7 @@ def wait_idle(page: Page, *, after: int = 0) -> None:
         watch.wait(page, after, deadline)
         page.locator(_NOT_RUNNING).wait_for()
         page.bring_to_front()  # a page behind another one paints once a second
-        page.evaluate(_TWO_FRAMES)
-        if page.locator(".st-key-board").count():
-            # The board asks for its other frames once it stands, which is another run. The
-            # selector reaches into the board's own tree.
-            page.locator(".dpv[data-complete]").first.wait_for(state="attached")
-        # An element's code is loaded when it is first needed; until then it is drawn as a grey
-        # bar. Of the typefaces, those come that something on the page is written in.
-        page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')")
-        page.evaluate("async () => { await document.fonts.ready; }")
-        page.evaluate(_TWO_FRAMES)
+        page.evaluate(_PAINTED, 1000 * (deadline - time.monotonic()))
         if not watch.busy:
             return
 
