@@ -142,12 +142,12 @@ def name_of(table: object) -> str:
     )
 
 
-def load(name_or_path: str | Path, reading: ReadOptions = PLAINLY) -> Table:
+def load(table: str | Path, reading: ReadOptions = PLAINLY) -> Table:
     """Return a built-in table by its key, the table in a file, or a remote set by its key.
 
     Parameters
     ----------
-    name_or_path : str or Path
+    table : str or Path
         Built-in key, path of a file that `read_raw` takes, or key of a
         remote set: what comes first of these counts. A remote set that is not at
         hand is downloaded.
@@ -162,12 +162,12 @@ def load(name_or_path: str | Path, reading: ReadOptions = PLAINLY) -> Table:
     NotAvailable
         When a remote set cannot be got.
     """
-    name = str(name_or_path)
+    name = str(table)
     if name in builtin_tables():
         return load_builtin(name).as_read(reading)
     if is_remote(name):
         return remote.load(name).as_read(reading)
-    path = Path(name_or_path)
+    path = Path(table)
     shown = printable(path.name)
     if not path.is_file():
         what = "a folder" if path.is_dir() else "neither"

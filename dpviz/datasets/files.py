@@ -104,12 +104,11 @@ def read_raw(
     mark = decimal_mark(decimal)
     name = shown_name(name)
     found = opened(source, name, encoding=encoding, sheet=sheet, limits=limits)
-    given = found.source
-    if given.is_parquet:
-        settled, notes = _read_parquet(given, mark, limits)
+    if found.source.is_parquet:
+        settled, notes = _read_parquet(found.source, mark, limits)
     else:
-        settled, notes = _read_text(given, mark, limits)
-        notes = [*misnamed(given), *notes]
+        settled, notes = _read_text(found.source, mark, limits)
+        notes = [*misnamed(found.source), *notes]
     raw = _raw_table(name, settled, [*found.notes, *notes], limits)
     return replace(raw, sheets=found.sheets, sheet=found.sheet)
 

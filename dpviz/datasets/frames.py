@@ -30,13 +30,13 @@ from dpviz.datasets.table import ReadOptions, Table
 _MIXED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
 
 
-def is_frame(given: object) -> bool:
+def is_frame(table: object) -> bool:
     """Return whether `read_frame` takes it: a pandas frame, or a frame that speaks Arrow."""
-    if isinstance(given, pd.DataFrame):
+    if isinstance(table, pd.DataFrame):
         return True
     # Asked of the class: a lazy frame would compute its columns to answer.
-    kind = type(given)
-    if not (hasattr(kind, "columns") or isinstance(given, pa.Table)):
+    kind = type(table)
+    if not (hasattr(kind, "columns") or isinstance(table, pa.Table)):
         return False  # a single column speaks Arrow too
     return hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__dataframe__")
 
@@ -395,17 +395,17 @@ def rows_not_held(table: Any, reading: ReadOptions) -> FrameBatches | SparseRows
     return FrameBatches(_frame_of(table) if _is_dask_array(table) else table)
 
 
-def _is_dask(given: object) -> bool:
-    kind = type(given)  # a delayed value would promise any attribute
+def _is_dask(table: object) -> bool:
+    kind = type(table)  # a delayed value would promise any attribute
     return kind.__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(kind, "to_delayed")
 
 
-def _is_sparse(given: object) -> bool:
-    return bool(sparse.issparse(given))
+def _is_sparse(table: object) -> bool:
+    return bool(sparse.issparse(table))
 
 
-def _is_dask_array(given: object) -> bool:
-    return _is_dask(given) and not hasattr(type(given), "columns")
+def _is_dask_array(table: object) -> bool:
+    return _is_dask(table) and not hasattr(type(table), "columns")
 
 
 def _frame_of(array: Any) -> Any:
@@ -426,33 +426,33 @@ def _frame_of(array: Any) -> Any:
     return from_dask_array(array.rechunk({1: -1}), columns=_titles(array.shape[1]))
 
 
-def _is_array(given: object) -> bool:
+def _is_array(table: object) -> bool:
     """Return whether it is rows of numbers: NumPy's, a list's, or another library's."""
-    if isinstance(given, (np.ndarray, list, tuple)):
+    if isinstance(table, (np.ndarray, list, tuple)):
         return True
     # one column is an array too; asked of the value, whose shape says it
     return (
-        hasattr(type(given), "__array__")
-        and len(getattr(given, "shape", ())) == 2
-        and (not is_frame(given))
+        hasattr(type(table), "__array__")
+        and len(getattr(table, "shape", ())) == 2
+        and (not is_frame(table))
     )
 
 
-def _array_of(given: Any) -> np.ndarray[Any, Any]:
+def _array_of(table: Any) -> np.ndarray[Any, Any]:
     try:
-        return np.asarray(given)
+        return np.asarray(table)
     except ValueError:  # rows of different lengths
         raise InvalidTable("each row of a list must be as long as the others.") from None
 
 
-def _is_lazy(given: object) -> bool:
-    kind = type(given)
+def _is_lazy(table: object) -> bool:
+    kind = type(table)
     return kind.__module__.partition(".")[0] == "polars" and kind.__name__ == "LazyFrame"
 
 
-def _is_bunch(given: object) -> bool:
+def _is_bunch(table: object) -> bool:
     """Return whether it is what scikit-learn's loaders return."""
-    return isinstance(given, dict) and type(given) is not dict and "data" in given
+    return isinstance(table, dict) and type(table) is not dict and "data" in table
 
 
 def _frame_of_bunch(bunch: Any, label: str | None) -> pd.DataFrame:

@@ -240,7 +240,7 @@ def _of_table(built: BoundedTable, table: Table) -> Prepared:
     return Prepared(**(vars(built) | known), table=table)
 
 
-def prepare_batches(source: Batches | str | Path | Any, settings: Settings) -> BoundedTable:
+def prepare_batches(table: Batches | str | Path | Any, settings: Settings) -> BoundedTable:
     """Centre, scale and bound rows that do not fit in memory.
 
     The numbers are those of `prepare` up to rounding. Memory does not grow with
@@ -248,7 +248,7 @@ def prepare_batches(source: Batches | str | Path | Any, settings: Settings) -> B
 
     Parameters
     ----------
-    source : Batches, path or Dask DataFrame
+    table : Batches, path or Dask DataFrame
         A path of a CSV or Parquet file.
     settings : Settings
         As in `prepare`; also ``label``, for a path.
@@ -262,10 +262,10 @@ def prepare_batches(source: Batches | str | Path | Any, settings: Settings) -> B
     if settings.categories:
         allowed = "left out for rows that are read in batches"
         raise InvalidSetting("categories", allowed, settings.categories, "--categories")
-    if not isinstance(source, Batches):
-        source = in_batches(source, ReadOptions.of(settings))
+    if not isinstance(table, Batches):
+        table = in_batches(table, ReadOptions.of(settings))
     with one_blas_thread():
-        passes = Batched(source, settings.centring == "none", settings.rows_a_person)
+        passes = Batched(table, settings.centring == "none", settings.rows_a_person)
         return _Build(passes, settings).rows()
 
 

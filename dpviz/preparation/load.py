@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpviz.core.allocation import is_file, numbered, of_mapping
 from dpviz.core.entries import BOUNDS_ALLOWED, FeatureBounds, names_file
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import text_of
 from dpviz.core.settings import Settings
-from dpviz.datasets import ReadOptions, builtin_tables, read_bounds, read_table, read_thetas
+from dpviz.datasets import ReadOptions, builtin_tables, read_bounds, read_table
 from dpviz.datasets.table import NAMELESS, Table
 from dpviz.preparation.bounding import BoundedTable, prepare, prepare_batches
 from dpviz.preparation.plan import PREFIX, PlannedTable, plan_with
-
-
-def resolve_allocation(
-    settings: Settings, columns: Sequence[str], shares: Mapping[str, float] | None = None
-) -> Settings:
-    """Return settings whose allocation has numbers for the features it names, or a file's shares.
-
-    Parameters
-    ----------
-    settings : Settings
-    columns : sequence of str
-        The features.
-    shares : mapping of feature to share, optional
-        What counts in the place of what the settings say.
-
-    Raises
-    ------
-    DpvizError
-        If a feature is not known, or the file is not an allocation of the table's features.
-    """
-    if shares is None and is_file(settings.allocation):
-        shares = read_thetas(settings.allocation)
-    if shares is not None:
-        allocation = of_mapping(shares, columns, settings.directions)
-    else:
-        allocation = numbered(settings.allocation, columns, settings.directions)
-    return replace(settings, allocation=allocation)
 
 
 def without_paths(settings: Settings, file: str = NAMELESS) -> Settings:
@@ -94,8 +65,8 @@ def prepared_of(table: Any, settings: Settings) -> BoundedTable | PlannedTable:
         return plan_with(table, settings)
     # bounds first: a missing file of them is said before a large table is read
     settings = with_bounds_read(settings)
-    read = read_table(table, ReadOptions.of(settings))
-    return prepare(read, settings) if isinstance(read, Table) else prepare_batches(read, settings)
+    table = read_table(table, ReadOptions.of(settings))
+    return (prepare if isinstance(table, Table) else prepare_batches)(table, settings)
 
 
 def load_measured(settings: Settings) -> BoundedTable | PlannedTable:

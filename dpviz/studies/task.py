@@ -16,7 +16,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.datasets import ReadOptions, name_of, read_in_memory
-from dpviz.preparation.load import resolve_allocation, with_bounds_read, without_paths
+from dpviz.preparation.load import with_bounds_read, without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import tasks as words
 from dpviz.report.sentences.phrases import text_table
@@ -25,7 +25,7 @@ from dpviz.simulation.jobs import Progress
 from dpviz.simulation.store import Store
 from dpviz.simulation.tasks import Task, TaskPlan, band_table, finish, plan_task
 from dpviz.studies import Answer
-from dpviz.studies.options import asks, settings_of, shares_of
+from dpviz.studies.options import asks, resolve_allocation, settings_of, shares_of
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure

@@ -41,9 +41,10 @@ from dpviz.mechanisms._suppliers import (
     SCALE_DIRECTIONS,
     variances_along,
 )
-from dpviz.preparation.load import load_prepared, resolve_allocation
+from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.shares import rebalance
 from dpviz.simulation.cells import variants_of
+from dpviz.studies.options import resolve_allocation
 from pages.ui import link
 
 EXACT = ("directional_gaussian", "directional_wishart_difference")
