@@ -163,9 +163,11 @@ def least_imbalance(weights: FloatArray) -> Imbalance:
     cells = np.rint(weights / total / _GRID)
     kinds, kind_of = np.unique(cells, return_inverse=True)
     counts = np.bincount(kind_of)
+    # heaviest first, so that what may have to be left out weighs little
     order = np.argsort(-kinds * counts)
     halves, left_out = _halves(kinds[order], counts[order])
     one, two = (_sums(half) for half in halves)
+    # meet in the middle: every signed sum is one of each half
     least, chosen = _closest(one[-1], two[-1])
     # Each weight is off by half a cell; so is each sum of them by at most d/2.
     room = (len(weights) + 1) * _GRID * total

@@ -35,13 +35,7 @@ from scipy.special import ndtri_exp
 from dpviz.accounting.gaussian import delta_of, epsilon_of, least_meeting
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.parts import (
-    ApproximatePart,
-    GaussianPart,
-    LaplacePart,
-    Part,
-    PurePart,
-)
+from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
 
 _POINTS, _POINTS_BESIDE_GAUSSIAN = 2**17, 2**12
 # A convolution by FFT errs by less than this in total probability; it is counted as failure.

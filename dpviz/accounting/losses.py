@@ -22,11 +22,9 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import GaussianPart, LaplacePart
 from dpviz.core.problem import Relation
-from dpviz.core.release import (
-    Calibration,
-    Release,
-)
+from dpviz.core.release import Calibration, Release
 
+# Quadrature over heights z in [0, 1] of the sphere: panels that shrink towards the pole, where the
 # mass of a concentrated law is, each with 16 nodes. The last panel is 1e-9 wide.
 _PANELS = 60
 _NARROWEST = 1e-9
@@ -83,6 +81,7 @@ def of_profile(account: Spent, delta: float, at_epsilons: tuple[float, ...]) -> 
     if delta == 0 or account.delta_at_epsilon is None:
         return None
     # Only the claimed epsilon was computed; above it the route does not say.
+    # a bound from below: 0 claims nothing
     deltas = (account.delta_at_epsilon, *(0.0 for _ in at_epsilons[1:]))
     return ExactLoss(account.epsilon, deltas, account.source)
 

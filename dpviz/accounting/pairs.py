@@ -94,6 +94,7 @@ def wishart_pair(freedom: float, scale: float, epsilon: float) -> float:
     and both integrals, over w and ln g, are trapezoidal sums of analytic functions. The other
     order of the pair is the same by exchange of the two coordinates.
     """
+    # ln ratio is p ln(|X - hJ|/|X|): its power in the Wishart density
     h, p = 1 / scale, freedom / 2 - 1
     shrunk = -math.expm1(-epsilon / p) if p > 0 else (1.0 if epsilon > 0 else 0.0)
     with np.errstate(over="ignore"):
@@ -183,6 +184,7 @@ def _log_mean(shape: float, log_of: _Log) -> float:
         total: FloatArray = shape * (s - np.expm1(s)) + log_of(shape * np.exp(s), rough)
         return total
 
+    # the window is narrowed at most three times, until the grid sees the peak
     coarse, fine, _ = _sizes(shape)
     for _ in range(3):
         grid = np.linspace(low, high, coarse)

@@ -25,11 +25,7 @@ import numpy as np
 from dpviz.accounting import boxes
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.problem import (
-    Domain,
-    Problem,
-    Relation,
-)
+from dpviz.core.problem import Domain, Problem, Relation
 
 
 def frobenius(problem: Problem) -> float:

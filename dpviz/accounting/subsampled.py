@@ -118,9 +118,11 @@ def renyi(order: int, rate: float, multiplier: float) -> float:
     multiplier : float
         z, the noise std over the sensitivity, above 0.
     """
+    # every row in every step: the Gaussian's own divergence
     if rate == 1:
         return order / (2 * multiplier**2)
     k = np.arange(order + 1)
+    # in logarithms: at orders in the thousands the terms themselves are no doubles
     terms = _binomials(order) + (order - k) * math.log1p(-rate) + k * math.log(rate)
     terms = terms + k * (k - 1.0) / (2 * multiplier**2)
     top = float(terms.max())
@@ -140,6 +142,7 @@ def epsilon_of_steps(delta: float, rate: float, multiplier: float, steps: int) -
     best = math.inf
     for order, one in zip(ORDERS, _renyi_orders(rate, multiplier), strict=True):
         total = steps * float(one) * (1 + _ROUNDING) + _ROUNDING
+        # Proposition 12 at this order; each is a bound, so the least of them is
         bound = total + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
         best = min(best, bound)
     return max(0.0, best)
@@ -166,6 +169,7 @@ def least_multiplier(budget: Budget, rate: float, steps: int) -> float:
         spent = epsilon_of_steps(budget.delta, rate, math.exp(log_multiplier), steps)
         return math.log(max(spent, 1e-300) / budget.epsilon)
 
+    # ln z: epsilon falls with z, and a bracket is found a factor e at a time
     low = high = 0.0
     while over(high) > 0:
         high += 1.0

@@ -141,6 +141,7 @@ class Allocation:
             return np.full(d, 1.0 / d)
         if self.strategy == "binary":
             theta = np.full(d, (1.0 - self.tau) / (d - len(self.chosen)))
+            # numbered from 1, as people write them
             theta[np.array(self.chosen) - 1] = self.tau / len(self.chosen)
             return theta
         if self.strategy == "custom":
@@ -199,6 +200,7 @@ def check_allocation(text: str) -> str:
     if kind == "binary" and colon:
         columns, tau = _parse_binary(text)
         tokens = _tokens(columns)
+        # numbers are canonical already; names wait for the table's columns
         if tokens and all(token.isdecimal() for token in tokens):
             chosen = tuple(int(token) for token in tokens)
             return Allocation("binary", chosen=chosen, tau=tau).text[0]

@@ -17,6 +17,7 @@ def fix_signs(vectors: FloatArray) -> FloatArray:
     """
     largest = np.abs(vectors).argmax(axis=-2, keepdims=True)
     signs = np.sign(np.take_along_axis(vectors, largest, axis=-2))
+    # a column of zeros keeps its sign
     signs[signs == 0] = 1
     fixed: FloatArray = vectors * signs
     return fixed

@@ -88,6 +88,7 @@ def at_rank(lengths: Lengths, rank: float) -> float:
 
 
 def _places_of(radii: FloatArray) -> NDArray[np.intp]:
+    # the grid is geometric, so a radius' place is its logarithm
     steps = np.log2(radii) * PER_OCTAVE
     places: NDArray[np.intp] = np.rint(steps).astype(np.intp) - _LOW
     if (
@@ -443,6 +444,7 @@ class ByLength:
         places = _place(lengths).astype(np.uint16)
         self.counts += np.bincount(places, minlength=len(GRID) + 1)
         order = np.argsort(places, kind="stable")
+        # rows of one step together, so that each step is one product
         places, squares = places[order], squares[order]
         ends = [0, *(np.flatnonzero(np.diff(places)) + 1), len(places)]
         for first, stop in pairwise(ends):
@@ -477,6 +479,7 @@ class ByLength:
 
     def moment(self, radius: float | None) -> FloatArray:
         """Return the second moment of shortened rows, at a radius on the grid."""
+        # rows beyond the radius count as unit rows, those within by their length over it
         last = -1 if radius is None else int(_places_of(np.array([radius]))[0])
         total = np.zeros((self.d, self.d))
         for place in sorted(self._products):

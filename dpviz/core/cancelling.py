@@ -79,6 +79,7 @@ def in_threads(
             while wait(waiting, timeout=look).not_done:
                 check_cancelled()
         except BaseException:
+            # the pool waits for its threads, so each is told before
             ended.set()
             raise
     return [future.result() for future in waiting]

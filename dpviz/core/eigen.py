@@ -58,6 +58,7 @@ def _one(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     reduced, diagonal, beside, tau, wrong = lapack.dsytrd(
         np.array(matrix, order="F"), lower=1, lwork=int(length), overwrite_a=1
     )
+    # all eigenvalues by the root-free QR of the tridiagonal matrix: d^2 steps and no vectors
     values, unfinished = lapack.dsterf(diagonal, beside)
     if wrong or unfinished:
         return _whole(matrix, k)
@@ -143,6 +144,7 @@ def residual_norms(
 
 def _residual_of_few(values: FloatArray, basis: FloatArray, V: FloatArray, w: FloatArray) -> float:
     """Return ||U diag(values) U' - V diag(w) V'||, in the space that U and V span together."""
+    # outside the span of both the matrix is zero, so its norm is that of the small one
     both = np.concatenate([basis, V], axis=1)
     frame = np.linalg.qr(both).Q
     inside = frame.T @ both

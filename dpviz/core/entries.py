@@ -172,6 +172,7 @@ class Entry:
     @classmethod
     def of_bounds(cls, value: str | FeatureBounds | None, share: float = 0.0) -> Entry:
         """Return what settings state of feature bounds; any other text is the path of a file."""
+        # any other text that is no pair is a path, so words come first
         if value == PRIVATE:
             return cls(PRIVATE, None, share)
         if value == "max":
@@ -259,6 +260,7 @@ def bounds_of(value: Any) -> Any:
     if max(low.ndim, high.ndim) > 1 or not low.size or not high.size:
         raise error
     try:
+        # one number on one side serves all features
         low, high = np.broadcast_arrays(low, high)
     except ValueError:
         raise error from None

@@ -73,6 +73,7 @@ class DpvizError(ValueError):
 
 
 def _again(kind: type[DpvizError], words: tuple[Any, ...], state: dict[str, Any]) -> DpvizError:
+    # not through __init__: each class asks for arguments of its own
     error = kind.__new__(kind)
     error.args = words
     error.__dict__.update(state)
@@ -102,6 +103,7 @@ class InvalidSetting(DpvizError):
         super().__init__(self._sentence(name))
 
     def _sentence(self, subject: str) -> str:
+        # a choice among words is where a typing error can be guessed
         _, some, words = self.allowed.partition("one of ")
         hint = did_you_mean(self.given, words.split(", ")) if some else ""
         return f"{subject} must be {self.allowed}; got {printable(self.given)!r}{hint}."

@@ -122,6 +122,7 @@ def atomic_write(path: Path, *, private: bool = False) -> Iterator[Path]:
         If the system refuses.
     """
     try:
+        # in the same folder: a file is put in another's place within one file system alone
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
     except OSError as error:
         raise cannot_write(path, error) from None
@@ -187,6 +188,7 @@ class Reserved:
             self._file.close()
             if not self._private:
                 os.chmod(self._aside, 0o666 & ~_umask())
+            # durable before it has its name: a name without its content would be a lie
             os.replace(self._aside, path)
             flush_folder(path.parent)
         except OSError as error:
@@ -201,6 +203,7 @@ class Reserved:
 
 def _allocate(handle: int, size: int) -> None:
     """Take room on the disk, by the system's own call where there is one."""
+    # room that is only promised would run out at the worst moment
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(handle, 0, size)

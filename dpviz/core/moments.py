@@ -122,6 +122,7 @@ class SecondMoment:
         """Return another moment of the same rows, found where it is not kept under its name."""
         kept = self._shortened
         found = kept.pop(name, None) or SecondMoment(find(), self.n)
+        # the latest last, so that the oldest goes first
         kept[name] = found
         while len(kept) > max(1, _KEPT_ENTRIES // self.d**2):
             kept.popitem(last=False)
@@ -170,6 +171,7 @@ class SecondMoment:
         Shapes (r,) and (d, r): r is d, or the number of rows of the root.
         """
         if self.root is not None:
+            # eigenvectors of G'G are the right singular vectors of G, found without squaring it
             _, lengths, vectors = np.linalg.svd(self.root, full_matrices=False)
             values, vectors = lengths**2, fix_signs(vectors.T)
         else:

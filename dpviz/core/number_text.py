@@ -30,6 +30,7 @@ def decimals(value: float, places: int) -> str:
     value = float(value)
     if not math.isfinite(value):
         return f"{value:g}"
+    # through Decimal, which sees the double that there is: round() goes to even
     rounded = Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     return str(rounded if rounded else abs(rounded))
 

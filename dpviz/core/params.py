@@ -128,6 +128,7 @@ class Param:
         return self.objects and isinstance(getattr(value, "text", None), str)
 
     def _clean_number(self, value: Any) -> float | int:
+        # True is a number in Python, and "1" would be one to float()
         if isinstance(value, (bool, str, bytes)):
             raise self.error(value)
         try:
@@ -204,6 +205,7 @@ def text_of(value: Any) -> Any:
 
 def format_number(value: float) -> str:
     """Return the shortest text that reads back as the same number."""
+    # the fewest digits that read back as the same double
     texts = (numeral(value, digits) for digits in range(6, 18))
     return next((text for text in texts if float(text) == value), repr(float(value)))
 

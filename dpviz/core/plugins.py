@@ -89,6 +89,7 @@ def kept_apart(ours: Mapping[str, T], brought: Iterable[tuple[str, T]]) -> dict[
             allowed = "one that brings names of its own"
             raise InvalidSetting("plugin", allowed, f"{name} twice", "--plugin")
         if taken is None:
+            # of several that are one object, as where a file is named twice, one is enough
             found[name] = one
     return found
 

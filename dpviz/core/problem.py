@@ -90,6 +90,7 @@ def group_budget(budget: Budget, rows: int) -> Budget:
         (m epsilon, delta (e^(m epsilon) - 1)/(e^epsilon - 1)): Vadhan, The Complexity of
         Differential Privacy (2017), Lemma 2.2. A Gaussian's own profile is sharper.
     """
+    # e^710 is no double any more, and at e^700 delta has long come to 1
     grown = math.expm1(min(rows * budget.epsilon, 700.0)) / math.expm1(budget.epsilon)
     worst = math.nextafter(1.0, 0.0)
     return Budget(min(rows * budget.epsilon, EPSILON_RANGE[1]), min(budget.delta * grown, worst))
@@ -195,6 +196,7 @@ def default_delta(n: int) -> float:
     squared = n * n
     if squared <= 10**6:
         return 1e-6
+    # whole numbers: a logarithm would round n = 10^k to the wrong side
     exponent = len(str(squared - 1))  # the least with 10^exponent >= n^2
     return float(f"{10**exponent // squared}e-{exponent}")
 

@@ -191,6 +191,7 @@ class Release:
             found = [getattr(batch, name) for batch in batches]
             return None if any(part is None for part in found) else np.concatenate(found)
 
+        # a new field is joined too, without being named here
         names = [each.name for each in fields(cls) if each.name != "exact"]
         exact = all(batch.exact for batch in batches)
         return cls(**{name: together(name) for name in names}, exact=exact)  # type: ignore[arg-type]

@@ -90,6 +90,7 @@ def free_bytes(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
     system, group : Path
         Where Linux says so.
     """
+    # what nobody says is left out: a machine without either file has no known limit
     found = []
     try:
         line = re.search(r"^MemAvailable:\s+(\d+) kB", system.read_text(), re.MULTILINE)
@@ -101,6 +102,7 @@ def free_bytes(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
         limit, used = (
             (group / f"memory.{name}").read_text().strip() for name in ("max", "current")
         )
+        # a container may have less than its host has free
         if limit != "max":
             found.append(max(int(limit) - int(used), 0))
     except OSError:  # no container, or none with a limit

@@ -51,6 +51,7 @@ def _started(begun: _Beginning) -> np.random.Generator:
 
 @lru_cache(maxsize=2**14)  # a search begins the same streams at every point
 def _begun(seed: int, name: str) -> _Beginning:
+    # 128 bits of the name, so that no two streams meet by chance
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
     whole = np.random.SeedSequence(seed, spawn_key=_WORDS.unpack(digest))
     return _Beginning(np.asarray(whole.generate_state(4, np.uint64), dtype=np.uint64))
@@ -117,6 +118,7 @@ class Draws:
         numbers = tuple(int(trial) for trial in trials)
         if len(numbers) < _TOGETHER:
             return cls(tuple(generator(seed, label, trial) for trial in numbers), numbers)
+        # in blocks that are kept: a run with more trials begins with the same ones
         starts = range(0, len(numbers), _BLOCK)
         blocks = (_begun_together(seed, label, numbers[at : at + _BLOCK]) for at in starts)
         return cls(tuple(_started(each) for block in blocks for each in block), numbers)
@@ -134,6 +136,7 @@ class Draws:
     @cached_property
     def shared(self) -> bool:
         """Whether one generator serves the whole batch."""
+        # one draw with one generator is its own stream, and not a batch
         return len(self.generators) != self.size
 
     def _sample(self, method: str, shape: tuple[int, ...]) -> FloatArray:

@@ -545,6 +545,7 @@ class Settings(Declared):
                 self.count if self.relation == "zero-out" else PUBLIC, self.count_share
             ),
         )
+        # elsewhere a stated bound would be an assumption that nothing uses
         if found.paid or self.domain == "box" or self.centring == MIDPOINT:
             found = replace(found, bounds=Entry.of_bounds(self.bounds, self.range_share))
         return found

@@ -90,6 +90,7 @@ class WorkerProcess:
     ) -> _Out:
         import cloudpickle  # a mechanism may have been typed into a notebook
 
+        # before the thread: what does not pickle is an error of the caller's
         message = cloudpickle.dumps((work, given), pickle.HIGHEST_PROTOCOL)
         answers: list[bytes] = []
 
@@ -104,6 +105,7 @@ class WorkerProcess:
             if answer is not None:
                 answers.append(answer)
 
+        # a pipe's read cannot be interrupted, so a thread waits and this one looks up
         talk = threading.Thread(target=exchange, name="worker", daemon=True)
         talk.start()
         while talk.is_alive():
@@ -121,6 +123,7 @@ class WorkerProcess:
         """End the process, whatever it does."""
         process, self._process = self._process, None
         if process is not None:
+            # not terminate(): compiled code would not hear it
             process.kill()
             process.communicate()
 

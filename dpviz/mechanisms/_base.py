@@ -28,16 +28,11 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.reference import Reference
-from dpviz.core.release import (
-    Aim,
-    Calibration,
-    Release,
-    Status,
-    Verdict,
-)
+from dpviz.core.release import Aim, Calibration, Release, Status, Verdict
 from dpviz.core.seeding import Draws
 from dpviz.sampling.limits import FreeNoise
 
+# Spending within this factor of the claim counts as all of it: calibrations
 # round to the safe side in the last digits.
 _ALL_OF_IT = 1e-6
 # Where a word begins inside a name such as HalfTheNoise.

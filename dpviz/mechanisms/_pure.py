@@ -32,10 +32,12 @@ class PureLaw(StrEnum):
             return nuclear_noise(draws, d)
         noise = wishart(draws, d, d + 1)
         noise -= wishart(draws, d, d + 1)
+        # W_d(d + 1, I/2) each: the unit in which a nuclear norm of s loses at most s
         return noise / 2
 
     def direction_std(self, d: int) -> float:
         """Return the standard deviation of w'Nw, the same for every unit w."""
+        # a chi-square of d + 1 over 2 on each side: variance (d + 1)/2, twice
         return direction_std(d) if self is PureLaw.KNORM else math.sqrt(d + 1)
 
     def edge(self, d: int) -> float:

@@ -47,10 +47,12 @@ class RowNoise:
         """Return the noise of each draw."""
         head = draws.normal(min(n, d), d)
         outside = n - d
+        # no more rows than features: all of the noise lies in their span
         if outside <= 0:
             return cls(head, None)
         if outside >= d:
             return cls(head, wishart(draws, d, outside))
+        # fewer rows outside than features: the Wishart is singular, and a product is quicker
         rest = draws.normal(outside, d)
         return cls(head, symmetrised(rest.transpose(0, 2, 1) @ rest))
 
@@ -72,6 +74,7 @@ def noisy_moments(
     """
     count = noise.head.shape[1]
     lengths = np.sqrt(n * np.maximum(data.eigenvalues[:count], 0.0))
+    # C, with C'C = X'X: the head's noise is added to it as to rows
     root = (lengths[:, None] * data.eigenvectors.T[:count])[None]
     if directions.bases is not None:
         root = root @ directions.bases
@@ -92,6 +95,7 @@ def debiased(
     ``raw`` is the moment of the noisy rows as it is.
     """
     raw = symmetrised(directions.leave(moments))
+    # E[E'E]/n = S, diagonal in the coordinates of the directions
     estimate = moments - variances[:, :, None] * np.eye(moments.shape[-1])
     matrices = symmetrised(directions.leave(estimate))
     return Release.of_matrices(matrices, calibration.problem.k, raw=raw)

@@ -24,11 +24,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.parts import ApproximatePart, GaussianPart, Part, PurePart
 from dpviz.core.problem import EPSILON_RANGE, Budget, Problem
-from dpviz.core.release import (
-    Calibration,
-    Release,
-    Status,
-)
+from dpviz.core.release import Calibration, Release, Status
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 
 SAFE = 1 + 64 * float(np.finfo(np.float64).eps)
@@ -122,6 +118,7 @@ class Supply:
 
 def own_problem(mechanism: Mechanism, problem: Problem) -> Problem:
     """Return the problem that a supplier solves on the table of another."""
+    # a matrix has all of its eigenvectors; a subspace is completed to a basis afterwards
     whole = mechanism.info.release == "matrix"
     k = problem.d if whole else min(problem.k, problem.d - 1)
     return replace(problem, k=k, allocation=UNIFORM)

@@ -17,14 +17,13 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.params import number
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.release import (
-    Calibration,
-)
+from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.sampling.goe import goe
 
 
+# Blank 1: the base. AdditiveMechanism releases A + scale * noise; for anything
 # else derive from Mechanism and write release_many(data, calibration, draws).
 @dataclass(frozen=True)
 class Template(AdditiveMechanism):

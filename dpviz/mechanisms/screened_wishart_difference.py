@@ -19,12 +19,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._clipped import (
-    OfDirections,
-    on_the_sphere,
-    unit_moment,
-    unit_rows,
-)
+from dpviz.mechanisms._clipped import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._funnel import top
 from dpviz.mechanisms._pure import PureLaw
 from dpviz.mechanisms._weighing import feature_sizes, held_back

@@ -20,9 +20,7 @@ from typing import Self
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.sampling.nuclear import (
-    square_means,
-)
+from dpviz.sampling.nuclear import square_means
 
 _DIFFERENCE_CRITICAL = math.sqrt(math.sqrt(5) - 2)
 # The edge of its spectrum, in units of a: K at that point.

@@ -32,10 +32,9 @@ from numpy.typing import NDArray
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.metrics import FLAT, farthest_distance, recovery_of
-from dpviz.sampling.limits import (
-    FreeNoise,
-)
+from dpviz.sampling.limits import FreeNoise
 
+# Noise below this share of the spectrum's size is raised to it: doubles place
 # no point of the curve more finely, and its effect is the square of that.
 _LEAST_NOISE = 1e-10
 _MASS_TOLERANCE = 1e-9  # of one eigenvalue, where the curve is searched

@@ -12,6 +12,7 @@ from dpviz.core.problem import (
 )
 from dpviz.metrics import Summary
 
+# Two means count as different when they are this many standard errors apart;
 # a normal difference exceeds that by chance about once in 370 comparisons.
 SEPARATED = 3.0
 
