@@ -68,7 +68,8 @@ class Choices:
 
 def choices(*, picture: bool) -> Choices:
     """Draw the controls of the chart, with the measures of a picture where one is paid for."""
-    first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
+    with st.container(key="tradeoffs-asked"):
+        first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
     axis = first.selectbox(
         "Along",
         list(AXES),
@@ -124,6 +125,11 @@ _LAYERS = """<style>
 .st-key-curve [data-testid="stSkeleton"] { display: none; }
 .st-key-curve-code { display: none !important; }
 .st-key-curve:has(.js-plotly-plot .cartesianlayer) .still { visibility: hidden; }
+@media (max-width: 640px) { /* on a phone the picture begins on the first screen */
+  .st-key-tradeoffs-asked [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; gap: .5rem; }
+  .st-key-tradeoffs-asked [data-testid="stColumn"] { min-width: 0; flex: 2 1 0; }
+  .st-key-tradeoffs-asked [data-testid="stColumn"]:last-child { flex: 0 0 5rem; }
+}
 </style>"""
 # A chart that replaces another mounts anew: two layers are drawn in turn, the chart at the end
 # lies over both. Below them stands a picture without a script until Plotly has drawn: its code

@@ -52,6 +52,7 @@ _STYLE = """
   .st-key-bar :is(button, label, [data-baseweb="select"]) :is(p, input, div) { font-size: .85rem; }
   .st-key-bar [data-testid="stPopoverButton"] > div > div[aria-hidden]:last-child { display: none; }
   .st-key-bar [data-testid="stWidgetLabel"] p { white-space: nowrap; }
+  .st-key-bar [role="combobox"] { font-size: .85rem; padding: 0 0 0 .35rem; }
 }
 @media (max-width: 1000px) { /* a phone, and a laptop at 200 % */
   /* One row to be swiped, not nine rows above everything. */

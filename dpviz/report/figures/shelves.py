@@ -269,14 +269,8 @@ def cone_picture(table: pd.DataFrame, share: float) -> str:
     inside += [
         _text(edge - 5, 18, "never", "bad", "end"),
         _text(edge + 6, 18, f"possible {WITH}", "", "start"),
-        _text(10, 184, str(count), "bad", "start"),
-        _text(
-            10 + 10 * len(str(count)),
-            184,
-            f"of {total}, {decimals(share * total, 0)} expected",
-            "small",
-            "start",
-        ),
+        f'<text x="10" y="184" class="small"><tspan class="bad">{count}</tspan> '
+        f"of {total}, {decimals(share * total, 0)} expected</text>",
     ]
     return _picture(inside, f"{count} of {total} releases {WITHOUT} can never come {WITH}")
 
@@ -309,6 +303,6 @@ def turn_picture(table: pd.DataFrame) -> str:
     inside += [
         '<path d="M90 160A50 50 0 0 0 40 110" class="turn"/>',
         _text(100, 118, f"{decimals(turn, 0)}°", "bad big", "start"),
-        _text(40, 184, f"all {draws} draws alike: no noise here", "small", "start"),
+        _text(10, 184, f"{draws} draws, all alike: no noise", "small", "start"),
     ]
     return _picture(inside, f"One row turns what is published by {decimals(turn, 0)} degrees")
