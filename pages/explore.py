@@ -9,6 +9,7 @@ PAGE = {
 }
 
 import json
+from functools import cache, partial
 from typing import Any
 
 import streamlit as st
@@ -139,15 +140,20 @@ with st.container(key="unseen"):  # for screen readers: the board needs the room
 with guard():
     if current.prepared is not None:
         publishable = board.publishable(current.prepared)
-        found = cached.comparison(
-            current.data_key, current.prepared, current.settings, early=not publishable
+        prepared = current.prepared
+
+        drawn = cache(
+            partial(
+                cached.comparison,
+                *(current.data_key, prepared, current.settings),
+                early=not publishable,
+            )
         )
         warning = shell.delta_warning(current)
-        frames = board.draw(
-            found, current.prepared, current.data_key, current.settings, pin(), warning
-        )
+        frames = board.draw(drawn, prepared, current.data_key, current.settings, pin(), warning)
         if publishable:
-            published(found, current.prepared, warning)
+            published(drawn(), prepared, warning)
         else:
-            working(found, current.prepared, warning)
-        shell.follow(frames)
+            working(drawn(), prepared, warning)
+        if frames is not None:
+            shell.follow(frames)

@@ -30,6 +30,7 @@ def at() -> tuple[Lesson, int]:
     """Return the lesson and the step, from 0, that the link names."""
     course = lessons(state.get("language", "guide"))
     lesson = course[min(state.get("lesson", "guide"), len(course)) - 1]
+    stage.know(lesson)
     return lesson, min(state.get("step", "guide"), len(lesson.steps)) - 1
 
 

@@ -9,6 +9,7 @@ PAGE = {
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -49,7 +50,6 @@ from pages.ui.guard import guard
 current = shell.through_entry()
 
 LOGARITHMIC = ("epsilon", "delta", "n")
-DONE = "tradeoffs_done"  # curves whose every cell has been drawn in this session
 FIRST_DRAWS = 5
 
 
@@ -168,15 +168,12 @@ class Chart:
         self._show = curve_cache.Paced(self.interim)
         self._sketch = curve_cache.Paced(self.still, 0.25)  # costs the browser next to nothing
 
-    @property
-    def drawn(self) -> str:
-        """What the draws depend on: settings only decide what is shown of them."""
-        return repr((current.data_key, self.settings, self.chosen.axis))
-
-    @property
+    @cached_property
     def whole(self) -> bool:
-        """Whether every cell has been drawn in this session."""
-        return self.drawn in st.session_state.setdefault(DONE, [])
+        """Whether nothing is left to be drawn."""
+        return curve_cache.at_hand(
+            current.data_key, self.settings, self.mechanisms, self.chosen.axis, self.chosen.metric
+        )
 
     def foretell(self, *, shown: bool) -> None:
         """Draw limits at once, and predictions as they come.
@@ -260,7 +257,6 @@ class Chart:
             st.caption(f"{self.caption(points)}{open_there}")
             with st.popover("How to read this chart", icon=":material/info:"):
                 st.markdown(legend(self.chosen, curves.bound_table(points, self.chosen.metric)))
-        st.session_state[DONE] = [*st.session_state[DONE][-50:], self.drawn]
         with self.below:
             self._take_along(points, skipped, figure)
         for layer in (*self.layers, self.code):
@@ -292,6 +288,7 @@ class Chart:
             axes.FINE,
             seen,
             seams=(FIRST_DRAWS,),
+            metric=self.chosen.metric,
         )
 
     def interim(self, points: list[CurvePoint]) -> None:
@@ -449,9 +446,9 @@ chart: Chart | None = None
 if current.prepared is not None:
     with guard():
         chart = Chart(current.prepared, chosen_mechanisms)
-        # Where all is known already nothing need be shown on the way.
         chart.foretell(shown=not chart.whole)
-        if chart.whole:
+        if chart.whole:  # nothing need be shown on the way but the picture that needs no script
+            chart.still(lambda: chart.theory.get("predicted"))
             chart.measure()
             chart = None
     with guard():

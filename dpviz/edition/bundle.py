@@ -134,6 +134,8 @@ _UNREAD = (
 )  # fmt: skip
 _KINDS_UNREAD = {".so", ".pyd", ".dylib", ".pyi", ".pyc", ".map", ".md", ".rst"}
 _FOLDERS_UNREAD = {"__pycache__", "tests", "test"}
+# Larger than all the rest of the app, and the start screen shows a board of its own.
+_NOT_SENT = {"first_sight.zip"}
 # What is read of a distribution's record of itself: versions, and which plug-ins there are.
 _RECORD = {"METADATA", "entry_points.txt"}
 
@@ -196,6 +198,8 @@ def app(tables: Iterable[Member] = ()) -> Iterator[Member]:
         for path in sorted(folder.rglob("*")):
             inside = path.relative_to(base)
             if not path.is_file() or {"__pycache__", "_app"} & set(inside.parts):
+                continue
+            if inside.name in _NOT_SENT:
                 continue
             if inside.parts[0] != "browser" or path.suffix == ".py":
                 yield inside.as_posix(), path.read_bytes()

@@ -50,6 +50,10 @@ class NamedNumber:
         """The number, computed once."""
         return self.compute()
 
+    def know(self, fact: Fact) -> None:
+        """Take the number as it was computed before."""
+        self.__dict__.setdefault("fact", fact)
+
 
 @dataclass(frozen=True)
 class Option:

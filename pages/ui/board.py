@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,19 +79,21 @@ def publishable(prepared: Prepared) -> bool:
 
 
 def draw(
-    comparison: Comparison,
+    drawn: Callable[[], Comparison],
     prepared: Prepared,
     data_key: tuple[str, ...],
     settings: Settings,
     pin: Payload | None,
     warning: str | None,
-) -> Callable[[], None]:
-    """Draw the board with the present epsilon; return what sends the other frames.
+) -> Callable[[], None] | None:
+    """Draw the board with the present epsilon; return what sends the other frames, if it is left.
+
+    Where every frame is kept nothing is drawn for it, and they are sent at once.
 
     Parameters
     ----------
-    comparison : Comparison
-        At the present setting.
+    drawn : callable
+        To the comparison at the present setting.
     prepared : Prepared
     data_key : tuple of str
     settings : Settings
@@ -100,24 +102,8 @@ def draw(
     warning : str or None
         What is wrong with the delta, said in full below the board.
     """
-    late = {item.mechanism: item.reason for item in comparison.skipped if isinstance(item, Late)}
-    chosen = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
-    quick = tuple(text for text in chosen if text not in late)
-    drawn = frames.path_settings(replace(settings, mechanisms=quick) if late else settings)
-    token = frames.token_of(data_key, drawn)
-    plan = frames.plan_of(token, data_key, comparison, prepared, settings)
-
-    def make(epsilons: Sequence[float]) -> list[Frame]:
-        if not quick:
-            return [board.frame(prepared, settings.k, e, (), comparison.skipped) for e in epsilons]
-        made = board.compute_each(prepared, drawn, epsilons, workers=frames.WORKERS)
-        for frame in made:
-            frame["skipped"] |= late
-        return made
-
-    now = board.frame_of(comparison, prepared, worth=True)
-    few = drawn.trials < settings.trials
-    frames.keep(token, data_key, board.frame_of(comparison, prepared, drawn.trials) if few else now)
+    path = _path(drawn, prepared, data_key, settings)
+    token, plan, now, make = path.token, path.plan, path.now, path.make
     # The frame of the path at one epsilon decides, wherever the reader is: the order holds still.
     with st.spinner("Putting the columns in order", show_time=True):
         (kept,) = frames.some(token, data_key, [board.ORDERED_AT], make)
@@ -154,7 +140,7 @@ def draw(
             "pin": pin,
             "working": not published,
             "present": state.get("stage", "explore") == "yes",
-            "draws": None if published else _draws(comparison, prepared, token),
+            "draws": None if published else _draws(drawn, prepared, token),
         },
         **callbacks,
     )
@@ -166,7 +152,62 @@ def draw(
         if wanted:
             frames.feed(place, token, data_key, plan, settings.epsilon, make, published=published)
 
-    return follow
+    if not path.whole:
+        return follow
+    follow()
+    return None
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The frames of a board: what they belong to, which there are, and what makes others."""
+
+    token: str
+    plan: frames.Plan
+    now: Frame
+    make: Callable[[Sequence[float]], list[Frame]]
+    whole: bool
+
+
+def _path(
+    drawn: Callable[[], Comparison],
+    prepared: Prepared,
+    data_key: tuple[str, ...],
+    settings: Settings,
+) -> _Path:
+    """Return the frames of a board; nothing is drawn where all of them are kept."""
+    passed = frames.path_settings(settings)
+
+    def made(epsilons: Sequence[float]) -> list[Frame]:
+        return board.compute_each(prepared, passed, epsilons, workers=frames.WORKERS)
+
+    token = frames.token_of(data_key, passed)
+    kept = frames.at_hand(token, data_key, settings.epsilon, settings.trials)
+    if kept is not None:
+        return _Path(token, kept[1], kept[0], made, whole=True)
+    comparison = drawn()
+    late = {item.mechanism: item.reason for item in comparison.skipped if isinstance(item, Late)}
+    chosen = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
+    quick = tuple(text for text in chosen if text not in late)
+    if late:
+        passed = replace(passed, mechanisms=quick)
+        token = frames.token_of(data_key, passed)
+
+    def make(epsilons: Sequence[float]) -> list[Frame]:
+        if not quick:
+            return [board.frame(prepared, settings.k, e, (), comparison.skipped) for e in epsilons]
+        found = made(epsilons)
+        for frame in found:
+            frame["skipped"] |= late
+        return found
+
+    plan = frames.plan_of(token, data_key, comparison, prepared, settings)
+    now, most = board.frame_of(comparison, prepared, worth=True), passed.trials
+    frames.keep(
+        token, data_key, now, settings.trials,
+        lambda: board.frame_of(comparison, prepared, most) if most < settings.trials else now,
+    )  # fmt: skip
+    return _Path(token, plan, now, make, whole=False)
 
 
 def pictures(comparison: Comparison, prepared: Prepared, draw: int, axes: str) -> None:
@@ -209,12 +250,14 @@ def asked_page() -> str | None:
     return found
 
 
-def _draws(comparison: Comparison, prepared: Prepared, token: str) -> dict[str, Any] | None:
+def _draws(
+    drawn: Callable[[], Comparison], prepared: Prepared, token: str
+) -> dict[str, Any] | None:
     """Return the picture of every draw, where that was asked for at this setting."""
     number = st.session_state.pop("board.redraw", None)
     if number is None:
         return None
-    return {"id": f"{token}/{number}", "pictures": board.draws(comparison, prepared)}
+    return {"id": f"{token}/{number}", "pictures": board.draws(drawn(), prepared)}
 
 
 # What the browser sends ----------------------------------------------------------

@@ -6,20 +6,24 @@ within its session.
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import CannotRun
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.metrics import METRICS
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.theme import GREY, Panel, colour_of, panels_of
 from dpviz.report.figures.tradeoff import FEW
@@ -35,7 +39,8 @@ from dpviz.report.tables.predicted import (
 )
 from dpviz.simulation import axes, cells
 from pages.ui import cached
-from pages.ui.shelves import Kept, apart
+from pages.ui.first_sight import Shipped
+from pages.ui.shelves import Kept, apart, public
 
 _KEPT_BYTES = 48 * 2**20  # of curves: some hundred with a hundred draws
 _MOST_FORETOLD = 1_000  # predictions: a few kilobytes each
@@ -67,6 +72,66 @@ def _foretold(_key: tuple[str, ...]) -> Kept[tuple[PredictedPoint | None, ...]]:
     return Kept(_MOST_FORETOLD)
 
 
+FIRST, FIRST_AXIS = next(iter(METRICS)), next(iter(axes.AXES))
+"""The measure and the axis that are seen first: their curves of built-in tables ship."""
+
+
+def _written(curve: _Drawn) -> bytes:
+    points = [
+        (
+            point.x, point.mechanism, str(point.verdict), point.metrics[FIRST].tolist(),
+            point.shape, point.unit, point.distance_bound,
+        )
+        for point in curve.points
+    ]  # fmt: skip
+    return json.dumps([points, curve.skipped]).encode()
+
+
+def _read(text: bytes) -> _Drawn:
+    points, skipped = json.loads(text)
+    return _Drawn(
+        tuple(
+            CurvePoint(
+                x, name, Verdict(verdict), {FIRST: np.array(values)}, tuple(shape), unit, bound
+            )
+            for x, name, verdict, values, shape, unit, bound in points
+        ),
+        skipped,
+    )
+
+
+_CURVES = Shipped("curves", _read, _written)
+_LINES = Shipped[list[tuple[str, float, float, str]]](
+    "lines",
+    lambda text: [(name, x, y, verdict) for name, x, y, verdict in json.loads(text)],
+    lambda line: json.dumps(line).encode(),
+)
+
+
+def _along(settings: Settings, axis: str) -> Settings:
+    """Return what curves along an axis depend on."""
+    return replace(settings, mechanisms=(), **_ALONG.get(axis, {}))
+
+
+def _at_hand(data_key: tuple[str, ...], what: tuple[str, ...], metric: str) -> _Drawn | None:
+    drawn = _drawn(data_key).get(what)
+    if drawn is None and metric == FIRST and public(data_key):
+        drawn = _CURVES.get(what)
+    return drawn
+
+
+def at_hand(
+    data_key: tuple[str, ...],
+    settings: Settings,
+    mechanisms: Sequence[Mechanism],
+    axis: str,
+    metric: str,
+) -> bool:
+    """Return whether every variant's whole curve is kept, so that nothing is drawn for it."""
+    start = (*data_key, repr(_along(settings, axis)), axis, str(axes.FINE))
+    return all(_at_hand(data_key, (*start, one.text), metric) is not None for one in mechanisms)
+
+
 def curve(
     data_key: tuple[str, ...],
     rows: Measured,
@@ -76,20 +141,22 @@ def curve(
     count: int,
     seen: Callable[[list[CurvePoint]], object] = len,
     seams: tuple[int, ...] = (),
+    metric: str = "",
 ) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
     """Return every variant at every default value of an axis, and what cannot run.
 
-    One variant after the other; ``seen`` is called with all points so far after each. Draws are
-    made in chunks that end at ``seams`` too, where those of a shorter run ended.
+    Where ``metric`` is all that is wanted, points may have no other. One variant after the other;
+    ``seen`` is called with all points so far after each. Draws are made in chunks that end at
+    ``seams`` too, where those of a shorter run ended.
     """
     points: list[CurvePoint] = []
     skipped: dict[str, str] = {}
     values = axes.default_values(axis, rows, count)
-    progress, kept = cached.Progress(), _drawn(data_key)
-    own = replace(settings, mechanisms=(), **_ALONG.get(axis, {}))
+    progress = cached.Progress()
+    own = _along(settings, axis)
     for number, mechanism in enumerate(mechanisms):
         what = (*data_key, repr(own), axis, str(count), mechanism.text)
-        drawn = kept.get(what)
+        drawn = _at_hand(data_key, what, metric)
         if drawn is None:
             line: list[CurvePoint] = []
             reason: str | None = None
@@ -107,7 +174,9 @@ def curve(
                 line.append(found)
                 seen([*points, *line])
             drawn = _Drawn(tuple(line), reason)
-            kept.keep(what, drawn)
+            _drawn(data_key).keep(what, drawn)
+            if public(data_key) and axis == FIRST_AXIS and count == axes.FINE:
+                _CURVES.note(what, drawn)
         points += drawn.points
         seen(points)
         if drawn.skipped is not None:
@@ -171,7 +240,7 @@ def predicted(
     ``seen`` is told of every new point: it gets what makes a table of all of them so far.
     """
     # What is plotted along does not name the result, nor do draws or the metric.
-    own = replace(settings, mechanisms=(), trials=1, **_ALONG.get(axis, {}))
+    own = replace(_along(settings, axis), trials=1)
     found: list[tuple[str, float, float, str]] = []
 
     def table() -> pd.DataFrame:
@@ -187,6 +256,10 @@ def predicted(
         if known is not None:
             found += prediction_rows(mechanism, known, metric)
             continue
+        ships = public(data_key) and metric == FIRST and axis == FIRST_AXIS
+        if ships and (shipped := _LINES.get(what)) is not None:
+            found += shipped
+            continue
         for value in axes.default_values(axis, rows, axes.FINE) if not spots else ():
             measured, _ = _measured(data_key, rows, own, axis, value)
             spots.append(axis_point(rows, measured, own, axis, value))
@@ -199,6 +272,8 @@ def predicted(
                 found += new
                 seen(table)
         kept.keep(what, tuple(line))
+        if ships:
+            _LINES.note(what, prediction_rows(mechanism, line, metric))
     return table()
 
 

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from dpviz.report.tables import board
 from dpviz.report.tables.payload import Frame
 from dpviz.simulation.compare import Comparison
 from pages.ui import cached
+from pages.ui.first_sight import Shipped
 from pages.ui.shelves import Kept, apart, public
 
 WORKERS = 2
@@ -54,16 +56,48 @@ def _text(frame: Frame) -> bytes:
     return json.dumps(frame, separators=(",", ":")).encode()
 
 
+def _ships(key: tuple[str, ...], name: str) -> Shipped[bytes] | None:
+    return Shipped(name, bytes, bytes) if public(key) else None
+
+
 @apart(st.cache_resource, show_spinner=False)
 def _frames(_key: tuple[str, ...]) -> Kept[bytes]:
-    return Kept(2_000 if public(_key) else 400)
+    return Kept(2_000 if public(_key) else 400, shipped=_ships(_key, "frames"))
 
 
-def keep(token: str, data_key: tuple[str, ...], frame: Frame) -> None:
-    """Keep a frame of the path that is at hand, so that it is not made again."""
-    shelf, what = _frames(data_key), (token, frame["epsilon"])
-    if shelf.get(what) is None:
-        shelf.keep(what, _text(frame))
+def keep(
+    token: str, data_key: tuple[str, ...], now: Frame, trials: int, passed: Callable[[], Frame]
+) -> None:
+    """Keep the frame of the reader's epsilon, and that of the path, so that none is made again.
+
+    Parameters
+    ----------
+    token : str
+    data_key : tuple of str
+    now : Frame
+        With every draw and all that is said of it.
+    trials : int
+        Draws of it.
+    passed : callable
+        To the same as it is passed by.
+    """
+    shelf, here = _frames(data_key), now["epsilon"]
+    shelf.keep((token, here, trials), _text(now))
+    if shelf.get((token, here)) is None:
+        shelf.keep((token, here), _text(passed()))
+
+
+def at_hand(
+    token: str, data_key: tuple[str, ...], epsilon: float, trials: int
+) -> tuple[Frame, Plan] | None:
+    """Return the frame of the reader's epsilon if it is kept and so is every other, else None."""
+    plan, shelf = Plan(board.frame_epsilons(None, epsilon), MOST_PART), _frames(data_key)
+    every = [(token, one) for one in [*plan.epsilons, board.ORDERED_AT]]
+    now = shelf.get((token, epsilon, trials))
+    if now is None or any(shelf.get(what) is None for what in every):
+        return None
+    frame: Frame = json.loads(now)
+    return frame, plan
 
 
 def path_settings(settings: Settings) -> Settings:
@@ -88,18 +122,20 @@ def some(
     return [frame for frame in kept.values() if frame is not None]
 
 
-@apart(st.cache_resource, own=12, max_entries=100, show_spinner=False)
-def _told_by_epsilon(
-    data_key: tuple[str, ...], token: str, mechanisms: tuple[str, ...]
-) -> dict[float, dict[str, list[float | None]]]:
-    return {}  # by epsilon: a move adds one and predicts nothing again
+@apart(st.cache_resource, show_spinner=False)
+def _told(_key: tuple[str, ...]) -> Kept[bytes]:
+    most = 2_000 if public(_key) else 400  # a move adds one and predicts nothing again
+    return Kept(most, shipped=_ships(_key, "told"))
 
 
-@apart(st.cache_data, own=60, max_entries=200, show_spinner=False)
-def _least(
-    data_key: tuple[str, ...], token: str, _prepared: Prepared, _settings: Settings
-) -> str | None:
-    return least_words(board.least_epsilons(_prepared, _settings))
+def _known(data_key: tuple[str, ...], what: tuple[Any, ...], find: Callable[[], Any]) -> Any:
+    """Return what is expected without a draw, found if it is not kept."""
+    shelf = _told(data_key)
+    text = shelf.get(what)
+    if text is None:
+        text = json.dumps(find()).encode()
+        shelf.keep(what, text)
+    return json.loads(text)
 
 
 def foretell(
@@ -116,12 +152,12 @@ def foretell(
     """
     undrawn = replace(settings, epsilon=1.0, seed=0, trials=1)
     key = token_of(data_key, undrawn)
-    known = _told_by_epsilon(data_key, key, settings.mechanisms)
-    for epsilon in epsilons:
-        if epsilon not in known:
-            known[epsilon] = board.predicted(prepared, undrawn, [epsilon])
-            check_cancelled()
-    here = [known[epsilon] for epsilon in epsilons]
+
+    def at(epsilon: float) -> Any:
+        check_cancelled()
+        return board.predicted(prepared, undrawn, [epsilon])
+
+    here = [_known(data_key, (key, epsilon), partial(at, epsilon)) for epsilon in epsilons]
     names = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
     message = {
         "token": token,
@@ -132,7 +168,9 @@ def foretell(
             for name in names
             if any(name in found for found in here)
         },
-        "least": _least(data_key, key, prepared, undrawn),
+        "least": _known(
+            data_key, (key,), lambda: least_words(board.least_epsilons(prepared, undrawn))
+        ),
     }
     with place:
         _FEED(data=json.dumps(message).encode(), key="board.frames.expected", height=1)

@@ -132,10 +132,12 @@ def _convergence(comparison: Comparison) -> None:
 
 
 def table(comparison: Comparison) -> None:
-    """Draw the sortable table of everything measured."""
-    st.header("Every mechanism, by the numbers", anchor="table")
+    """Offer the sortable table of everything measured; the code of a grid takes a browser long."""
+    box = st.expander("Every mechanism, by the numbers", key="results.open", on_change="rerun")
+    if not box.open:
+        return
     rows, columns = parts.results_table(comparison)
-    st.dataframe(
+    box.dataframe(
         rows,
         hide_index=True,
         column_config=columns,
@@ -143,7 +145,7 @@ def table(comparison: Comparison) -> None:
         key="results",
         alt="Status, account and metrics of every mechanism",
     )
-    st.caption(
+    box.caption(
         f"Means over {comparison.settings.trials} draws; click a heading to sort. A dash means "
         "the measure does not apply: only a subspace is released."
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import ipaddress
+import json
 import logging
 import os
 import signal
@@ -18,7 +19,9 @@ import webbrowser
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,6 +61,10 @@ FAR = (
     "dpviz serves the machine that it runs on only, until DPVIZ_HOSTS has the name it is reached "
     "by: docs/deploy.md tells how to set it."
 )
+MANIFEST = "static/manifest.json"
+"""What Streamlit's pages are built of."""
+FIRST_SCREEN = ("BidiComponent", "Html", "NumberInput", "Selectbox", "Slider", "TextInput")
+"""Elements of the first screen: the board and the row above it."""
 HEALTH, METRICS, UPLOAD = "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file"
 
 _READING = ("GET", "HEAD", "OPTIONS", "DELETE")
@@ -145,7 +152,11 @@ class Guard:
             nonlocal answered
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 answered = True
-                message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
+                own = [*message.get("headers", ()), *HEADERS]
+                html = any(name == b"content-type" and b"html" in value for name, value in own)
+                if html and not scope["path"].startswith(f"{_base()}/c/"):  # a class's phones
+                    own.append((b"link", first_screen(_base())))
+                message = {**message, "headers": own}
             await send(message)
 
         refused = self._refused(scope)
@@ -224,6 +235,28 @@ class Guard:
             self._told.add((what, given))
             LOG.warning("dpviz: refused the %s %r; DPVIZ_HOSTS has the names it may have",
                         what, printable(given))  # fmt: skip
+
+
+@cache
+def first_screen(base: str) -> bytes:
+    """Return the header by which a browser loads what the first screen is drawn with at once.
+
+    Streamlit asks for the code of an element once the element has come: one way after another.
+    """
+    try:
+        chunks = json.loads((Path(st.__file__).parent / MANIFEST).read_text(encoding="utf-8"))
+    except OSError:
+        return b""
+
+    def with_imports(names: list[str]) -> list[str]:
+        for name in names:  # which grows
+            names += [one for one in chunks[name].get("imports", ()) if one not in names]
+        return names
+
+    known = with_imports([name for name in chunks if name == "index.html"])  # which it loads itself
+    wanted = with_imports([name for name in chunks if Path(name).stem in FIRST_SCREEN])
+    files = [chunks[name]["file"] for name in wanted if name not in known]
+    return ", ".join(f"<{base}/{file}>; rel=modulepreload" for file in files).encode()
 
 
 async def _refuse(why: HTTPException, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,7 @@
-"""Where results are kept: a built-in table's for all sessions, an upload's in its own alone."""
+"""Where results are kept: a built-in table's for all sessions, an upload's in its own alone.
+
+What a first look at a built-in table needs ships with the package (`pages.ui.first_sight`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from functools import wraps
 from typing import Any, Generic, TypeVar
 
 from dpviz.datasets import builtin_tables
+from pages.ui.first_sight import Shipped
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 Item = TypeVar("Item")
@@ -51,22 +55,36 @@ class Kept(Generic[Item]):
         What all may come to.
     size : callable
         What one comes to.
+    shipped : Shipped or None
+        Where an item is looked for that is not here.
     """
 
-    def __init__(self, most: int, size: Callable[[Item], int] = lambda item: 1) -> None:
+    def __init__(
+        self,
+        most: int,
+        size: Callable[[Item], int] = lambda item: 1,
+        shipped: Shipped[Item] | None = None,
+    ) -> None:
         self._most, self._size, self._sum = most, size, 0
         self._items: OrderedDict[Hashable, Item] = OrderedDict()
         self._lock = threading.Lock()
+        self._shipped = shipped
 
     def get(self, what: Hashable) -> Item | None:
-        """Return an item, if it is kept."""
+        """Return an item, if it is kept or ships."""
         with self._lock:
             if what in self._items:
                 self._items.move_to_end(what)
-            return self._items.get(what)
+                return self._items[what]
+        item = None if self._shipped is None else self._shipped.get(what)
+        if item is not None:
+            self.keep(what, item, fresh=False)
+        return item
 
-    def keep(self, what: Hashable, item: Item) -> None:
+    def keep(self, what: Hashable, item: Item, *, fresh: bool = True) -> None:
         """Keep an item, and let go of what has not been asked for longest."""
+        if fresh and self._shipped is not None:
+            self._shipped.note(what, item)
         with self._lock:
             if what in self._items:  # another session made the same meanwhile
                 return

@@ -10,10 +10,13 @@ import streamlit as st
 
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
-from dpviz.lessons import Lesson, lessons
+from dpviz.lessons import Lesson, course, lessons
+from dpviz.lessons.quantities import Fact
 from dpviz.lessons.scene import scene, stage, tally
 from dpviz.report.figures.stage import assets
+from pages.ui.first_sight import Shipped
 from pages.ui.looks import IN_A_PAGE
+from pages.ui.shelves import Kept
 
 TOLD = ("bet", "made", "go", "leave", "present", "language", "save")
 """What the stage tells."""
@@ -45,9 +48,40 @@ def _key(lesson: Lesson, step: int) -> str:
     )  # fmt: skip
 
 
-@st.cache_data(max_entries=32, show_spinner="Drawing ...")
-def _scene(key: str, kind: str, _lesson: Lesson, _step: int) -> dict[str, Any]:
-    return scene(_lesson, _step)
+@st.cache_resource(show_spinner=False)
+def _scenes() -> Kept[bytes]:
+    return Kept(32, shipped=Shipped("scenes", bytes, bytes))
+
+
+_FACTS = Shipped[dict[str, list[Any]]](
+    "facts", json.loads, lambda found: json.dumps(found, default=float).encode()
+)
+
+
+def know(lesson: Lesson) -> None:
+    """Take the numbers of a lesson that comes along from what ships, if they are there."""
+    if lesson.number > len(course()):  # a teacher's own may be called the same
+        return
+    for name, (value, text) in (_FACTS.get(lesson.key) or {}).items():
+        lesson.numbers[name].know(Fact(value, text))
+
+
+def note(lesson: Lesson) -> None:
+    """Note the numbers of a lesson while what ships is made."""
+    facts = {name: number.fact for name, number in lesson.numbers.items()}
+    _FACTS.note(lesson.key, {name: [fact.value, fact.text] for name, fact in facts.items()})
+
+
+def _scene(lesson: Lesson, step: int) -> dict[str, Any]:
+    """Return what a step's picture is drawn from, drawn if it is not kept."""
+    what = (_key(lesson, step), lesson.steps[step].scene)
+    text = _scenes().get(what)
+    if text is None:
+        with st.spinner("Drawing ..."):
+            text = json.dumps(scene(lesson, step)).encode()
+        _scenes().keep(what, text)
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def draw(
@@ -76,8 +110,8 @@ def draw(
         Given one of `TOLD` and its value.
     """
     name = f"{lesson.number}.{step + 1}"
-    course = lessons(lesson.language)
-    drawn = _scene(_key(lesson, step), lesson.steps[step].scene, lesson, step)
+    every = lessons(lesson.language)
+    drawn = _scene(lesson, step)
 
     def teller(word: str) -> Callable[[], None]:
         def told() -> None:
@@ -90,12 +124,12 @@ def draw(
     _STAGE(
         key="guide.stage",
         data={
-            **stage(lesson, step, course, drawn),
+            **stage(lesson, step, every, drawn),
             "bet": bets.get(name),
             "made": made,
             "present": present or room is not None,
             "room": room,
-            "tally": tally(lesson, step, course, bets),
+            "tally": tally(lesson, step, every, bets),
         },
         **{f"on_{word}_change": teller(word) for word in TOLD},
     )

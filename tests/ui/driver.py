@@ -238,7 +238,10 @@ def component(at: AppTest, key: str) -> dict[str, Any]:
 
 
 def results(at: AppTest) -> pd.DataFrame:
-    """Return the table of results on the Explore page."""
+    """Return the table of results on the Explore page, opened if it is not."""
+    if not at.session_state["results.open"]:
+        at.session_state["results.open"] = True
+        at.run()
     tables = [frame.value for frame in at.dataframe if "evidence" in frame.value.columns]
     assert len(tables) == 1, f"{len(tables)} tables of results"
     return tables[0]

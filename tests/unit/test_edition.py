@@ -318,7 +318,7 @@ def test_libraries_are_pure_and_slim_and_the_app_is_whole(folder: Path) -> None:
         assert packed.read("data/embedded/mine.csv") == CSV
     expected = {"app.py", ".streamlit/config.toml", "browser/bridge.py", "dpviz/studies/compare.py"}
     assert expected | {"pages/explore.py", "pages/ui/board.js"} <= names
-    assert not [name for name in names if name.endswith((".pyc", "lock.json"))]
+    assert not [name for name in names if name.endswith((".pyc", "lock.json", "first_sight.zip"))]
 
 
 def test_the_same_files_give_the_same_bytes() -> None:

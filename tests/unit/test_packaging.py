@@ -229,6 +229,8 @@ def test_the_wheel_carries_the_dashboard(installed: Path) -> None:
     inside = installed / "dpviz" / "_app"
     for name in ("pages", "data", "browser"):
         assert _tree(inside / name) == _tree(ROOT / name)
+    # what a first look needs counts as its code's own by the bytes, there as here
+    assert "ui/first_sight.zip" in _tree(inside / "pages")
     for name in ("app.py", ".streamlit/config.toml"):
         assert (inside / name).read_bytes() == (ROOT / name).read_bytes()
     # Settings of a developer's own, such as secrets, stay at home.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -288,6 +290,28 @@ def test_every_answer_carries_the_policy() -> None:
         assert "default-src 'self'" in policy
         assert "http" not in policy
         assert headers[b"x-content-type-options"] == b"nosniff"
+
+
+@pytest.mark.usefixtures("options")
+def test_a_page_names_the_code_of_its_first_screen_and_nothing_else_does() -> None:
+    async def page(scope: Scope, receive: Receive, send: Send) -> None:
+        kind = b"text/html" if "." not in scope["path"] else b"text/javascript"
+        headers = [(b"content-type", kind)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    guard = serving.Guard(page)
+    for path in ("/static/js/a.js", "/c/abcd", "/c/abcd/wall"):
+        assert b"link" not in dict(ask(guard, path)[0]["headers"])
+    said = dict(ask(guard, "/tradeoffs")[0]["headers"])[b"link"].decode()
+    files = re.findall(r"<(/static/[^>]+[.]js)>; rel=modulepreload", said)
+    assert len(files) == said.count("<")
+    for element in serving.FIRST_SCREEN:
+        assert any(file.startswith(f"/static/js/{element}.") for file in files)
+    inside = Path(serving.st.__file__).parent / "static"
+    assert all((inside / file[1:]).is_file() for file in files)
+    index = (inside / "index.html").read_text(encoding="utf-8")
+    assert not [file for file in files if file[1:] in index]  # loaded anyhow
 
 
 @pytest.mark.usefixtures("options")

@@ -1,0 +1,177 @@
+"""What a first look at a built-in table needs, drawn beforehand.
+
+It ships in one archive beside this file, each item under the key by which the shelf that asks for
+it would keep it. Any other setting has another key and is drawn; so is everything once the code
+that drew the archive has changed. ``python -m tools.first_sight`` makes it again.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import threading
+import zipfile
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from dpviz.core.files import PACKAGE
+
+Item = TypeVar("Item")
+
+ARCHIVE = Path(__file__).with_name("first_sight.zip")
+_BYTES, _CODE = "of/bytes", "of/code"
+# Rooms and files that make no number and no word of what ships.
+_ASIDE = (
+    "peers", "releasing", "testing", "studies", "papers", "cli", "edition", "_app",
+    "report/figures", "core/files.py", "core/platform.py", "core/resources.py", "core/worker.py",
+    "simulation/jobs.py", "simulation/store.py", "datasets/remote", "lessons/exporting.py",
+    "lessons/room.py", "lessons/in_or_out.py",
+)  # fmt: skip
+
+
+def _digest(what: Hashable) -> str:
+    return hashlib.blake2b(repr(what).encode(), digest_size=12).hexdigest()
+
+
+class Shipped(Generic[Item]):
+    """Items of one shelf that ship.
+
+    Parameters
+    ----------
+    name : str
+    read : callable
+        From the bytes of an item.
+    write : callable
+        To them.
+    """
+
+    noting: dict[str, bytes] | None = None
+    """What is kept while an archive is made, by its name in there; nothing ships meanwhile."""
+
+    def __init__(
+        self, name: str, read: Callable[[bytes], Item], write: Callable[[Item], bytes]
+    ) -> None:
+        self._name, self._read, self._write = name, read, write
+
+    def _place(self, what: Hashable) -> str:
+        # what begins alike lies together, as it is asked for together
+        group = what[0] if isinstance(what, tuple) else what
+        return f"{self._name}/{_digest(group)}/{_digest(what)}"
+
+    def get(self, what: Hashable) -> Item | None:
+        """Return an item, if it ships and its code is as it was."""
+        if Shipped.noting is not None:
+            return None
+        archive = _shipped()
+        content = None if archive is None else archive.get(self._place(what))
+        return None if content is None else self._read(content)
+
+    def note(self, what: Hashable, item: Item) -> None:
+        """Note an item while an archive is made."""
+        if Shipped.noting is not None:
+            Shipped.noting[self._place(what)] = self._write(item)
+
+
+class _Archive:
+    """An archive: groups of items, of which those that were asked for last are held."""
+
+    def __init__(self, path: Path) -> None:
+        self._zip = zipfile.ZipFile(path)
+        self._names = set(self._zip.namelist())
+        self._lock = threading.Lock()
+        self._group = lru_cache(maxsize=4)(self._read)
+
+    def get(self, name: str) -> bytes | None:
+        """Return an item by its name, or None."""
+        with self._lock:
+            return self._group(name.rpartition("/")[0]).get(name)
+
+    def _read(self, group: str) -> dict[str, bytes]:
+        if group not in self._names:
+            return {}
+        head, _, body = self._zip.read(group).partition(b"\n")
+        found, at = {}, 0
+        for name, size in json.loads(head):
+            found[name] = body[at : at + size]
+            at += size
+        return found
+
+
+@cache
+def _shipped() -> _Archive | None:
+    """Return what ships; None where there is no archive, or the code has changed since."""
+    with suppress(OSError, zipfile.BadZipFile):
+        found = _Archive(ARCHIVE)
+        # Of an installed package the bytes are the same, which is soon seen.
+        if found.get(_BYTES) == bytes_digest() or found.get(_CODE) == code_digest():
+            return found
+    return None
+
+
+def write(items: Mapping[str, bytes], path: Path = ARCHIVE) -> None:
+    """Write an archive that belongs to the code as it is; the same items are the same bytes."""
+    groups: dict[str, list[tuple[str, bytes]]] = {}
+    for name, item in sorted({_BYTES: bytes_digest(), _CODE: code_digest(), **items}.items()):
+        groups.setdefault(name.rpartition("/")[0], []).append((name, item))
+    with zipfile.ZipFile(path, "w") as archive:
+        for group, found in groups.items():
+            head = json.dumps([(name, len(item)) for name, item in found]).encode()
+            body = b"".join(item for _, item in found)
+            # an item has its like 30 kB before it, where deflation does not look
+            archive.writestr(zipfile.ZipInfo(group), head + b"\n" + body, zipfile.ZIP_LZMA)
+
+
+def stale(path: Path = ARCHIVE) -> bool:
+    """Return whether the code that draws has changed since an archive was made."""
+    return not path.is_file() or _Archive(path).get(_CODE) != code_digest()
+
+
+def _sources() -> list[Path]:
+    aside = [PACKAGE / one for one in _ASIDE]
+    found = [*PACKAGE.rglob("*.py"), *(PACKAGE / "lessons" / "scripts").glob("*.toml")]
+    return sorted(path for path in found if not any(path.is_relative_to(one) for one in aside))
+
+
+@cache
+def bytes_digest() -> bytes:
+    """Return the digest of all that draws what ships, byte by byte."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in _sources():
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest().encode()
+
+
+@cache
+def code_digest() -> bytes:
+    """Return the digest of the same, without imports, comments and docstrings."""
+    digest = hashlib.blake2b(digest_size=16)
+    parts = []
+    for path in _sources():
+        text = path.read_text(encoding="utf-8")
+        parts.append(plain(text) if path.suffix == ".py" else text)
+    for part in sorted(parts):  # where a file lies changes no number
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest().encode()
+
+
+def plain(text: str) -> str:
+    """Return Python code without imports, comments and docstrings."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                kept = [one for one in block if not _silent(one)]
+                setattr(node, name, kept or ([ast.Pass()] if name == "body" else []))
+    return ast.unparse(tree)
+
+
+def _silent(node: ast.stmt) -> bool:
+    """Return whether a statement imports, or is nothing but a text."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return True
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
