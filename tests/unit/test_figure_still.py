@@ -96,8 +96,13 @@ def test_a_logarithmic_measure_has_no_zero() -> None:
     _, svg = still(log_y=True)
     assert len(pieces(svg, "#0072B2")) == 1  # the piece from 0 has no place
 
-
-# Figures that a notebook shows ---------------------------------------------------------------
+    # Figures that a notebook shows ---------------------------------------------------------------
+    nothing = pd.DataFrame([("random subspace", x, 0.0) for x in (0.01, 100.0)],
+                           columns=list(LINE_COLUMNS))  # fmt: skip
+    html, _ = still(limits=nothing, log_y=True)
+    assert "random subspace" not in html
+    html, _ = still(limits=nothing)
+    assert "random subspace" in html
 
 
 def test_a_figure_carries_an_image_beside_its_data_and_no_script(

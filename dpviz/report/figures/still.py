@@ -78,7 +78,7 @@ def still_curves(
         )
         said.append(_text(f"right:100%;bottom:{100 * at:.2f}%;padding-right:6px", tick, "0 50%"))
     for line in lines:
-        if line.name:
+        if line.name and y.holds(line.y[-1]):
             height = 100 * y.at(line.y[-1])
             said.append(_text(f"right:8px;bottom:{height:.2f}%", line.name, "0 0"))
     said.append(_text("left:50%;top:100%;padding-top:24px;font-size:14px", x_title, "-50% 0"))
