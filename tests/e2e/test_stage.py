@@ -127,6 +127,9 @@ board => {
   const parts = [...board.querySelectorAll("canvas, button, p, input")]
     .filter(one => one.getClientRects().length).map(one => one.getBoundingClientRect());
   const ask = board.querySelector(".dpv-ask");
+  const asked = document.createRange();
+  asked.selectNodeContents(ask);
+  const film = [...board.querySelectorAll(".dpv-film li")].map(one => one.getBoundingClientRect());
   const key = board.querySelector(".dpv-key");
   return {
     share: boxes.reduce((sum, box) => sum + box.width * box.height, 0) / innerWidth / innerHeight,
@@ -137,6 +140,8 @@ board => {
       box.right - innerWidth, box.bottom - innerHeight, -box.left, -box.top))),
     over: Math.max(board.scrollHeight - innerHeight, key.scrollWidth - key.clientWidth,
       key.scrollHeight - key.clientHeight),
+    film: film.length,
+    clear: film[0].left - asked.getBoundingClientRect().right,
     words: ask.textContent.split(/\\s+/).length,
     headline: parseFloat(getComputedStyle(ask).fontSize),
     controls: [...board.querySelectorAll("input, .dpv-bar button")]
@@ -160,6 +165,7 @@ def staged(page: Page, board: Locator) -> dict[str, Any]:
         assert seen["over"] <= 0, where
         assert seen["spread"] <= 1, where
         assert seen["words"] <= 14, where
+        assert seen["clear"] >= 8, where  # the stops seen stand beside the question
         assert seen["headline"] >= 28, where
         assert seen["controls"] == 2, where  # epsilon, and the way out
     return seen
@@ -175,9 +181,22 @@ def test_explore_is_presented_on_the_stage(page: Page, server: Server) -> None:
     key = page.get_by_role("group", name="On the stage")
     expect(key).to_contain_text("4 more: tap a name")
     scrubber = page.get_by_role("slider", name="Epsilon")
+    film = page.get_by_role("list", name="Seen so far")
+    expect(film.get_by_role("listitem")).to_have_count(1)
+    opened = scrubber.get_attribute("aria-valuetext")
     with rerun(page):
         scrubber.press("ArrowLeft")
-    assert staged(page, board)["columns"] == first["columns"]  # moved: nothing leaves the screen
+    expect(film.get_by_role("listitem")).to_have_count(2)
+    moved = staged(page, board)
+    assert moved["columns"] == first["columns"]  # moved: nothing leaves the screen
+    assert (first["film"], moved["film"]) == (1, 2)
+    pictures = film.locator("canvas").evaluate_all("all => all.map(one => one.toDataURL())")
+    assert len(set(pictures)) == 2
+    with rerun(page):  # a click goes back, and is no new stop
+        film.get_by_role("button").first.click()
+    expect(scrubber).to_have_attribute("aria-valuetext", opened or "")
+    expect(film.get_by_role("button").first).to_have_attribute("aria-current", "true")
+    expect(film.get_by_role("listitem")).to_have_count(2)
     key.get_by_role("button", name="Gaussian, exact").click()
     key.get_by_role("button", name="PPCA").click()
     more = staged(page, board)

@@ -95,6 +95,7 @@ const STAGED = 3; // columns that a stage opens with, the exact one among them
 const ASKS = "How much privacy can this picture bear?";
 const HEIGHTS = [0.25, 0.5, 1]; // shares of the variance that a scree may reach up to
 const MOST_KINDS = 24; // in the legend
+const [BESIDE_STOPS, A_STOP] = [690, 112]; // pixels: of the question and the way out, and of a stop
 
 class Board {
   /**
@@ -168,6 +169,8 @@ class Board {
     this.ghosts = make("span", "dpv-kind");
     this.legend = make("span", "dpv-labels");
     this.spoken = make("div", "dpv-hidden", { "aria-live": "polite" });
+    this.film = make("ol", "dpv-film", { "aria-label": this.says("Seen so far") });
+    this.filmed = ""; // what its stops are of
     this.shown = make("output", "dpv-epsilon");
     /** @type {HTMLElement | null} */
     this.answer = null;
@@ -468,6 +471,7 @@ class Board {
     if (this.committed === this.epsilon) return;
     this.committed = this.epsilon;
     this.options.onCommit?.(this.epsilon);
+    this.schedule();
   }
 
   soon() {
@@ -518,6 +522,11 @@ class Board {
     this.element.append(this.ribbon);
     const asks = this.epsilons.length > 1 ? `${ASKS} Drag.` : ASKS;
     this.element.append(make("p", "dpv-ask", { "data-page": Boolean(options.onCommit) }, asks));
+    const { table } = payload;
+    const filmed = JSON.stringify([table.name, table.n, table.k, this.columns.map(({ key }) => key)]);
+    if (this.filmed !== filmed) this.film.replaceChildren();
+    this.filmed = filmed;
+    this.element.append(this.film);
     if (controls.length) this.element.append(this.buildBar(controls));
     this.answer = options.answer === false ? null : make("p", "dpv-answer");
     if (this.answer) this.element.append(this.answer);
@@ -906,8 +915,37 @@ class Board {
     }
     this.writeAnswer(frame, exact);
     if (this.presenting) this.writeKey(frame);
+    if (this.presenting && exact && this.committed === this.epsilon) this.keepStop();
     this.drawStrip();
     if (this.large) this.drawLarge(this.large, frame, exact);
+  }
+
+  // Where epsilon came to rest before a hall: a small picture each, and the way back to it.
+  keepStop() {
+    const shown = this.cols.find(({ column, node }) => column && !node.hidden);
+    const from = shown?.canvases.picture;
+    if (!from?.width) return;
+    const stops = [...this.film.children];
+    let stop = stops.find((one) => one.getAttribute("data-epsilon") === this.written);
+    if (!stop) {
+      const { epsilon } = this;
+      const small = make("canvas", "", { width: 96, height: 96 });
+      const scale = Math.max(96 / from.width, 96 / from.height);
+      const [wide, tall] = [from.width * scale, from.height * scale];
+      small.getContext("2d")?.drawImage(from, (96 - wide) / 2, (96 - tall) / 2, wide, tall);
+      const back = () => {
+        this.setEpsilon(epsilon);
+        this.commit();
+      };
+      stop = make("li", "", { "data-epsilon": this.written },
+        make("button", "", { type: "button", onclick: back }, small, `\u03b5 ${this.written}`));
+      this.film.append(stop);
+      const room = Math.floor((this.element.clientWidth - BESIDE_STOPS) / A_STOP);
+      for (const old of stops.slice(0, Math.max(0, stops.length + 1 - Math.max(2, room)))) old.remove();
+    }
+    for (const one of this.film.children) {
+      one.firstElementChild?.setAttribute("aria-current", String(one === stop));
+    }
   }
 
   // Shares of the variance are told best at the accurate end: what they need there is kept.
