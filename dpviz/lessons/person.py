@@ -3,8 +3,11 @@
 Where a matrix is released the attacker knows everybody else, so only the difference counts: a
 release less the others' share of X'X. With the person that is vv' + noise, without her noise alone.
 The noise does not depend on the row, so one set of draws serves every place she is dragged to and
-every epsilon, and the page needs no server for either. Where only a direction is released,
-`directions` says what its law takes.
+every epsilon, and the page needs no server for either.
+
+Where only a direction is released it is, with two features, an angle. Its law depends on the whole
+table, so the other rows count: the payload holds what the law takes from each setting, and standard
+draws that serve every place of the row and every epsilon.
 """
 
 from __future__ import annotations
@@ -21,9 +24,10 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.lessons.cast import plain
 from dpviz.lessons.cloud import in_the_disk
-from dpviz.lessons.directions import directional, draws_payload, law_at
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.mechanisms._power import PowerMethod
+from dpviz.mechanisms.ppca import Ppca
 
 EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 """Where the clouds can be looked at; all of them travel to the page at once."""
@@ -36,6 +40,7 @@ HER: FloatArray = in_the_disk()[-1]
 HER.setflags(write=False)
 
 _GRAIN = 1_000  # draws travel as whole thousandths of the noise's own scale
+_FINE_GRAIN = 10_000  # and those of a direction as ten-thousandths
 _LAW_DRAWS = 400_000
 
 
@@ -190,4 +195,60 @@ def _account(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str
         "status": status.marked,
         "verdict": str(status.verdict),
         "limit": [worlds.out, worlds.within],
+    }
+
+
+def directional(problem: Problem) -> tuple[str, ...]:
+    """Return the mechanisms whose released direction can be drawn.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of two features and one component.
+    """
+    return tuple(
+        key
+        for key, cls in all_mechanisms().items()
+        if issubclass(cls, Ppca | PowerMethod) and cls().why_not(problem, Budget(0.5, 1e-6)) is None
+    )
+
+
+def draws_payload(
+    mechanism: Mechanism, problem: Problem, budgets: Sequence[Budget], seed: int, draws: int
+) -> dict[str, Any]:
+    """Return a mechanism's law by name and the standard draws that it needs.
+
+    Returns
+    -------
+    dict
+        ``law``: ``bingham``, one uniform number a draw, for on the circle the law can be inverted;
+        ``power``, a start and one vector of normal noise for each step; ``frame``, one matrix of
+        normal noise where the iterated frame is the whole plane, so that only the last step counts.
+    """
+    streams = Draws.batch(generator(seed, "guide", "person", mechanism.key), draws)
+    if not isinstance(mechanism, PowerMethod):
+        law, numbers = "bingham", streams.uniform(1)
+    elif mechanism.width(problem) == problem.d:
+        law, numbers = "frame", streams.normal(problem.d, problem.d)
+    else:
+        steps = max(mechanism.length(problem, budget) for budget in budgets)
+        law, numbers = "power", streams.normal(steps + 1, problem.d)
+    grains = np.rint(_FINE_GRAIN * numbers).astype(int).reshape(draws, -1)
+    return {"kind": "direction", "law": law, "grain": _FINE_GRAIN, "noise": grains.tolist()}
+
+
+def law_at(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, float]:
+    """Return what the law takes from a budget, in units of one row.
+
+    The weight of u'(X'X)u in the exponent of a Bingham law; the standard deviation of a step's
+    noise and the number of steps of a power method.
+    """
+    calibration = mechanism.calibrate(problem, budget)
+    if not isinstance(mechanism, PowerMethod):
+        return {"weight": calibration.scale / problem.n}
+    return {
+        "std": calibration.scale * problem.n,
+        "steps": calibration.values["steps"],
+        # the published noise shrinks with the frame's largest entry, the exact one does not
+        "flat": float(np.all(np.equal(mechanism.noise_factor(np.eye(problem.d)[None] / 2), 1.0))),
     }

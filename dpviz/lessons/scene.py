@@ -15,7 +15,7 @@ from dpviz.core.number_text import numeral, thousands
 from dpviz.datasets.builtin.school import PUPILS
 from dpviz.lessons.cloud import cloud
 from dpviz.lessons.languages import names, own_words, words
-from dpviz.lessons.lesson import INVENTED, NEAR, Lesson, State
+from dpviz.lessons.lesson import INVENTED, NEAR, Asked, Lesson, State
 from dpviz.lessons.measures import (
     DRAWS,
     people_needed,
@@ -52,19 +52,7 @@ def stage(
     scene : mapping
         What `scene` returns for the step.
     """
-    at, asked = lesson.steps[step], lesson.asked(step)
-    own = own_words(lesson.language)
-    states = _states(lesson, step)
-    before = [lesson.number, step] if step else None
-    if step == 0 and lesson.number > 1:
-        before = [lesson.number - 1, len(course[lesson.number - 2].steps)]
-    last = step + 1 == len(lesson.steps)
-    after = [lesson.number, step + 2]
-    if last:
-        after = [lesson.number + 1, 1]
-    on = after if after[0] <= len(course) else None
-    title = "" if on is None or not last else f": {course[on[0] - 1].title}"
-    moves = len({state.settings.epsilon for state in states}) > 1
+    at, own = lesson.steps[step], own_words(lesson.language)
     return {
         "id": f"{lesson.number}.{step + 1}",
         "language": lesson.language,
@@ -75,33 +63,67 @@ def stage(
         "steps": len(lesson.steps),
         "course": [one.title for one in course],
         "say": lesson.filled(at.say),
-        "ask": "" if asked is None else asked.ask,
-        "options": [] if asked is None else list(asked.options),
-        "then": [] if asked is None else list(asked.then),
-        "right": None if asked is None else asked.right,
-        "rightText": "" if asked is None else asked.right_text,
-        "asksAxis": asked is not None and asked.axis is not None,
         "near": NEAR,
         "why": lesson.filled(at.why),
         "moved": lesson.filled(at.moved),
-        "axis": None if asked is None or asked.axis is None else _axis(asked.axis),
-        "stops": [
-            {
-                "epsilon": state.settings.epsilon,
-                "text": f"ε {numeral(state.settings.epsilon)}"
-                if moves
-                else own["moved" if place else "opened"],
-            }
-            for place, state in enumerate(states)
-        ],
+        "stops": _stops(lesson, step),
         "hidesEpsilon": at.scene in INVENTED,
         "hundred": [_of_hundred(lesson.numbers[name].fact) for name in at.hundred],
         "scene": {**scene, "texts": list(map(lesson.written, scene.get("texts", ())))},
-        "before": before,
-        "after": on,
-        "next": "" if on is None else own["lesson" if last else "next"] + title,
         "leaves": own[lesson.page(step)],
         "words": own,
+        **_asked(lesson.asked(step)),
+        **_ways(lesson, step, course),
+    }
+
+
+def _asked(asked: Asked | None) -> dict[str, Any]:
+    """Return what a step asks; a step that asks nothing has an empty question."""
+    if asked is None:
+        return {
+            "ask": "", "options": [], "then": [], "right": None, "rightText": "",
+            "asksAxis": False, "axis": None,
+        }  # fmt: skip
+    return {
+        "ask": asked.ask,
+        "options": list(asked.options),
+        "then": list(asked.then),
+        "right": asked.right,
+        "rightText": asked.right_text,
+        "asksAxis": asked.axis is not None,
+        "axis": None if asked.axis is None else _axis(asked.axis),
+    }
+
+
+def _stops(lesson: Lesson, step: int) -> list[dict[str, Any]]:
+    """Return the stops of a step's moves: epsilon, or before and after where it stays."""
+    epsilons = [state.settings.epsilon for state in _states(lesson, step)]
+    own = own_words(lesson.language)
+    if len(set(epsilons)) > 1:
+        texts = [f"ε {numeral(epsilon)}" for epsilon in epsilons]
+    else:
+        texts = [own["moved" if place else "opened"] for place in range(len(epsilons))]
+    return [
+        {"epsilon": epsilon, "text": text} for epsilon, text in zip(epsilons, texts, strict=True)
+    ]
+
+
+def _ways(lesson: Lesson, step: int, course: Sequence[Lesson]) -> dict[str, Any]:
+    """Return the steps before and after, through the course, and what the way on is called."""
+    own = own_words(lesson.language)
+    before, after = [lesson.number, step], [lesson.number, step + 2]
+    if step == 0:
+        before = [lesson.number - 1, len(course[lesson.number - 2].steps)]
+    name = own["next"]
+    if step + 1 == len(lesson.steps):
+        after = [lesson.number + 1, 1]
+        if lesson.number < len(course):
+            name = f"{own['lesson']}: {course[lesson.number].title}"
+    there = after[0] <= len(course)
+    return {
+        "before": before if before[0] else None,
+        "after": after if there else None,
+        "next": name if there else "",
     }
 
 

@@ -17,9 +17,8 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget
 from dpviz.core.seeding import Draws
 from dpviz.lessons import Asked, Lesson, lessons
-from dpviz.lessons.directions import directional
 from dpviz.lessons.glossary import TERMS
-from dpviz.lessons.person import EPSILONS, person_payload, table
+from dpviz.lessons.person import EPSILONS, directional, person_payload, table
 from dpviz.mechanisms import parse_variant
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
 from tests.person_page import person_page
@@ -80,7 +79,7 @@ def take(page: Page, lesson: Lesson) -> None:
             expect(then).not_to_be_empty()
             told = asked.says(bet)
             assert told.startswith("Not so: ")
-            assert then.inner_text().lower() == told.removeprefix("Not so: ").lower()
+            assert plain_text(then.inner_text()).lower() == told.removeprefix("Not so: ").lower()
             assert "Not so" in page.locator(".dps h1").inner_text()
             assert plain_text(page.locator(".dps-why").inner_text()) == why
             if asked.axis is None:  # all options stay, the right one ticked

@@ -20,8 +20,7 @@ from plotly.offline import get_plotlyjs
 from dpviz.auditing import exhibits
 from dpviz.core.number_text import numeral, of_hundred, percent, script
 from dpviz.core.settings import Settings
-from dpviz.lessons.directions import directional
-from dpviz.lessons.person import person_payload, table
+from dpviz.lessons.person import directional, person_payload, table
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_prepared
