@@ -195,7 +195,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     const ratio = cloud.clientWidth < 420 ? narrow : 0.55;
     const [pen, width, height] = sized(cloud, ratio);
     const now = setting();
-    pen.font = "13px system-ui, sans-serif";
+    pen.font = `${cloud.clientWidth < 420 ? 13 : 15}px system-ui, sans-serif`;
     pen.fillStyle = colour("--dp-text");
     if (!now) {
       pen.fillText(says("This mechanism cannot run at this epsilon."), 12, 30);
@@ -215,7 +215,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     const squared = state.row[0] ** 2 + state.row[1] ** 2;
     const sorted = mechanism().sizes;
     const reach = 1.15 * Math.max(1.4, sorted * now.scale * (cone ? 0.7 : 1) + 1);
-    const pad = { left: 44, right: 10, top: 22, bottom: 38 };
+    const pad = { left: 44, right: 10, top: 22, bottom: 42 };
     const wide = width - pad.left - pad.right, tall = height - pad.top - pad.bottom;
     const low = oneSided || cone ? -0.08 * reach : -reach;
     const left0 = oneSided ? -0.12 * reach : -reach;
@@ -296,7 +296,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
       : [says("sum of squares along her direction, in units of one row"), says("along her direction, in rows")];
     const fits = axis.find((words) => pen.measureText(words).width < width - pad.left) ?? axis[1];
     pen.fillText(fits, (pad.left + width) / 2, height - 6);
-    for (const tick of ticks(left, farX)) pen.fillText(label(tick), X(tick), height - 22);
+    for (const tick of ticks(left, farX)) pen.fillText(label(tick), X(tick), height - 25);
     pen.textAlign = "right";
     for (const tick of ticks(bottom, farY)) pen.fillText(label(tick), pad.left - 6, Y(tick) + 4);
     if (!cone && !oneSided) {

@@ -538,6 +538,7 @@ const DpvizStage = (() => {
       stage.toggleAttribute("data-present", data.present);
       const axis = this.axis = data.axis;
       stage.toggleAttribute("data-still", !axis);
+      stage.toggleAttribute("data-room", Boolean(data.room));
       this.pic = make("section", "dps-pic", stage);
       this.pic.setAttribute("aria-label", says("Picture"));
       this.place = make("div", "dps-view", this.pic);
