@@ -27,6 +27,7 @@ from dpviz.lessons.measures import (
 )
 from dpviz.lessons.person import EPSILONS, person_payload
 from dpviz.lessons.quantities import Fact
+from dpviz.lessons.words import belief
 from dpviz.mechanisms import parse_variant
 from dpviz.report.figures.board import shown
 from dpviz.report.tables import board
@@ -61,7 +62,7 @@ def stage(
         "lesson": lesson.number,
         "step": step + 1,
         "steps": len(lesson.steps),
-        "course": [one.title for one in course],
+        "course": [{"title": one.title, "experts": one.experts} for one in course],
         "say": lesson.filled(at.say),
         "near": NEAR,
         "why": lesson.filled(at.why),
@@ -304,7 +305,7 @@ def _faces(states: Sequence[State]) -> dict[str, Any]:
     return {
         "before": 100 * prior,
         "frames": [
-            {"epsilon": epsilon, "count": 100 * share, "text": numeral(100 * share)}
+            {"epsilon": epsilon, "count": 100 * share, "text": belief(share).removesuffix(" %")}
             for epsilon, share in frames
         ],
         "stops": [{"epsilon": state.settings.epsilon} for state in states],

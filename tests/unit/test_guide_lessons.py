@@ -426,7 +426,7 @@ def test_a_hundred_faces_show_what_a_suspicion_becomes() -> None:
     assert held["kind"] == "faces"
     assert (held["before"], lesson.facts["prior"]) == (1.0, "1 %")
     by = {one["epsilon"]: one for one in held["frames"]}
-    for name, stop in zip(("after", "likely"), held["stops"], strict=True):
+    for name, stop in zip(("after", "likely", "certain"), held["stops"], strict=True):
         odds = 0.01 / 0.99 * math.exp(stop["epsilon"])
         assert by[stop["epsilon"]]["count"] == pytest.approx(100 * odds / (1 + odds))
         assert f"{by[stop['epsilon']]['text']} %" == lesson.facts[name]

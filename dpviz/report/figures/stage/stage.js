@@ -549,8 +549,13 @@ const DpvizStage = (() => {
       const where = make("p", "dps-where", words);
       const select = make("select", "", where);
       select.setAttribute("aria-label", says("Lesson"));
-      data.course.forEach((title, place) => {
-        const option = make("option", "", select, `${place + 1} ${title}`);
+      let experts = null;
+      data.course.forEach(({ title, experts: hard }, place) => {
+        if (hard && !experts) {
+          experts = make("optgroup", "", select);
+          experts.label = says("for experts");
+        }
+        const option = make("option", "", hard ? experts : select, `${place + 1} ${title}`);
         option.value = String(place + 1);
         option.selected = place + 1 === data.lesson;
       });
