@@ -192,6 +192,32 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Teaching:
+    """What a teacher who plans a lesson is told.
+
+    Attributes
+    ----------
+    minutes : int
+        How long it takes.
+    aim : str
+        What the class can do afterwards.
+    wrong, but : str
+        A wrong answer to expect, and what is said to it.
+    board : str
+        What to draw.
+    exercises : tuple of (str, str)
+        Tasks for home with their answers.
+    """
+
+    minutes: int
+    aim: str
+    wrong: str
+    but: str
+    board: str
+    exercises: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class State:
     """What a step shows: settings, and the scene's own choices."""
 
@@ -222,6 +248,7 @@ class Lesson:
         What computes each ``{name}`` of the texts.
     experts : bool
         Whether it is for those who know the others.
+    teaching : Teaching or None
     key : str
         Name of its file.
     language : str
@@ -237,6 +264,7 @@ class Lesson:
     steps: tuple[Step, ...]
     numbers: Mapping[str, NamedNumber]
     experts: bool = False
+    teaching: Teaching | None = None
     key: str = ""
     language: str = ENGLISH
     english: Lesson | None = None

@@ -18,7 +18,17 @@ from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.datasets.builtin.school import SCHOOL
 from dpviz.lessons import cast
-from dpviz.lessons.lesson import AT, SCENES, Lesson, NamedNumber, Option, Question, Step, names_in
+from dpviz.lessons.lesson import (
+    AT,
+    SCENES,
+    Lesson,
+    NamedNumber,
+    Option,
+    Question,
+    Step,
+    Teaching,
+    names_in,
+)
 from dpviz.lessons.measures import DRAWS
 from dpviz.lessons.quantities import QUANTITIES, Fact, where
 from dpviz.mechanisms import Mechanism
@@ -38,7 +48,7 @@ VIEW = (
     "line", "marked", "prior",
 )  # fmt: skip
 """What a step may say of its picture alone; settings have names of their own."""
-_TOP = ("number", "title", "question", "experts", "opens", "numbers", "steps")
+_TOP = ("number", "title", "question", "experts", "opens", "numbers", "steps", "teaching")
 _STEP = (
     "title", "say", "scene", "changes", "view", "control", "move", "extreme", "moved", "question",
     "why", "hundred",
@@ -124,6 +134,8 @@ def _used(lesson: Lesson, texts: Iterable[str]) -> set[str]:
     """Return the names of the numbers that a text, a question, a move or another number uses."""
     used = set().union(*(names_in(text) for text in (lesson.question, lesson.title, *texts)))
     used |= {name for one in lesson.numbers.values() for name in one.needs}
+    for told in lesson.teaching.exercises if lesson.teaching else ():
+        used |= set().union(*map(names_in, told))
     for step in lesson.steps:
         used |= set(step.hundred)
         used |= set() if step.question is None else {step.question.right}
@@ -195,6 +207,7 @@ def _lesson(said: dict[str, Any]) -> Lesson:
     for step in steps:
         for text in step.texts:
             _named(text, numbers, repr(step.title))
+    teaching = _teaching(said["teaching"], numbers) if "teaching" in said else None
     return Lesson(
         number=said["number"],
         title=_text(said, "title", "the lesson"),
@@ -203,7 +216,23 @@ def _lesson(said: dict[str, Any]) -> Lesson:
         steps=steps,
         numbers=numbers,
         experts=bool(said.get("experts", False)),
+        teaching=teaching,
     )
+
+
+def _teaching(said: Any, numbers: Mapping[str, NamedNumber]) -> Teaching:
+    _table(said, "teaching", ("minutes", "aim", "wrong", "but", "board", "exercises"))
+    if not isinstance(said.get("minutes"), int) or said["minutes"] < 1:
+        raise _Wrong("teaching needs its minutes, 1 or more")
+    tasks = []
+    for place, one in enumerate(said.get("exercises", []), 1):
+        name = f"exercise {place}"
+        _table(one, name, ("task", "answer"))
+        tasks.append((_text(one, "task", name), _text(one, "answer", name)))
+        for text in tasks[-1]:
+            _named(text, numbers, name)
+    words = {name: _text(said, name, "teaching") for name in ("aim", "wrong", "but", "board")}
+    return Teaching(said["minutes"], **words, exercises=tuple(tasks))
 
 
 def _named(text: str, numbers: Mapping[str, NamedNumber], place: str) -> None:

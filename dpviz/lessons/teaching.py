@@ -13,60 +13,10 @@ from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget
 from dpviz.lessons import Lesson, course
 from dpviz.lessons.in_or_out import Round
+from dpviz.lessons.lesson import Teaching
 
-SHORT, MIDDLE, LONG = (1, 2, 3), (1, 2, 3, 4, 5), tuple(range(1, 10))
-"""Lessons of twenty minutes, of a school hour and of two."""
-
-_MINUTES = {1: 6, 2: 8, 3: 6, 4: 8, 5: 8, 6: 10, 7: 8, 8: 16, 9: 14}
-
-_SHEET = {
-    1: (
-        "say why an exact result is a release of every row behind it",
-        "A mean hides single people. (Not from somebody who knows the others.)",
-        "the sum of all rows, and below it the others', one line each, crossed out",
-    ),
-    2: (
-        "say what epsilon promises one person, in people out of a hundred",
-        "Epsilon is the share of people at risk. (It limits how far anybody's odds can move.)",
-        "a hundred dots with her and a hundred without; hits in one, false alarms in the other",
-    ),
-    3: (
-        "tie a smaller epsilon to more noise and to less that can be told",
-        "Half the epsilon, half the picture. (Long nothing happens, then nearly all of it.)",
-        "an axis of epsilon; the class marks where the change begins and where all is lost",
-    ),
-    4: (
-        "ask for every draw before they believe one",
-        "A good picture proves a good setting. (It may be the luckiest of many.)",
-        "a line from nothing to everything, a dot for each draw, the best and the worst circled",
-    ),
-    5: (
-        "trade people for epsilon",
-        "More people need more noise. (The noise stays; each of them counts for less.)",
-        "a fraction: noise above, people below; double below, then halve epsilon",
-    ),
-    6: (
-        "say why small components go first",
-        "All components fade alike. (The noise is as large for each; they are not.)",
-        "a staircase of variances and one line of noise across it",
-    ),
-    7: (
-        "tell a private plane from a picture that may be printed",
-        "The noise hides the people in it. (It turns the plane; the dots lie where they lie.)",
-        "a grid of cells, a noisy count in each, and new dots thrown into them by hand",
-    ),
-    8: (
-        "see that noise can be placed, and that the choice may not look at the data",
-        "Look at the data, then choose. (That look is a release and has to be paid for.)",
-        "one bar of precision, cut between two features by the class",
-    ),
-    9: (
-        "test a claim instead of believing its paper",
-        "More noise would mend it. (The edge stays, wherever it lies.)",
-        "two tables, one row apart, and an edge that noise on one side cannot cross",
-    ),
-}
-"""Of each lesson: what the class can do afterwards, a wrong answer to expect, what to draw."""
+SHORT, MIDDLE, LONG = 20, 45, 90
+"""Minutes of a talk, of a school hour and of two."""
 
 _INTRODUCTION = """# Teaching with dpviz
 
@@ -106,33 +56,43 @@ def link(lesson: Lesson, step: int) -> str:
     return f"/guide?lesson={lesson.number}&step={step}"
 
 
-def plan(numbers: Sequence[int]) -> list[str]:
+def fitting(most: int) -> list[tuple[Lesson, Teaching]]:
+    """Return the lessons, from the first on, that fit into so many minutes."""
+    found: list[tuple[Lesson, Teaching]] = []
+    for lesson in course():
+        teaching = lesson.teaching
+        if teaching is None:
+            continue
+        if minutes(found) + teaching.minutes > most:
+            break
+        found.append((lesson, teaching))
+    return found
+
+
+def minutes(lessons: Sequence[tuple[Lesson, Teaching]]) -> int:
+    """Return how long lessons take together."""
+    return sum(teaching.minutes for _, teaching in lessons)
+
+
+def plan(lessons: Sequence[tuple[Lesson, Teaching]]) -> list[str]:
     """Return a table of lessons with minutes and links."""
-    known = {lesson.number: lesson for lesson in course()}
     lines = ["| minutes | lesson | question | link |", "|---|---|---|---|"]
     at = 0
-    for number in numbers:
-        lesson = known[number]
-        ends = at + _MINUTES[number]
+    for lesson, teaching in lessons:
+        ends = at + teaching.minutes
         lines.append(
-            f"| {at} to {ends} | {number} {lesson.title} | {lesson.question} "
+            f"| {at} to {ends} | {lesson.number} {lesson.title} | {lesson.question} "
             f"| `{link(lesson, 1)}` |"
         )
         at = ends
     return lines
 
 
-def minutes(numbers: Sequence[int]) -> int:
-    """Return how long lessons take together."""
-    return sum(_MINUTES[number] for number in numbers)
-
-
 def _lesson(lesson: Lesson) -> list[str]:
     lines = [f"### {lesson.number} {lesson.title}", "", lesson.question, ""]
-    if lesson.number in _SHEET:
-        aim, wrong, drawn = _SHEET[lesson.number]
-        lines += [f"- Aim: the class can {aim}.", f"- Expect: “{wrong.replace('. (', '.” (', 1)}"]
-        lines += [f"- Board: {drawn}.", ""]
+    if (told := lesson.teaching) is not None:
+        lines += [f"- Aim: the class can {told.aim}.", f"- Expect: “{told.wrong}” ({told.but})"]
+        lines += [f"- Board: {told.board}.", ""]
     for place, step in enumerate(lesson.steps, start=1):
         lines.append(f"{place}. `{link(lesson, place)}` {lesson.filled(step.say)}")
         asked = lesson.asked(place - 1)
@@ -148,67 +108,11 @@ def _lesson(lesson: Lesson) -> list[str]:
 
 def exercises() -> list[tuple[str, str]]:
     """Return exercises for home with their answers, each from a lesson's own numbers."""
-    known = {lesson.number: lesson for lesson in course()}
-
-    def said(number: int, task: str, answer: str) -> tuple[str, str]:
-        return known[number].filled(task), known[number].filled(answer)
-
     return [
-        said(
-            1,
-            "A table's mean is printed without noise and all rows but one are known. Which row is "
-            "missing from the table of lesson 1?",
-            "{recovered}.",
-        ),
-        said(
-            2,
-            "An attacker believes with {prior} that a person is in. Multiply the odds by e to the "
-            "epsilon: what is the most that a release at epsilon {opens} makes of it?",
-            "{after}.",
-        ),
-        said(
-            3,
-            "How many of {hundred} does a line sort wrongly at epsilon {opens}, {crossing} and "
-            "{least}, and by chance? What is left at {least}?",
-            "{wrong}, {asked}, {wrong_least} and {chance}: nothing is left.",
-        ),
-        said(
-            4,
-            "Make {draws} draws lie: show a friend one release at epsilon {epsilon} so that the "
-            "setting looks good, and another so that it looks bad. Which sentence under each "
-            "picture would have made it honest?",
-            "They lie between {low} and {high}; “one of {draws} draws, which lie between ...”.",
-        ),
-        said(
-            5,
-            "Recovery of {goal} at epsilon {opens} takes {needed} pupils. How many at {halved}?",
-            "{then}.",
-        ),
-        said(
-            6,
-            "How many components of her school are found at epsilon {opens}, {crossing} and "
-            "{least}?",
-            "{many}, {asked} and {few}.",
-        ),
-        said(
-            7,
-            "Printed points tell {told} of what the exact picture tells at epsilon {opens}. What "
-            "has to be paid for in a picture that may be printed, and at which epsilon do its "
-            "points tell {asked}?",
-            "The plane and the counts of the cells, together; {crossing}.",
-        ),
-        said(
-            9,
-            "For a row of length one the published mechanism betrays a share 1 - exp(-epsilon/3) "
-            "of releases. Compute it at epsilon {least}, {opens} and {most}.",
-            "{tiny}, {now} and {large}.",
-        ),
-        said(
-            9,
-            "Where does Wishart win, honestly counted? Compare it in Explore with the Wishart "
-            "difference, at the epsilon that each really spends.",
-            "Nowhere: it proves absence in {tiny} of the releases at epsilon {least} already, so "
-            "it spends no finite epsilon, and there is none to compare it at.",
+        *(
+            (lesson.filled(task), lesson.filled(answer))
+            for lesson in course()
+            for task, answer in (lesson.teaching.exercises if lesson.teaching else ())
         ),
         (
             f"Spend a budget of epsilon 1 and delta {numeral(_DELTA, 1)} on {_RELEASES} releases. "
@@ -235,9 +139,10 @@ def document() -> str:
     tasks = exercises()
     played = Round("")
     lines = [_INTRODUCTION.format(epsilon=numeral(played.epsilon), limit=played.limit_text)]
-    for name, numbers in (("Twenty", SHORT), ("Forty-five", MIDDLE), ("Ninety", LONG)):
-        lines += [f"## {name} minutes", "", *plan(numbers), ""]
-        lines += [f"{minutes(numbers)} minutes in all; the rest is for questions.", ""]
+    for name, most in (("Twenty", SHORT), ("Forty-five", MIDDLE), ("Ninety", LONG)):
+        lessons = fitting(most)
+        lines += [f"## {name} minutes", "", *plan(lessons), ""]
+        lines += [f"{minutes(lessons)} minutes in all; the rest is for questions.", ""]
     lines += ["## The lessons, with answers", ""]
     for lesson in course():
         lines += _lesson(lesson)

@@ -111,11 +111,10 @@ def test_the_plan_on_disk_is_the_one_computed_now() -> None:
 
 
 def test_the_plans_fit_their_time() -> None:
-    plans = (teaching.SHORT, 20), (teaching.MIDDLE, 45), (teaching.LONG, 90)
-    for lessons, most in plans:
-        assert 0.75 * most <= teaching.minutes(lessons) <= most
-    experts = [lesson.number for lesson in course() if lesson.experts]
-    assert not set(teaching.MIDDLE) & set(experts)
+    for most in (20, 45, 90):
+        assert 0.75 * most <= teaching.minutes(teaching.fitting(most)) <= most
+    assert not any(lesson.experts for lesson, _ in teaching.fitting(45))
+    assert [lesson for lesson, _ in teaching.fitting(90)] == list(course())
 
 
 def test_the_plan_names_every_step_and_every_answer() -> None:
@@ -133,7 +132,7 @@ def test_the_plan_names_every_step_and_every_answer() -> None:
         assert said in answers
         assert said not in handout
     for word in ("Aim", "Expect", "Board"):
-        assert text.count(f"\n- {word}: ") == len(teaching.LONG)
+        assert text.count(f"\n- {word}: ") == len(course())
 
 
 def test_a_budget_for_ten_is_counted_as_dp_accounting_counts_it() -> None:
