@@ -224,6 +224,19 @@ def ask(measured: Measured | None, settings: Settings) -> None:
         ask_about(measured)
 
 
+# On a phone the answer and what can be done with it stay in sight, below what is asked.
+BAR = """<style>
+@media (min-width: 701px) { .st-key-decide-bar > :has(.dp-short) { display: none; } }
+@media (max-width: 700px) {
+  .dp-short { font-size: 14px; }
+  .st-key-decide-bar { position: fixed; inset: auto 0 0; z-index: 90; width: 100% !important;
+    padding: 8px 16px; background: Canvas; border-top: 1px solid #8a93a066;
+    justify-content: space-between; }
+  [data-testid="stMainBlockContainer"] { padding-bottom: 6rem; }
+}
+</style>"""
+
+
 def live(found: ceiling.CeilingCard) -> None:
     """Draw the live card, and what can be done with it."""
     st.html(ceiling.html(found))
@@ -244,7 +257,11 @@ def live(found: ceiling.CeilingCard) -> None:
         st.session_state["release.picture"] = format_number(options.picture or SHARE)
         st.session_state["decide.release"] = True
 
-    with st.container(horizontal=True, key="decide.act"):
+    act = st.container(horizontal=True, key="decide.act")
+    with act.container(
+        horizontal=True, vertical_alignment="center", width="content", key="decide.bar"
+    ):
+        st.html(BAR + ceiling.short(found))
         if found.drowns:
             st.button(
                 "Leave the picture out",
@@ -260,6 +277,7 @@ def live(found: ceiling.CeilingCard) -> None:
                 on_click=fill,
                 disabled=in_browser(),
             )
+    with act:
         st.download_button(
             "Print the plan",
             lambda: ceiling.page(found),

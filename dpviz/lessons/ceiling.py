@@ -317,6 +317,16 @@ def html(found: CeilingCard, *, plan: bool = False) -> str:
     return f'<style>{_STYLE}</style><div class="dp-ceiling{mark}">{head}{body}{foot}</div>'
 
 
+def short(found: CeilingCard) -> str:
+    """Return the answer in a line: what is said, what a suspicion becomes, what survives."""
+    word = {"yes": "Yes", "no": "No", "look": "It could be"}[found.verdict]
+    after = of_hundred(becomes(found.epsilon))
+    return (
+        f'<span class="dp-short"><b>{_MARK[found.verdict]} {word}</b> · 1 → {after} in 100 · '
+        f"{found.kept} of 100</span>"
+    )
+
+
 def plan(found: CeilingCard) -> str:
     """Return the card as JSON, marked as the plan that it is; `dpviz verify` takes it for no card.
 

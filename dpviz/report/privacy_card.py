@@ -333,9 +333,10 @@ def _unit(unit: Mapping[str, Any]) -> str:
             "who has more than one is protected less."
         )
     elif unit["person"]:
-        who = (
-            f"<b>A person</b>, by the column “{escape(unit['person'])}”; the first {unit['rows']} "
-            "of her rows count."
+        who = f"<b>A person</b>, by the column “{escape(unit['person'])}”; " + (
+            "the first of her rows counts."
+            if unit["rows"] == 1
+            else f"the first {unit['rows']} of her rows count."
         )
     else:
         who = f"<b>A person</b>, who is said to have at most {unit['rows']} rows."
@@ -409,7 +410,8 @@ def _trust(mechanism: Mapping[str, Any]) -> str:
 
 def _data(card: Mapping[str, Any]) -> str:
     n, d = card["n"], card["d"]
-    words = f"{n:,} rows and {d:,} columns used."
+    some = f", of which about {card['counted']:,} count," if card["counted"] is not None else ""
+    words = f"{n:,} rows{some} and {d:,} columns used."
     if card["copy"] == "file":
         counts = card["data"]
         words += (

@@ -215,6 +215,7 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
         "released": found["made"],
         "made": now(),
         "n": found["n"],
+        "counted": found.get("counted"),
         "d": found["d"],
         "k": found["k"],
         "claim": {

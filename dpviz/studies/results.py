@@ -607,6 +607,7 @@ class CardResult(TypedDict):
     picture : What is drawn and said of the release's picture; null without one.
     unconfirmed : Numbers of the assumptions, from 1, that nobody confirmed.
     data : Exact counts, in the copy for the file alone.
+    counted : About how many of the n rows count, where a release told; else null.
     """
 
     dpviz_card: int
@@ -620,6 +621,7 @@ class CardResult(TypedDict):
     released: str
     made: str
     n: int
+    counted: int | None
     d: int
     k: int
     claim: dict[str, Any]

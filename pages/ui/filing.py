@@ -14,7 +14,12 @@ from dpviz.core.files import csv_text
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.releasing.outputs import read_release
-from dpviz.report.figures.small import Drawing, biplot_picture, loadings_picture
+from dpviz.report.figures.small import (
+    Drawing,
+    biplot_picture,
+    loadings_picture,
+    variances_picture,
+)
 from dpviz.report.figures.svg import image
 from dpviz.report.privacy_card import picture_svg, picture_words, suspicion_words, use_words
 from dpviz.studies.card import CardOptions, Filed, card, loadings_table, workbook
@@ -43,28 +48,39 @@ def draw(release: Path, ledger: Path, number: int) -> None:
 
 
 def _read(found: Mapping[str, Any]) -> None:
-    """Draw what may become of a suspicion, the loadings with their bars, and what survives."""
+    """Draw what may become of a suspicion, the loadings and variances with bars, what survives."""
     st.markdown(f"**{suspicion_words(found['claim']['suspicions'][0])}**")
     words = (
         f"Loadings of {found['k']} released components with 95 % bars; hollow where 0 is as likely"
     )
-    loadings, biplot = loadings_picture(found["use"]), biplot_picture(found["use"])
+    use = found["use"]
+    loadings, variances, biplot = (
+        draw(use) for draw in (loadings_picture, variances_picture, biplot_picture)
+    )
+    assert loadings is not None
+    assert variances is not None
     style = "max-width:100%;background:#fff;border-radius:4px"
-    left, right = st.columns(2)
+    left, middle, right = st.columns(3)
+    left.markdown("**What the components are made of**")
     left.html(image(loadings.svg(), words, style))
+    middle.markdown("**How much each component explains**")
+    edge = "with the noise edge; grey cannot be told from noise"
+    middle.html(image(variances.svg(), f"{variances.words}, {edge}", style))
     if biplot is not None:
         alt = f"{biplot.words}; names stand beside, and no row is in it"
+        right.markdown("**Both as arrows**")
         right.html(image(biplot.svg(), alt, style))
     elif found["k"] > 1:
-        st.caption("No biplot: component 2 cannot be told from noise.")
-    _take({"loadings": loadings, "biplot": biplot}, found)
-    st.markdown(use_words(found["use"], found["k"]))
+        right.caption("No biplot: component 2 cannot be told from noise.")
+    st.markdown(use_words(use, found["k"]))
     if found["picture"] is not None:
         said = picture_words(found["picture"])
+        st.markdown("**The published picture**")
         st.html(image(picture_svg(found["picture"]), said, "max-width:100%;border-radius:4px"))
         st.caption(said)
+    _take({"loadings": loadings, "variances": variances, "biplot": biplot}, found)
     with st.expander("Every number of it", icon=":material/table_rows:"):
-        use, table = found["use"], loadings_table(found)
+        table = loadings_table(found)
         st.dataframe(table, hide_index=True, alt="Released components with their bars")
         shares = [100 * value / use["total_variance"] for value in use["variances"]]
         st.caption(

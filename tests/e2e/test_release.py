@@ -173,6 +173,13 @@ def test_on_a_phone_a_picture_of_people_is_refused_and_what_may_leave_is_filled_
     with rerun(page):
         page.get_by_text("each row is another person").click()
     expect(card).to_contain_text("This protects a person, who has one row.")
+    # what is answered, and the way on, stay in sight
+    bar = page.locator(".st-key-decide-bar")
+    expect(bar).to_contain_text(re.compile(r"✓ Yes · 1 → 3 in 100 · \d+ of 100"))
+    place = bar.bounding_box()
+    assert place is not None
+    assert place["y"] + place["height"] == PHONE["height"]
+    expect(bar.get_by_role("button", name="Release this")).to_be_visible()
     handed = page.get_by_role("combobox", name="What is handed out?")
     for picked, said in (
         ("also a picture of the people", "No. A picture of the people cannot be published"),

@@ -21,7 +21,7 @@ from dpviz.cli import main
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.files import PACKAGE
 from dpviz.releasing.schema import Column, Schema
-from dpviz.report.figures.small import biplot_picture, loadings_picture
+from dpviz.report.figures.small import biplot_picture, loadings_picture, variances_picture
 from dpviz.report.privacy_card import suspicion_words, to_html
 from dpviz.studies.card import WITHHELD, counted, suspicions, workbook
 
@@ -138,7 +138,7 @@ def test_the_pictures_of_a_release_are_drawn_from_what_its_card_reads() -> None:
     use: dict[str, Any] = {
         "features": ["a", "b", "c & d"], "loadings": [[0.8, 0.6, 0], [-0.6, 0.8, 0.01]],
         "bars": [[0.1, 0.1, 0.1], [0.2, 0.2, 0.2]], "variances": [6.0, 3.0, 1.0],
-        "total_variance": 10.0, "readable_components": 2,
+        "total_variance": 10.0, "readable_components": 2, "variance_bar": 0.4, "noise_edge": 2.0,
     }  # fmt: skip
     found = biplot_picture(use)
     assert found is not None
@@ -157,6 +157,18 @@ def test_the_pictures_of_a_release_are_drawn_from_what_its_card_reads() -> None:
         colours = {colour for _, colour in drawn.getcolors(1 << 20) or ()}
     assert {(255, 255, 255), (0x1F, 0x5F, 0xA8)} <= colours
     assert "nobody&#x27;s row" in svg
+    scree = variances_picture(use).svg()
+    # as high as they are large: 60, 30 and 10 of 100, and the edge at 20; the third one is grey
+    heights = [
+        float(start) - float(end)
+        for start, end in re.findall(
+            r'points="[\d.]+,([\d.]+) [\d.]+,([\d.]+)"[^>]*width="16"', scree
+        )
+    ]
+    assert np.array(heights) / heights[0] == pytest.approx(np.array([6, 3, 1]) / 6, abs=0.01)
+    assert scree.count('stroke="#1f5fa8"') == 2
+    assert all(f">{words}<" in scree for words in ("60 ± 4", "30 ± 4", "noise edge 20"))
+    assert ">10 ± 4<" not in scree
     use["readable_components"] = 1
     assert biplot_picture(use) is None
     assert loadings_picture(use).svg().count("<circle") == 6

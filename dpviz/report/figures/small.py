@@ -593,7 +593,8 @@ def _draw_with_errors(
 
 _RELEASED = DrawingSize(0, 0, 118, 11, "#1c2530")
 _CLEAR, _DROWNED = "#1f5fa8", "#8a93a0"
-_MOST_FEATURES, _MOST_COMPONENTS = 12, 3
+_INK, _EDGE = "#1c2530", "#b8001d"
+_MOST_FEATURES, _MOST_COMPONENTS, _MOST_VARIANCES = 12, 3, 9
 
 
 def _largest(vectors: Sequence[Sequence[float]]) -> list[int]:
@@ -637,6 +638,46 @@ def loadings_picture(use: Mapping[str, Any]) -> Drawing:
                 ends = [max(-1, min(1, vector[at] + side * bar)) for side in (-1, 1)]
                 picture.stroke([(middle + unit * end, y) for end in ends], colour, 1)
             picture.mark(x, y, 3.4, colour, "disc" if clear else "ring")
+    return picture
+
+
+def variances_picture(use: Mapping[str, Any]) -> Drawing:
+    """Return how much each component of a release explains, and the noise edge.
+
+    Parameters
+    ----------
+    use : mapping
+        As in `loadings_picture`. Components that can be told from noise are full and have bars;
+        of the others, grey, nothing is to be interpreted. A step shorter than the edge is noise.
+    """
+    shares = [100 * value / use["total_variance"] for value in use["variances"]][:_MOST_VARIANCES]
+    bar, edge = (100 * use[key] / use["total_variance"] for key in ("variance_bar", "noise_edge"))
+    readable = use["readable_components"]
+    tops = [share + bar * (at < readable) for at, share in enumerate(shares)]
+    left, step, top, base = 26.0, 27.0, 26.0, 176.0
+    across = left + step * len(shares)
+    picture = Drawing(
+        replace(_RELEASED, width=across + 84), "Explained variance by component", base + 34
+    )
+
+    def at_height(share: float) -> float:
+        return base - (base - top) * max(share, 0.0) / max(*tops, edge)
+
+    for place, share in enumerate(shares):
+        x, told = left + step * (place + 0.5), place < readable
+        colour = _CLEAR if told else _DROWNED
+        picture.stroke([(x, base), (x, at_height(share))], colour, 16)
+        picture.text(x, base + 14, str(place + 1), "middle")
+        if told:
+            picture.stroke([(x, at_height(share - bar)), (x, at_height(share + bar))], _INK, 1.4)
+            said = f"{numeral(share, 2)} ± {numeral(bar, 2)}"
+            picture.text(
+                x + 4, at_height(share + bar) - 5, said, "middle" if place else "start", 10
+            )
+    picture.stroke([(left, base), (across, base)], _DROWNED, 1)
+    picture.stroke([(left, at_height(edge)), (across, at_height(edge))], _EDGE, 1.2, (4.0, 3.0))
+    picture.text(across + 4, at_height(edge) + 4, f"noise edge {numeral(edge, 2)}", size=10)
+    picture.text(left, base + 28, "component; height: % of the released total")
     return picture
 
 
