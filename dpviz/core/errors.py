@@ -121,6 +121,14 @@ class InvalidTable(DpvizError):
     """A table cannot be read or used; the message never shows a cell."""
 
 
+class OtherEncoding(InvalidTable):
+    """A text is not encoded as it was read; `encoding` is what it may be instead."""
+
+    def __init__(self, message: str, encoding: str = "") -> None:
+        super().__init__(message)
+        self.encoding = encoding
+
+
 class CannotWrite(DpvizError):
     """A file cannot be written; the message says why, and nothing half-written is left."""
 

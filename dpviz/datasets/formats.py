@@ -27,7 +27,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, printable
+from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, OtherEncoding, printable
 from dpviz.core.number_text import numeral
 from dpviz.core.platform import NO_WORKBOOKS, in_browser, need
 from dpviz.datasets.columns import counted, listed
@@ -123,9 +123,10 @@ def _opened(source: Source, encoding: str, sheet: str, limits: Limits, *, packed
         return _recoded(source, encoding, limits)
     start = next(source.chunks(packed=True), b"") if source.is_gzip else head
     if start.startswith(UTF16):
-        raise InvalidTable(
+        raise OtherEncoding(
             f"{source.name} is encoded as UTF-16; choose UTF-16 as its encoding "
-            "(--encoding utf-16), or save it as UTF-8."
+            "(--encoding utf-16), or save it as UTF-8.",
+            "utf-16",
         )
     return Opened(source)
 
@@ -154,13 +155,14 @@ def _recoded(source: Source, encoding: str, limits: Limits) -> Opened:
         text = data.decode(ENCODINGS[encoding])
     except UnicodeError:
         raise InvalidTable(
-            f"{source.name} is not {_ENCODED[encoding]} text; choose another encoding."
+            f"{source.name} is not {ENCODED[encoding]} text; choose another encoding."
         ) from None
-    note = f"The text was read as {_ENCODED[encoding]}."
+    note = f"The text was read as {ENCODED[encoding]}."
     return Opened(Source(text.encode(), source.name), (note,))
 
 
-_ENCODED = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}
+ENCODED = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}
+"""What they are called."""
 
 
 # ---------------------------------------------------------------- zip and workbooks

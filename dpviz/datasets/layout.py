@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from dpviz.core.errors import InvalidTable, printable
+from dpviz.core.errors import InvalidTable, OtherEncoding, printable
 from dpviz.datasets.columns import MISSING_MARKERS
 from dpviz.datasets.numerals import COMMA, POINT, Numerals, judge, numbers_among
 from dpviz.datasets.source import BLOCK_BYTES, Extent, Source, refuse_foreign
@@ -112,8 +112,9 @@ def _sample(source: Source) -> tuple[str, int]:
         # a sample may end inside a character, the file may not
         text = codecs.getincrementaldecoder("utf-8")().decode(head, final=whole)
     except UnicodeDecodeError:
-        raise InvalidTable(
-            f"{source.name} is not UTF-8 text; save it as UTF-8{_offer(head, source.name)}."
+        raise OtherEncoding(
+            f"{source.name} is not UTF-8 text; save it as UTF-8{_offer(head, source.name)}.",
+            "cp1252",
         ) from None
     mark = 3 if text.startswith("\ufeff") else 0
     text = text.removeprefix("\ufeff")

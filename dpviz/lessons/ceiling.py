@@ -435,18 +435,23 @@ def _loadings(found: CeilingCard) -> str:
         )
     svg = _svg(wide, 12 + row * len(order), "".join(parts))
     words = "Loadings of component 1, the largest first, and where 95 of 100 releases put them"
-    note = ""
-    centre = seen.options.center
-    if seen.centre_share > LOUD and centre != PRIVATE:
-        note = (
-            "<p><b>? The stated centre is far from the rows</b>: component 1 would be their mean. "
-            "State typical values that are nearer.</p>"
-        )
     return (
         f"<div><h3>Would you still say “{escape(names[top][:60])} drives component 1”? "
         f"{'Yes.' if still else 'No.'}</h3>"
         f"{picture(svg, words, wide, 12 + row * len(order))}<p><small>Dot: the table’s own "
-        f"loading. Bar: where 95 of 100 releases put it.</small></p>{_lost(found)}{note}</div>"
+        f"loading. Bar: where 95 of 100 releases put it.</small></p>"
+        f"{_lost(found)}{_far(found)}</div>"
+    )
+
+
+def _far(found: CeilingCard) -> str:
+    """Return a warning where the length of the centre would be what a release finds."""
+    seen = found.outlook
+    if seen.centre_share <= LOUD or seen.options.center == PRIVATE:
+        return ""
+    return (
+        "<p><b>? The stated centre is far from the rows</b>: component 1 would be their mean. "
+        "State typical values that are nearer.</p>"
     )
 
 
@@ -506,7 +511,7 @@ def _helps(found: CeilingCard) -> str:
     return (
         f"<div><h3>What is left under your ceiling: {found.kept} of 100 parts</h3>"
         "<h3>What would help</h3><table><tr><th>change one thing</th><th>1 in 100 becomes</th>"
-        f"<th></th></tr>{body}</table>{limits}{_lost(found)}</div>"
+        f"<th></th></tr>{body}</table>{limits}{_lost(found)}{_far(found)}</div>"
     )
 
 

@@ -20,7 +20,7 @@ from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
 from dpviz.studies.options import asks
 
-_COLUMNS = ("number", "when", "mechanism", "epsilon", "delta", "purpose", "release")
+_COLUMNS = ("number", "when", "mechanism", "epsilon", "delta", "purpose", "by", "release")
 
 
 class Books(Answer):
@@ -58,6 +58,7 @@ class Books(Answer):
                 numeral(row["epsilon"], 6),
                 numeral(row["delta"], 3),
                 row["purpose"],
+                row["by"],
                 row["release"],
             ]
             for row in self.table().to_dict("records")
@@ -73,7 +74,8 @@ class Books(Answer):
                 spend.mechanism + (" (approximate)" if spend.approximate else ""),
                 spend.epsilon,
                 spend.delta,
-                spend.purpose,
+                spend.stated_purpose or spend.purpose,
+                spend.by,
                 self._kept.get(number, "no file" if spend.releases else ""),
             )
             for number, spend in enumerate(self.contents.spends, start=1)

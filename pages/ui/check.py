@@ -14,6 +14,7 @@ from dpviz.core.params import format_number
 from dpviz.core.settings import levels_in, levels_listed, names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck, exposed, sentinel_effects
+from dpviz.datasets.formats import ENCODED
 from dpviz.datasets.scales import in_order
 from pages.ui import parts, state, unit
 from pages.ui.texts import plain
@@ -103,12 +104,23 @@ def choose(raw: RawTable, wanted: Mapping[str, str]) -> None:
     chosen[_fingerprint(list(wanted))] = state.get("leave_out")
 
 
-def unusable() -> None:
-    """Offer a way on from a file that cannot be used."""
+def unusable(encoding: str = "") -> None:
+    """Offer a way on from a file that cannot be used: another encoding, where it may have one."""
+
+    def read() -> None:
+        state.put("encoding", encoding)
 
     def example() -> None:
         state.put("table", _FIRST_TABLE)
 
+    if encoding:
+        st.button(
+            f"Read it as {ENCODED[encoding]}",
+            icon=":material/translate:",
+            key="check.encoding",
+            type="primary",
+            on_click=state.on_change(read),
+        )
     st.button(
         "Use an example instead",
         icon=":material/table_view:",

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dpviz.core.errors import DpvizError
+from dpviz.core.errors import DpvizError, OtherEncoding
 from dpviz.core.platform import NO_OPENDP, can_release, in_browser
 from dpviz.report.sentences.explore import delta_note, epsilon_note, too_few_rows
 from pages.ui import (
@@ -177,10 +177,13 @@ def _check(current: Current, page: PageInfo) -> None:
     """Draw the check of an uploaded table, or the way on from a file that cannot be used."""
     if state.get("table") != UPLOAD:
         return
+    raw, encoding = None, ""
     try:
         raw = loading.uploaded_raw()
+    except OtherEncoding as error:
+        encoding = error.encoding
     except DpvizError:
-        raw = None
+        pass
     if raw is not None:
         few = None
         if current.prepared is not None:
@@ -190,7 +193,7 @@ def _check(current: Current, page: PageInfo) -> None:
         quiet = page.first and shown is not None and board.publishable(shown)
         check.step(raw, current.problem, few, quiet=quiet, folded=page.answers_first)
     if current.problem is not None:
-        check.unusable()
+        check.unusable(encoding)
 
 
 def _notices(current: Current, page: PageInfo) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz import datasets
 from dpviz.core.entries import FeatureBounds
-from dpviz.core.errors import DpvizError, InvalidTable
+from dpviz.core.errors import DpvizError, InvalidTable, OtherEncoding
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings, codes_in, levels_in
 from dpviz.datasets import RawTable, Table
@@ -24,7 +24,7 @@ _PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds", "ca
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the file", show_time=True)
 def _parsed(
     file_id: str, name: str, decimal: str, encoding: str, sheet: str, _file: object
-) -> RawTable | str:
+) -> RawTable | tuple[str, str]:
     # Streamlit forgets a call that raised: a zip bomb would be unpacked again on every run.
     try:
         return datasets.read_raw(
@@ -36,7 +36,7 @@ def _parsed(
             limits=datasets.UPLOADED,
         )
     except DpvizError as error:
-        return str(error)
+        return str(error), error.encoding if isinstance(error, OtherEncoding) else ""
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
@@ -72,8 +72,9 @@ def raw_table(
 ) -> RawTable:
     """Return the parsed upload, or raise InvalidTable saying why there is none."""
     found = _parsed(file_id, name, decimal, encoding, sheet, file)
-    if isinstance(found, str):
-        raise InvalidTable(found)
+    if isinstance(found, tuple):
+        said, other = found
+        raise OtherEncoding(said, other) if other else InvalidTable(said)
     if not (codes or levels):
         return found
     return _recoded((file_id, decimal, encoding, sheet), codes, levels, found)

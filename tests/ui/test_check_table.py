@@ -89,6 +89,18 @@ def test_a_file_that_cannot_be_used_offers_an_example() -> None:
     assert held(at, "table") == "digits"
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_another_encoding_is_one_click(encoding: str) -> None:
+    text = patients().decode().replace("patient", "Größe")
+    at = upload(start(**SETTINGS), "t.csv", text.encode(encoding))
+    (said,) = errors(at)
+    assert ("'Größe'" in said) == (encoding == "cp1252")
+    press(at, "check.encoding")
+    assert errors(at) == []
+    assert held(at, "encoding") == encoding
+    assert left_out(at) == ("Größe",)
+
+
 def test_the_decimal_mark_can_be_said() -> None:
     rows = "".join(f"{1 + i}.{100 + 7 * i};{2 + i % 5}.{200 + 3 * i}\n" for i in range(9))
     at = upload(start(**SETTINGS), "t.csv", b"a;b\n" + rows.encode())

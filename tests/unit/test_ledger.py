@@ -441,10 +441,13 @@ def test_the_command_makes_shows_and_keeps_a_limit(
         "left": {"epsilon": 3.0, "delta": 1e-5},
         "spends": [],
     }
-    Ledger(path).spend(Spend("some_key", 0.25, 1e-7, purpose="release"), Relation.ZERO_OUT)
+    said = {"stated_purpose": "a study", "by": "A. Example"}
+    spend = Spend("some_key", 0.25, 1e-7, purpose="release", **said)
+    Ledger(path).spend(spend, Relation.ZERO_OUT)
     assert main(["ledger", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "some_key" in shown
+    assert "a study  A. Example" in shown  # what for, and who
     assert shown.splitlines()[-1].endswith("no file")  # a spend that left no release
     assert main(["ledger", str(path), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)

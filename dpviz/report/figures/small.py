@@ -660,8 +660,10 @@ def variances_picture(use: Mapping[str, Any]) -> Drawing:
         replace(_RELEASED, width=across + 84), "Explained variance by component", base + 34
     )
 
+    most = max(*tops, edge)
+
     def at_height(share: float) -> float:
-        return base - (base - top) * max(share, 0.0) / max(*tops, edge)
+        return float(base - (base - top) * max(share, 0.0) / most)
 
     for place, share in enumerate(shares):
         x, told = left + step * (place + 0.5), place < readable
