@@ -100,6 +100,7 @@ def build_parser(command: str | None = None) -> OneLineParser:
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    # a command waits for its own imports alone
     mine = [file for file, added in _FILES.items() if command in added]
     function = None if mine else _question(command)
     for file in mine or ([] if function else _FILES):
@@ -125,6 +126,7 @@ def _run(words: Sequence[str]) -> int:
         build_parser().print_help()
         return 0
     first = words[0]
+    # no command: `dpviz mine.csv` is a first look at a table
     if _is_table(first):
         look = import_module("dpviz.cli.look")
         arguments = build_parser("compare").parse_args(with_negative_numbers(["compare", *words]))
@@ -144,7 +146,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     try:
         with ExitStack() as after:
+            # plugins before anything is parsed: what they bring is in help and among the choices
             status = _run(with_stdin(with_plugins(words), after))
+            # here, so that a full disk or a closed pipe is met where it can be said
             sys.stdout.flush()
     except InvalidSetting as error:
         print(f"dpviz: {error.as_option()}", file=sys.stderr)

@@ -34,6 +34,7 @@ def add(commands: Commands, function: Any) -> None:
     parser = commands.add_parser(question.word, help=question.help)
     params = question.params()
     for cls in question.declared:
+        # several declarations may be one question's, and the base is of one of them
         based = question.base if isinstance(question.base, cls) else None
         add_settings(parser, cls, based)
     if {"mechanism", "mechanisms"} & set(params):
@@ -72,6 +73,7 @@ def run(function: Any, arguments: argparse.Namespace) -> int:
     if "cache" in own:
         watched["cache"] = store_from(arguments.cache)
     if "table" in asked:
+        # with a bar here; the function would load it without a word
         fetch_table(asked["table"])
     given = asked | {name: value for name, value in watched.items() if name in own}
     try:

@@ -57,6 +57,7 @@ def _board(arguments: argparse.Namespace) -> int:
         allowed = f"a file in a folder that is there, ending in {', '.join(ENDINGS)}"
         raise InvalidSetting("out", allowed, arguments.out, "--out")
     settings = settings_from(arguments)
+    # after all that is refused: a download is the slowest part
     fetch_table(settings.table)
     found = board(
         settings.table,

@@ -34,6 +34,7 @@ def _known() -> dict[str, list[str]]:
     """Return what may follow each command; under the empty name the commands themselves."""
     from dpviz.cli import build_parser
 
+    # argparse has no public way to its commands
     (action,) = (one for one in build_parser()._actions if one.dest == "command")
     parsers: dict[str, argparse.ArgumentParser] = dict(action.choices or {})
     tables = sorted(builtin_tables())
@@ -69,6 +70,7 @@ complete -o filenames -F _dpviz dpviz"""
 
 
 def _zsh(known: dict[str, list[str]]) -> str:
+    # zsh reads bash's completions by a module of its own
     return f"autoload -Uz bashcompinit && bashcompinit\n{_bash(known)}"
 
 

@@ -38,6 +38,7 @@ def add(commands: Commands) -> None:
 
 def _app(arguments: argparse.Namespace) -> int:
     """Become Streamlit on the app's own files, from any folder."""
+    # this machine alone, unless whoever starts it says otherwise
     address = None if "STREAMLIT_SERVER_ADDRESS" in os.environ else "localhost"
     return _serve(address, arguments.port, {}, headless=arguments.headless)
 
@@ -68,6 +69,7 @@ def _class(arguments: argparse.Namespace) -> int:
     require(arguments.language)
     spoken = "" if arguments.language == "en" else f"&language={arguments.language}"
     named = arguments.address or _number()
+    # the name is read aloud and opens a phone; the key opens the projector
     name, key = letters(), secrets.token_urlsafe(12)
     port = arguments.port
     hosts = [*filter(None, [os.environ.get("DPVIZ_HOSTS", "")]), named, socket.gethostname()]

@@ -64,6 +64,7 @@ def download_progress(key: str) -> remote.OnBytes:
     def show(done: int, total: int | None) -> None:
         nonlocal shown
         now = time.monotonic()
+        # ten times a second is as much as anybody reads
         if not sys.stderr.isatty() or (now - shown < 0.1 and done != total):
             return
         shown = now

@@ -94,6 +94,7 @@ def _export(arguments: argparse.Namespace) -> int:
     )
     tables = _embedded([Path(name) for name in arguments.embed])
     first = None if arguments.lesson is None else lesson_address(arguments.lesson)
+    # a lesson at the folder's own address leaves no page for the board
     shown = None if arguments.no_board or first else board_file
     extra = dict([WORKFLOW]) if arguments.workflow else {}
     written = export(

@@ -44,6 +44,7 @@ def _export(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from dpviz.lessons.script import FOLDER, problems, read, read_folder
 
+    # translations are of the lessons that come along
     wrong = 0 if arguments.paths else _check_languages()
     for path in map(Path, arguments.paths or [FOLDER]):
         try:

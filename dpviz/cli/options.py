@@ -47,6 +47,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, with the action that is meant."""
+        # `ledger FILE` is short for `ledger show FILE`
         if self.actions and args and args[0] not in (*self.actions, "-h", "--help"):
             args = [self.actions[0], *args]
         return super().parse_known_args(args, namespace)
@@ -64,6 +65,7 @@ class OneLineParser(argparse.ArgumentParser):
             return ""
         below = [one.choices for one in self._actions if one.dest == "command"]
         parsers = [parser for choices in below for parser in dict(choices or {}).values()]
+        # options of every command: one typed before its command is a common slip
         known = {o for one in [self, *parsers] for a in one._actions for o in a.option_strings}
         return did_you_mean(words.split()[0], sorted(known))
 
@@ -101,6 +103,7 @@ def add_settings(
             metavar=_metavar(param),
             action="append" if param.kind == "list" else "store",
             default=None,
+            # argparse formats helps with %, and shares are written with it
             help=f"{param.help} {_default(param, getattr(base, name))}".replace("%", "%%"),
         )
 
@@ -178,6 +181,7 @@ def with_defaults(arguments: argparse.Namespace) -> argparse.Namespace:
         if key not in params or key == "table":
             known = ", ".join(one for one in params if one != "table")
             raise InvalidSetting("the name", f"one of {known}", name, f"a name in {DEFAULTS}")
+        # what is typed comes before the file, and another command's option says nothing here
         if not hasattr(arguments, key) or getattr(arguments, key) is not None:
             continue
         texts = [str(one) for one in value] if isinstance(value, list) else [str(value)]
@@ -205,6 +209,7 @@ def with_stdin(words: Sequence[str], after: ExitStack) -> list[str]:
         return list(words)
     read = sys.stdin.buffer.read()
     folder = after.enter_context(TemporaryDirectory())
+    # by its first bytes, as a pipe has no name to end in .parquet
     path = Path(folder) / f"{STDIN}.{'parquet' if read.startswith(b'PAR1') else 'csv'}"
     path.write_bytes(read)
     return [str(path) if word == "-" else word for word in words]

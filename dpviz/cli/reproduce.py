@@ -75,6 +75,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         shown = {"json": said.to_json, "latex": said.latex, "table": said.printed}
         print(shown[arguments.format]())
         return 0
+    # an unknown key is refused before the folder is asked for
     chosen = _chosen(arguments.experiment)
     # all that can be refused is, before a folder is made or a byte loaded
     asked = {

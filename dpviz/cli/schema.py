@@ -27,6 +27,7 @@ def add(commands: Commands) -> None:
 def _schema(arguments: argparse.Namespace) -> int:
     asked = stated(arguments, SchemaOptions)
     out = None if arguments.out is None else Path(arguments.out)
+    # a schema is agreed once: never written over one that somebody may have signed
     if out is not None and out.exists():
         raise DpvizError(f"--out must name a new file; {out.name!r} is there.")
     if out is not None and not out.parent.is_dir():

@@ -81,7 +81,9 @@ def _sweep(arguments: argparse.Namespace) -> int:
         )
     over: dict[str, list[Any]] = {}
     for axis, text in zip(arguments.over, arguments.values, strict=True):
+        # an axis may be given more than once: its values are added up
         over.setdefault(axis, []).extend(parse_values(axis, text))
+    # before hours of work
     out = None if arguments.out is None else check_out(arguments.out)
     check_save(arguments.save)
     workers = whole_number("workers", arguments.workers, *WORKERS_RANGE)

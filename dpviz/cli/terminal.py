@@ -32,6 +32,7 @@ class Watch:
         reused = f", {progress.reused} of them from the cache" if progress.reused else ""
         self.words = f"{progress.done} of {progress.total} {self._noun}s{reused}"
         person = sys.stderr.isatty()
+        # a person sees a line move; a log gets a line now and then
         if progress.seconds - self._shown < (0.2 if person else _LOG_SECONDS):
             return
         self._shown = progress.seconds

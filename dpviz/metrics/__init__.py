@@ -49,6 +49,7 @@ __all__ = [
 
 def _found() -> dict[str, Metric]:
     """Return every metric by its key, in the order of their places."""
+    # found and not listed, so that a file added is a measure added
     modules = [one.name for one in pkgutil.iter_modules(__path__) if one.name[0] != "_"]
     found = {
         item.key: item

@@ -100,9 +100,13 @@ def principal_angles(true: FloatArray, released: FloatArray) -> FloatArray:
     """
     overlap = true.T @ released
     cosines = np.linalg.svd(overlap, compute_uv=False)
+    # what the true space leaves of the released one has the sines as singular values
     sines = np.linalg.svd(released - true @ overlap, compute_uv=False)[..., ::-1]
     angles: FloatArray = np.where(
-        cosines > math.sqrt(0.5), np.arcsin(np.minimum(sines, 1)), np.arccos(np.minimum(cosines, 1))
+        # below 45 degrees by the sine, above by the cosine
+        cosines > math.sqrt(0.5),
+        np.arcsin(np.minimum(sines, 1)),
+        np.arccos(np.minimum(cosines, 1)),
     )
     return angles
 
@@ -283,6 +287,7 @@ def summarise(values: FloatArray) -> Summary:
     releases fall, not a confidence interval of the mean. With one draw the
     standard error is not a number.
     """
+    # n - 1: the mean is estimated from the same draws
     se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
     low, high = np.quantile(values, (0.025, 0.975))
     return Summary(float(values.mean()), se, float(low), float(high))

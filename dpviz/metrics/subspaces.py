@@ -28,6 +28,7 @@ from dpviz.metrics._base import (
 )
 def recovery(outcome: Outcome) -> FloatArray | None:
     """Captured variance on a scale from 0, a random subspace, to 1, exact PCA."""  # noqa: D401  # what pages say
+    # at k = d, or with a flat spectrum, any subspace is as good and 0/0 is left
     chance = chance_share(outcome.reference, outcome.k)
     if 1 - chance < FLAT:
         return None

@@ -46,6 +46,7 @@ GUARANTEES = ("pure", "approximate", "none")
 
 def variants_of(cls: type[Mechanism]) -> list[Mechanism]:
     """Return the default variant and one more for each example of each declared parameter."""
+    # one parameter at a time: a product of all would take hours
     changed = [
         cls(**{name: example})
         for name, param in params_of(cls).items()
@@ -63,6 +64,7 @@ def bounded_rows(kind: str, n: int, d: int, tail: float = 0.5) -> FloatArray:
     rng = generator(11, "rows", kind, n, d)
     spread = np.concatenate(([1.0, 0.8], np.full(d - 2, 0.8 * tail)))
     rows = rng.standard_normal((n, d)) * spread
+    # turned at random, so that no strong direction is a feature
     rows = rows @ np.linalg.qr(rng.standard_normal((d, d)))[0]
     if kind == "ball":
         rows /= np.linalg.norm(rows, axis=1).max()
@@ -196,11 +198,13 @@ def scale_follows_epsilon(mechanism: Mechanism) -> None:
     for _, problem, budget in runnable(mechanism):
         grid = [
             Budget(epsilon, budget.delta)
+            # a formula that changes its branch shows where the scale turns round
             for epsilon in np.geomspace(1e-3, 1e3, 25)
             if mechanism.why_not(problem, Budget(epsilon, budget.delta)) is None
         ]
         steps = np.diff([mechanism.calibrate(problem, point).scale for point in grid])
         if isinstance(mechanism, AdditiveMechanism):
+            # strictly: a scale that stops falling would waste what a larger epsilon allows
             assert (steps < 0).all()
         else:
             assert (steps <= 0).all() or (steps >= 0).all()
@@ -219,14 +223,12 @@ def batched_equals_looped(mechanism: Mechanism) -> None:
         _, batch = released(mechanism, data, problem, budget)
         for trial in range(6):
             _, alone = released(mechanism, data, problem, budget, range(trial, trial + 1))
+            # bytes and not nearly: a batched product may round unlike a single one
             assert_same_bytes(rows_of(batch, slice(trial, trial + 1)), alone)
 
 
 def chunks_join_without_a_seam(mechanism: Mechanism) -> None:
-    """A trial more changes no other.
-
-    So a trial more changes no other.
-    """
+    """A trial more changes no other."""
     for data, problem, budget in runnable(mechanism):
         _, batch = released(mechanism, data, problem, budget)
         for chunk in (range(3), range(3, 5), range(5)):
@@ -309,14 +311,12 @@ def matrix_and_spectrum_agree(mechanism: Mechanism) -> None:
 
 
 def additive_noise_only_scales(mechanism: Mechanism) -> None:
-    """One draw of standard noise serves every epsilon.
-
-    One draw of standard noise serves every epsilon.
-    """
+    """One draw of standard noise serves every epsilon."""
     if not isinstance(mechanism, AdditiveMechanism):
         return
     for data, problem, budget in runnable(mechanism):
         standard = []
+        # 7 is no power of 2, so that the scales differ in their digits too
         for epsilon in (budget.epsilon, budget.epsilon / 7):
             setting = Budget(epsilon, budget.delta)
             calibration, release = released(mechanism, data, problem, setting)
@@ -350,6 +350,7 @@ def huge_budget_recovers_pca(mechanism: Mechanism) -> None:
         rows = two_directions(kind)
         for relation in Relation:
             shares = []
+            # much budget; people as well; people alone, for whoever refuses a large epsilon
             for epsilon, n in ((1e6, len(rows)), (1e6, 10**10), (0.5, 10**10)):
                 budget = Budget(epsilon, 0.1)
                 problem = Problem(n, D, 2, relation, domain_of(kind, D))
@@ -368,6 +369,7 @@ def huge_budget_recovers_pca(mechanism: Mechanism) -> None:
 
 def small_dimensions_work(mechanism: Mechanism) -> None:
     """D 2 and 3 work."""
+    # k = d as well, where complements are empty
     for d, k in ((2, 1), (3, 2), (2, 2), (3, 3)):
         problem = Problem(N, d, k, Relation.REPLACE, Domain.ball(d))
         for budget in BUDGETS:
@@ -440,6 +442,7 @@ def row_bound_is_asked_for(mechanism: Mechanism) -> None:
         )
         # rows of any length are legal input
         assert data.rows is not None
+        # lengths whose squares are near both ends of doubles
         long = data.rows * 10.0 ** np.linspace(-150, 150, len(data.rows))[:, None]
         stretched = SecondMoment(data.A, data.n, long)
         release = simulate.released(mechanism, stretched, unbounded, draws_of(mechanism))
@@ -636,6 +639,7 @@ def takes_more_or_less(mechanism: Mechanism) -> bool:
     """Return whether what is drawn from a stream depends on the table, in one draw of 100."""
     data, problem, standard = next(runnable(mechanism))
     assert data.rows is not None
+    # the same rows with another spectrum: a rejection sampler accepts more or fewer
     tables = (data, moment_of(data.rows * np.geomspace(1.0, 1e-3, problem.d)))
     # between a law that is nearly uniform and one that is all in one place
     for epsilon in (standard.epsilon, 3.0, 10.0, 30.0):
@@ -693,10 +697,12 @@ def shows_no_more_than(mechanism: Mechanism, plain: Mechanism) -> bool:
 def attacked(mechanism: Mechanism) -> Audit | None:
     """Return a short audit in the first setting in which it runs; None where nothing is claimed."""
     if can_weigh(mechanism) and isinstance(mechanism, Weighing) and mechanism.weighs:
+        # weighing is post-processing: where the matrices agree the plain one's audit serves
         plain = replace(mechanism, weigh=NONE)
         if shows_no_more_than(mechanism, plain):
             return attacked(plain)
     for budget in BUDGETS:
+        # small, so that one row counts for much: an attack sees most there
         problem = Problem(100, 3, 1, Relation.REPLACE, Domain.ball(3))
         if mechanism.why_not(problem, budget) is not None:
             continue
@@ -715,6 +721,7 @@ def no_audit_refutes_it(mechanism: Mechanism) -> None:
     if found is None:
         return
     status = mechanism.status(found.problem, found.budget)
+    # it says so itself, and the audit is expected to agree
     if status.verdict in (Verdict.REFUTED, Verdict.OUT_OF_SCOPE):
         return
     assert found.verdict is not AuditVerdict.REFUTED, (
