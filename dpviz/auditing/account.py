@@ -192,6 +192,7 @@ def account_view(
     """
     mechanism.check(problem, budget)
     whole = None if paid is None else chain(mechanism, problem, budget, paid)
+    # a count under replace is all that was asked: it costs nothing
     if whole is not None and not whole.preparation.parts:
         whole = None
     spent = mechanism.spent(problem, budget) if whole is None else whole.spent
@@ -201,6 +202,7 @@ def account_view(
             mechanism.text, "no epsilon describes what it releases, so there is no account of it"
         )
     account = _Account(together, pure=spent.delta == 0)
+    # to where hardly any delta is left: there the curve ends
     most = max(account.epsilon(_LEAST_DELTA), 1e-3)
     epsilons = np.linspace(0.0, most, _CURVE_POINTS)
     deltas = np.array([account.delta(float(epsilon)) for epsilon in epsilons])
@@ -263,6 +265,7 @@ class _Account:
         for epsilon in np.linspace(0.0, most, _FINE):
             left = 1 - self.delta(float(epsilon))
             grown = math.exp(epsilon) if epsilon < 700 else math.inf
+            # infinity times 0 is no number
             steep = np.where(_LEVELS > 0, left - grown * np.maximum(_LEVELS, 1e-300), left)
             beta = np.maximum(beta, np.maximum(steep, (left - _LEVELS) / grown))
         clipped: FloatArray = np.clip(beta, 0.0, 1 - _LEVELS)

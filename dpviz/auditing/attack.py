@@ -153,6 +153,7 @@ def posterior_bound(prior: float, epsilon: float) -> float:
     check_prior(prior)
     if prior in (0.0, 1.0):
         return prior
+    # in logarithms: e^epsilon itself is no number from 710 on
     odds = math.log(prior) - math.log1p(-prior) + epsilon
     return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
 
@@ -174,6 +175,7 @@ def excess_probability(epsilon: float, delta: float, beyond: float) -> float:
         raise InvalidSetting("beyond", "above 0", beyond)
     if not (epsilon >= 0):
         raise InvalidSetting("epsilon", "at least 0", epsilon)
+    # 1 - e^-beyond, of which a plain difference would round a small one away
     return min(1.0, delta / -math.expm1(-beyond))
 
 
@@ -216,9 +218,11 @@ def empirical_curve(
         raise InvalidSetting("scores", "at least one of either table", "none")
     ordered_in, ordered_out = np.sort(person_in), np.sort(person_out)
     both = np.unique(np.concatenate([ordered_in, ordered_out]))
+    # from the test that always sounds
     thresholds = np.concatenate([[-np.inf], both])
     misses = ordered_in.searchsorted(thresholds, "right")
     alarms = len(ordered_out) - ordered_out.searchsorted(thresholds, "right")
+    # half for misses, half for alarms: both bands hold at once
     share = (1 - confidence) / 2
     miss_low, miss_high = _band(misses, len(ordered_in), share, simultaneous)
     alarm_low, alarm_high = _band(alarms, len(ordered_out), share, simultaneous)
@@ -235,6 +239,7 @@ def _band(
 ) -> tuple[FloatArray, FloatArray]:
     if not all_at_once:
         return lower_limit(counts, trials, share / 2), upper_limit(counts, trials, share / 2)
+    # one reach for every threshold
     reach = math.sqrt(math.log(2 / share) / (2 * trials))
     seen = counts / trials
     return np.maximum(seen - reach, 0.0), np.minimum(seen + reach, 1.0)

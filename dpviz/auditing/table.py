@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.accounting.accounting import Spent
 from dpviz.auditing import (
     DEFAULT_D,
     DEFAULT_K,
@@ -24,7 +23,6 @@ from dpviz.auditing.run import LEAST_TRIALS
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.release import Status
 from dpviz.mechanisms import Mechanism, all_mechanisms
 
 TABLE_TRIALS = 10_000
@@ -118,44 +116,6 @@ def claims_table(
             progress(done, len(cells), f"{mechanism.text}, {relation}")
         rows.append(claim_of(mechanism, relation, seed, trials))
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What a mechanism promises, what it spends and what holds, in one setting.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-    problem : Problem
-    claim : Budget or None
-        None where it promises nothing.
-    spent : Spent or None
-        None where no epsilon describes the release, or where it cannot run.
-    status : Status or None
-        None where it cannot run.
-    reason : str or None
-        Why it cannot run.
-    """
-
-    mechanism: Mechanism
-    problem: Problem
-    claim: Budget | None
-    spent: Spent | None
-    status: Status | None
-    reason: str | None
-
-
-def standing(mechanism: Mechanism, problem: Problem, budget: Budget) -> Standing:
-    """Return the facts that every table of claims is made of."""
-    reason = mechanism.why_not(problem, budget)
-    claim = mechanism.claim(problem, budget)
-    if reason is not None:
-        return Standing(mechanism, problem, claim, None, None, reason)
-    spent = mechanism.spent(problem, budget)
-    status = mechanism.judged(problem, budget, spent)
-    described = spent is not None and math.isfinite(spent.epsilon)
-    return Standing(mechanism, problem, claim, spent if described else None, status, None)
 
 
 def claim_of(
@@ -267,8 +227,13 @@ def claims_now(problem: Problem, budget: Budget) -> pd.DataFrame:
 
 
 def _claim_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, object]:
-    found = standing(mechanism, problem, budget)
-    claim, spent, status = found.claim, found.spent, found.status
+    reason, claim = mechanism.why_not(problem, budget), mechanism.claim(problem, budget)
+    spent = status = None
+    if reason is None:
+        spent = mechanism.spent(problem, budget)
+        status = mechanism.judged(problem, budget, spent)
+        if spent is not None and not math.isfinite(spent.epsilon):
+            spent = None  # no epsilon describes the release
     return {
         "key": mechanism.key,
         "mechanism": mechanism.label,
@@ -281,7 +246,7 @@ def _claim_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[s
         "exact": spent is not None and spent.exact,
         "claimed_delta": None if claim is None else claim.delta,
         "true_delta": None if spent is None else spent.delta_at_epsilon,
-        "evidence": f"Cannot run here: {found.reason}." if status is None else status.evidence,
+        "evidence": f"Cannot run here: {reason}." if status is None else status.evidence,
         "command": audit_command(mechanism, problem, budget),
     }
 

@@ -319,6 +319,7 @@ class RawTable:
         for j, column in enumerate(self.columns):
             if column.kind is Kind.NUMERIC and codes:
                 values = data.column(j)
+                # whole numbers beyond 2^53 are rounded here, and are no codes
                 at = pc.is_in(
                     values.cast(pa.float64(), safe=False), pa.array([*codes], pa.float64())
                 )

@@ -233,6 +233,7 @@ class Source:
             stream = self.open_text()
             if not packed:
                 total = stream.size()
+            # read in batches: lines are not counted, and of the text only the end is looked at
             if not packed and limits is None:
                 stream.seek(max(total - _TAIL, 0))
                 tail = stream.read()

@@ -153,6 +153,7 @@ class InMemory:
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
         """Return the two moments and the count moved."""
         n = len(self.table.rows)
+        # few rows of many features are a root of X'X, and smaller than it
         if is_thin(n, transform.domain.d):
             free = transform.unbounded(self.table.rows)
             bounded, moved = transform.into_domain(free)

@@ -430,6 +430,7 @@ def least(
         nothing = "the preparation's shares leave nothing for it"
         reason = question.why_not(float(points[-1])) or nothing
         return Target(mechanism, what, goal, reason=reason)
+    # a first guess changes the work and not the answer
     place, known = _guess(question, able)
     shared = question.monotone_draws(able)
     found = crossing(

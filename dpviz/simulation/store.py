@@ -89,6 +89,7 @@ class Keys:
             kernel(),
             self._digest[with_rows],
             cell.mechanism.text,
+            # of our own the digest of the source says it
             "" if cell.mechanism.ours else _class_digest(type(cell.mechanism)),
             repr(cell.problem),
             repr(cell.budget),

@@ -711,6 +711,7 @@ def predicted(
     """
     k = settings.k
     chance, found = chance_share(prepared.reference, k), {}
+    # nothing can be recovered, or a preparation that is bought has no law to predict from
     if 1 - chance < FLAT or prepared.raw is not None:
         return {}
     for mechanism in parse_variants(settings.mechanisms):

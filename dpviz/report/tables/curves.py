@@ -112,6 +112,7 @@ def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
         return None  # weighed components are those of another matrix
     norms = result.metrics.get("noise_spectral")
     values = measured.reference.eigenvalues
+    # no matrix, no gap, or another table in each draw: the theorem is silent
     if norms is None or k >= measured.d or measured.raw is not None:
         return None
     moved = 0.0

@@ -170,6 +170,7 @@ def predicted_at(mechanism: Mechanism, spot: AxisPoint) -> PredictedPoint | None
     measured, problem, budget = spot.measured, spot.problem, spot.budget
     if measured.raw is not None:
         return None
+    # a hole in the line, where others may go on
     if mechanism.why_not(problem, budget, rows=measured.serves(mechanism)) is not None:
         return None
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))

@@ -328,6 +328,7 @@ class TaskPlan:
         """
         scores = np.empty(len(part.trials))
         count = self.task.splits
+        # trials of a split go together: they share its preparation and its parameters
         for number in dict.fromkeys(trial % count for trial in part.trials):
             mine = [index for index, trial in enumerate(part.trials) if trial % count == number]
             trials = range(part.trials[mine[0]], part.trials[mine[-1]] + 1, count)
@@ -361,6 +362,7 @@ class TaskPlan:
             frames = measured.reference.eigenvectors[:, :k][None]
             return np.broadcast_to(frames, (len(trials), measured.d, k))
         if part.name == CHANCE:
+            # normal columns span a subspace of which every direction is as likely
             normal = Draws.trials(seed, "task random subspace", trials).normal(measured.d, k)
             with one_blas_thread():
                 return np.linalg.qr(normal)[0]
