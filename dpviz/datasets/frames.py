@@ -26,6 +26,67 @@ from dpviz.datasets.files import is_flat, parsed
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.table import ReadOptions, Table
 
+
+def name_at_hand(table: object) -> str | None:
+    """Return what settings call what is at hand; None for what is nothing to read."""
+    if isinstance(table, Table):
+        return table.name
+    if _is_array(table) or _is_dask_array(table) or _is_sparse(table):
+        return "array"
+    if is_frame(table) or _is_dask(table) or _is_lazy(table) or _is_bunch(table):
+        return "frame"
+    return None
+
+
+def table_at_hand(table: Any, reading: ReadOptions) -> Table:
+    """Return what is in memory as a table, as a reading says; what is not is made so.
+
+    Parameters
+    ----------
+    table : Table, frame, array, Bunch or sparse matrix
+        Or a Dask frame or array, which is computed.
+    reading : ReadOptions
+    """
+    if _is_sparse(table):
+        table = table.toarray()
+    if _is_dask(table):
+        table = table.compute()
+    if _is_lazy(table):
+        table = table.collect()
+    if _is_bunch(table):
+        table = _frame_of_bunch(table, reading.label)
+    if isinstance(table, Table):
+        return table.as_read(reading)
+    if _is_array(table):
+        return table_of_array(_array_of(table)).as_read(reading)
+    return read_frame(table).to_table(reading)
+
+
+def rows_not_held(table: Any, reading: ReadOptions) -> FrameBatches | SparseRows | None:
+    """Return the rows of what no array holds, of Dask or sparse ones; None for all else.
+
+    Raises
+    ------
+    InvalidSetting
+        If the reading asks for a label, or for what needs all rows in memory.
+    """
+    if not (_is_dask(table) or _is_sparse(table)):
+        return None
+    check_batches(reading)
+    if _is_sparse(table):
+        for name, value in (("label", reading.label), ("leave out", ",".join(reading.leave_out))):
+            if value:
+                allowed = "left out for a sparse matrix, whose columns have no names"
+                raise InvalidSetting(name, allowed, value)
+        return SparseRows(table)
+    if reading.label is not None:
+        raise InvalidSetting("label", "None for a Dask frame: drop the column", reading.label)
+    return FrameBatches(_frame_of(table) if _is_dask_array(table) else table)
+
+
+# In memory ------------------------------------------------------------------------------------
+
+
 # What pyarrow raises for values that no one type holds.
 _MIXED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
 
@@ -148,6 +209,9 @@ def table_of_array(array: np.ndarray[Any, Any], name: str = "array") -> Table:
             "frame may have gaps)."
         )
     return Table(name, rows, tuple(f"column {j + 1}" for j in range(rows.shape[1])))
+
+
+# Not held by an array -------------------------------------------------------------------------
 
 
 S = TypeVar("S", bound=FoldSum)
@@ -335,64 +399,7 @@ def _partition_sum(
     return total
 
 
-# Who it is -----------------------------------------------------------------------------------
-
-
-def name_at_hand(table: object) -> str | None:
-    """Return what settings call what is at hand; None for what is nothing to read."""
-    if isinstance(table, Table):
-        return table.name
-    if _is_array(table) or _is_dask_array(table) or _is_sparse(table):
-        return "array"
-    if is_frame(table) or _is_dask(table) or _is_lazy(table) or _is_bunch(table):
-        return "frame"
-    return None
-
-
-def table_at_hand(table: Any, reading: ReadOptions) -> Table:
-    """Return what is in memory as a table, as a reading says; what is not is made so.
-
-    Parameters
-    ----------
-    table : Table, frame, array, Bunch or sparse matrix
-        Or a Dask frame or array, which is computed.
-    reading : ReadOptions
-    """
-    if _is_sparse(table):
-        table = table.toarray()
-    if _is_dask(table):
-        table = table.compute()
-    if _is_lazy(table):
-        table = table.collect()
-    if _is_bunch(table):
-        table = _frame_of_bunch(table, reading.label)
-    if isinstance(table, Table):
-        return table.as_read(reading)
-    if _is_array(table):
-        return table_of_array(_array_of(table)).as_read(reading)
-    return read_frame(table).to_table(reading)
-
-
-def rows_not_held(table: Any, reading: ReadOptions) -> FrameBatches | SparseRows | None:
-    """Return the rows of what no array holds, of Dask or sparse ones; None for all else.
-
-    Raises
-    ------
-    InvalidSetting
-        If the reading asks for a label, or for what needs all rows in memory.
-    """
-    if not (_is_dask(table) or _is_sparse(table)):
-        return None
-    check_batches(reading)
-    if _is_sparse(table):
-        for name, value in (("label", reading.label), ("leave out", ",".join(reading.leave_out))):
-            if value:
-                allowed = "left out for a sparse matrix, whose columns have no names"
-                raise InvalidSetting(name, allowed, value)
-        return SparseRows(table)
-    if reading.label is not None:
-        raise InvalidSetting("label", "None for a Dask frame: drop the column", reading.label)
-    return FrameBatches(_frame_of(table) if _is_dask_array(table) else table)
+# What it is -----------------------------------------------------------------------------------
 
 
 def _is_dask(table: object) -> bool:
