@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
 from dpviz.auditing import attack, exhibits
@@ -11,6 +13,7 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.report.figures.claims import attack_figure, posterior_figure
 from dpviz.report.sentences import claims as claims_words
 from dpviz.report.sentences.claims import sentence
+from dpviz.report.tables.board import risk_words
 from pages.ui import one_person as picture
 from pages.ui import parts
 
@@ -45,6 +48,9 @@ def attacker(problem: Problem, budget: Budget) -> None:
     seen = attack.attacker_curve(mechanism, problem, budget)
     table = attack.attack_table(seen, prior)
     st.markdown(f"**{sentence(mechanism.claim(problem, budget), spent, prior)}**")
+    if spent is not None and math.isfinite(spent.epsilon):  # the phrase of Explore
+        said = risk_words(mechanism.label, spent, budget.epsilon)
+        st.caption(f"{said[0].upper()}{said[1:]}.")
     first, second = st.columns(2)
     caption = claims_words.attack_caption(seen)
     first.plotly_chart(

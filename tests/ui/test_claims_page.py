@@ -282,11 +282,18 @@ def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
     change(at, "claims.attack.mechanism", parse_variant("wishart_difference").label)
     # e/(1 + e), and with a prior of a fifth e/(4 + e)
     assert "at most 73.1 % sure" in words(at)
+    risk = "Of 100 guesses who is in, after {}: {}"  # in the words of Explore
+    assert risk.format("Wishart difference", "73 right, 27 wrong.") in words(at)
     change(at, "claims.attack.prior", 20)
     assert "thinks it 20 % likely" in words(at)
     assert "at most 40.5 % sure" in words(at)
+    change(at, "claims.attack.mechanism", parse_variant("gaussian").label)
+    limit = "after anything at ε 1 without δ at most 73 right"
+    # Phi(mu/2) where delta(1) = 1e-6: mu = 0.2367
+    assert risk.format("Gaussian, exact", "55 right, 45 wrong; ") + limit in words(at)
     change(at, "claims.attack.mechanism", exhibits.moving_cone().label)
     assert "no epsilon limits what it gives away" in words(at)
+    assert "Of 100 guesses" not in words(at)
 
 
 def test_leaks_and_the_list_of_what_is_public_are_shown() -> None:

@@ -496,15 +496,34 @@ def _headline(epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
     ]
     rivals = f"{len(tied)} others" if len(tied) > 2 else " and ".join(tied)
     tie = f", tied with {rivals}" if tied else ""
-    out, within = texts["risk"]
+    return {
+        "recovery": f"{at}, {label} recovers {texts['recovery']}{tie}",
+        "risk": _risk_words(label, texts["risk"], epsilon),
+    }
+
+
+def risk_words(label: str, spent: Spent, epsilon: float) -> str:
+    """Return the one phrase for what a release gives away about one person.
+
+    Parameters
+    ----------
+    label : str
+        Of the mechanism.
+    spent : Spent
+    epsilon : float
+        Claimed: what anything without delta keeps to is said for it.
+    """
+    worlds = both_worlds(spent)
+    return _risk_words(label, (of_hundred(worlds.out), of_hundred(worlds.within)), epsilon)
+
+
+def _risk_words(label: str, risk: tuple[str, str], epsilon: float) -> str:
+    out, within = risk
     most = of_hundred(both_worlds(Spent(epsilon, 0.0, True, "pure")).within)
     limit = f"; after anything at ε {numeral(epsilon, 3)} without δ at most {most} right"
     if most == within:  # it takes the whole of what its epsilon allows
         limit = ""
-    return {
-        "recovery": f"{at}, {label} recovers {texts['recovery']}{tie}",
-        "risk": f"of 100 guesses who is in, after {label}: {within} right, {out} wrong{limit}",
-    }
+    return f"of 100 guesses who is in, after {label}: {within} right, {out} wrong{limit}"
 
 
 def frame_of(
