@@ -439,7 +439,9 @@ def _loadings(found: CeilingCard) -> str:
         f"<div><h3>Would you still say “{escape(names[top][:60])} drives component 1”? "
         f"{'Yes.' if still else 'No.'}</h3>"
         f"{picture(svg, words, wide, 12 + row * len(order))}<p><small>Dot: the table’s own "
-        f"loading. Bar: where 95 of 100 releases put it.</small></p>"
+        f"loading. Bar: where 95 of 100 releases put it. In {_parts(seen.readable)} of 100 "
+        f"{'it stands' if seen.options.k == 1 else f'all {seen.options.k} components stand'} out "
+        "of the noise and may be interpreted.</small></p>"
         f"{_lost(found)}{_far(found)}</div>"
     )
 

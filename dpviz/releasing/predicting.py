@@ -37,6 +37,7 @@ from dpviz.releasing.noise import COUNT_SHARE, Law, mean_side, sensitivity_l1, s
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.records import Given, open_records
 from dpviz.releasing.schema import Schema
+from dpviz.theory.bounds import noise_edge
 
 DRAWS = 128
 MOST_ROWS = 4_000
@@ -68,6 +69,8 @@ class Outlook:
         Where 95 of 100 releases put them.
     cosines : ndarray of shape (k,)
         Mean |cosine| between each released component and the table's own.
+    readable : float
+        Share of releases whose k components all can be told from noise, as `reading.read` does.
     """
 
     options: ReleaseOptions
@@ -79,6 +82,7 @@ class Outlook:
     low_bars: FloatArray
     high_bars: FloatArray
     cosines: FloatArray
+    readable: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +179,12 @@ class SchemaRows:
             return self.counted * _moment(bounded(self._cut, near))
 
         exact = moment(np.zeros(d + 1))
-        found, turned = [], np.empty((draws, d, k))
-        for at, (of_mean, of_moment) in enumerate(_noise(options, self.schema, law, d, draws)):
+        found, turned, told = [], np.empty((draws, d, k)), np.empty(draws, dtype=bool)
+        for at, (of_mean, of_moment, s) in enumerate(_noise(options, self.schema, law, d, draws)):
             noisy = (moment(of_mean / people) if paid else exact) + of_moment / people
-            components = np.linalg.eigh(noisy)[1][:, ::-1][:, :k]
+            heights, bases = np.linalg.eigh(noisy)
+            components = bases[:, ::-1][:, :k]
+            told[at] = (-np.diff(heights[::-1])[:k] > noise_edge(s / people, d)).all()
             found.append(kept(components))
             signs = np.sign((components * truth).sum(0))
             turned[at] = components * np.where(signs == 0, 1, signs)
@@ -195,6 +201,7 @@ class SchemaRows:
             low,
             high,
             np.abs((turned * truth).sum(1)).mean(0),
+            float(told.mean()),
         )
 
     def pipelines(self, options: ReleaseOptions) -> list[ReleaseOptions]:
@@ -252,10 +259,11 @@ def _moment(rows: FloatArray) -> FloatArray:
 
 def _noise(
     options: ReleaseOptions, schema: Schema, law: Law, d: int, draws: int
-) -> Iterator[tuple[FloatArray, FloatArray]]:
+) -> Iterator[tuple[FloatArray, FloatArray, float]]:
     """Yield noise on the sum of rows and on X'X, in row bounds: both over n are what is added.
 
-    Where a release tells how many rows count, the noise on that comes after those of the sum.
+    Where a release tells how many rows count, the noise on that comes after those of the sum. Last
+    comes the standard deviation of the noise on X'X off the diagonal.
     """
     relation, rows = Relation(options.relation), schema.rows_a_person or 1
     share = options.mean_share if options.center == PRIVATE else 0.0
@@ -283,4 +291,5 @@ def _noise(
         else:
             upper = np.triu(rng.laplace(size=(d, d)))
             matrix, vector = upper + np.triu(upper, 1).T, rng.laplace(size=d + 1)
-        yield np.append(std_mean * vector[:d], std_count * vector[d]), std * matrix
+        off = std if law is Law.NORMAL else math.sqrt(2) * std
+        yield np.append(std_mean * vector[:d], std_count * vector[d]), std * matrix, off

@@ -18,10 +18,11 @@ from dpviz.lessons.questions import Answers
 from dpviz.metrics import chance_share, recovery_of
 from dpviz.picture.account import SHARE
 from dpviz.releasing.making import plan
-from dpviz.releasing.noise import COUNT, released, released_count, released_mean
+from dpviz.releasing.noise import COUNT, off_diagonal_std, released, released_count, released_mean
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
 from dpviz.releasing.schema import Column, Schema
+from dpviz.theory.bounds import noise_edge
 from tests.unit.test_decide import heavy_tailed
 
 RELEASES = 200
@@ -50,8 +51,11 @@ def _visits() -> tuple[Table, Schema]:
 
 def _made(
     table: Table, schema: Schema, options: ReleaseOptions, rows: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return recovery and |cosine| of component 1 of many releases, by what `make` calls."""
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return recovery and |cosine| of component 1 of many releases, by what `make` calls.
+
+    And the share of them whose components can all be told from noise, as a release is read.
+    """
     planned = plan(options, table, schema)
     bits, noise = planned.bits, planned.noise
     scaled = rows / np.array(planned.declared.scale.value)
@@ -62,17 +66,20 @@ def _made(
     total = planned.total() if options.center == "private" else None
     fixed = planned.moment() if total is None else None
     count, n = planned.count(), planned.records.n
-    found, cosines = np.empty(RELEASES), np.empty(RELEASES)
+    found, cosines, told = np.empty(RELEASES), np.empty(RELEASES), 0
     for at in range(RELEASES):
         if noise.side(COUNT) is not None:
             n = released_count(count, noise, planned.records.n, bits)
         mean = None if total is None else released_mean(total, noise, n, bits)
         moment = planned.moment(planned.centred(mean)) if fixed is None else fixed
-        top = np.linalg.eigh(released(moment, noise, n, bits))[1][:, ::-1][:, : options.k]
+        heights, bases = np.linalg.eigh(released(moment, noise, n, bits))
+        top = bases[:, ::-1][:, : options.k]
+        edge = noise_edge(off_diagonal_std(noise.law, noise.scale, n, bits), len(heights))
+        told += bool((-np.diff(heights[::-1])[: options.k] > edge).all())
         share = np.trace(top.T @ A @ top) / values[::-1][: options.k].sum()
         found[at] = recovery_of(share, chance)
         cosines[at] = abs(top[:, 0] @ vectors[:, -1])
-    return found, cosines
+    return found, cosines, told / RELEASES
 
 
 @pytest.mark.parametrize(
@@ -95,7 +102,9 @@ def test_two_hundred_releases_keep_what_was_predicted(
     table, schema = (table, _schema(table)) if isinstance(table, Table) else table
     seen = SchemaRows.of(table, schema).outlook(options)
     assert seen.recovery > 0.5
-    found, cosines = _made(table, schema, options, rows)
+    found, cosines, told = _made(table, schema, options, rows)
+    # 4 standard errors of two shares at most
+    assert abs(told - seen.readable) < 2 * math.sqrt(1 / 128 + 1 / RELEASES)
     assert abs(found.mean() - seen.recovery) < 0.03
     assert abs(cosines.mean() - seen.cosines[0]) < 0.05
     # .95 within 4 standard errors of 128 draws and 200 releases, whose entropy is the system's
@@ -175,6 +184,8 @@ def test_the_card_says_yes_no_and_never() -> None:
     assert yes.verdict == "yes"
     assert "parts survive at your ceiling" in yes.headline
     assert "drives component 1”? Yes." in ceiling.html(yes)
+    told = f"In {math.floor(100 * yes.outlook.readable)} of 100 all 2 components stand out of the"
+    assert told in ceiling.html(yes)
     few = replace(prospect.options, delta=0.0)
     alone = SchemaRows(prospect.rows.schema, 40, prospect.rows.cells)
     no = ceiling.card(ceiling.Prospect("few", alone, few), Answers(ceiling=2.0))
