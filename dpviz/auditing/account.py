@@ -20,7 +20,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
 from dpviz.core.problem import Budget, Problem
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.account import Together, accounted, chain
+from dpviz.preparation.account import Composed, accounted, chain
 from dpviz.preparation.steps import PrivateSteps
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
@@ -232,7 +232,7 @@ def account_view(
 class _Account:
     """What a mechanism by itself, or a chain, costs once and many times."""
 
-    def __init__(self, together: Together, *, pure: bool) -> None:
+    def __init__(self, together: Composed, *, pure: bool) -> None:
         self.together, self.loss, self.pure = together, together.loss(), pure
         by_parts = not together.known
         self.mu = gdp_of(together.parts) if by_parts else None

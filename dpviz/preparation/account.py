@@ -34,7 +34,7 @@ _CLOSE = 1e-8  # how closely, in ln epsilon, what is left for the mechanism is f
 
 
 @dataclass(frozen=True)
-class Together:
+class Composed:
     """What is composed: parts, and losses that no part describes.
 
     Attributes
@@ -76,7 +76,7 @@ class Together:
         return composed(self.parts, releases, self.known)
 
 
-def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Together | None:
+def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Composed | None:
     """Return what a release by itself is composed of; None where no epsilon describes it.
 
     Raises
@@ -90,14 +90,14 @@ def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Togethe
         return None
     loss = _known_loss(mechanism, problem, budget)
     if loss is not None:
-        return Together((), (loss,), spent.source)
+        return Composed((), (loss,), spent.source)
     parts = mechanism.calibrate(problem, budget).parts
     if not parts and (spent.epsilon > 0 or spent.total_variation):
         raise TypeError(
             f"{mechanism.text} spends epsilon {numeral(spent.epsilon, 3)} without parts: its "
             "calibration must state parts, or row_profile a profile"
         )
-    return Together(parts)
+    return Composed(parts)
 
 
 def is_numeric(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
@@ -134,7 +134,7 @@ class Chain:
     after: tuple[Part, ...] = ()
 
     @property
-    def together(self) -> Together | None:
+    def together(self) -> Composed | None:
         """What is composed, whatever was claimed; None where no epsilon describes the release."""
         own = accounted(self.mechanism, self.problem, self.rest)
         return own and replace(own, parts=(*self.preparation.parts, *own.parts, *self.after))
@@ -315,14 +315,14 @@ def _known_loss(mechanism: Mechanism, problem: Problem, rest: Budget) -> Profile
 
 def _claimed_together(
     mechanism: Mechanism, problem: Problem, beside: tuple[Part, ...], rest: Budget
-) -> Together | None:
+) -> Composed | None:
     """Return what is composed where a mechanism is trusted no further than its account goes."""
     claim = mechanism.claim(problem, rest)
     if claim is None:
         return None
     loss = _known_loss(mechanism, problem, rest)
     if loss is not None:
-        return Together(beside, (loss,))
+        return Composed(beside, (loss,))
     own = _own_parts(mechanism, problem, rest)
     if not own:
         reason = f"{mechanism.info.label}, as claimed"
@@ -331,4 +331,4 @@ def _claimed_together(
             if claim.delta > 0
             else (PurePart(claim.epsilon, reason),)
         )
-    return Together((*beside, *own))
+    return Composed((*beside, *own))

@@ -25,7 +25,7 @@ from filelock import FileLock
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Relation
-from dpviz.preparation.account import Chain, Together
+from dpviz.preparation.account import Chain, Composed
 from dpviz.releasing.declared import PrivacyWarning
 
 _SPENT = 1 - 1e-6  # of a limit: no fit is so cheap that what is left would pay for it
@@ -38,14 +38,14 @@ class Fit:
 
     Attributes
     ----------
-    together : Together or None
+    together : Composed or None
         What is composed; None where no epsilon describes it.
     epsilon, delta : float
         What it spends by itself; infinite where no epsilon describes it.
     relation : Relation
     """
 
-    together: Together | None
+    together: Composed | None
     epsilon: float
     delta: float
     relation: Relation
@@ -101,7 +101,7 @@ def spent_by(fits: Sequence[Fit], delta: float | None = None, where: str = "") -
     if len(accounts) == len(fits):
         parts = tuple(part for account in accounts for part in account.parts)
         known = tuple(loss for account in accounts for loss in account.known)
-        epsilons.append(Together(parts, known).loss().epsilon(at))
+        epsilons.append(Composed(parts, known).loss().epsilon(at))
     return Spending(len(fits), min(epsilons), at, where or Spending.where)
 
 

@@ -33,7 +33,7 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism, MechanismInfo
 from dpviz.mechanisms._weighing import NONE, Weighing, can_weigh
 from dpviz.metrics import FLAT, METRICS, Outcome, chance_share, measure
-from dpviz.preparation.account import Together, accounted
+from dpviz.preparation.account import Composed, accounted
 from dpviz.simulation import simulate
 from dpviz.testing.sensitivity import searched
 
@@ -554,7 +554,7 @@ def the_account_is_of_what_is_spent(mechanism: Mechanism) -> None:
     One release in the account view costs what `spent` says, and two cost more. Its curves fall, and
     no way to add up says less than the exact one. Settings of one account are looked at once.
     """
-    seen: list[tuple[Spent, Together]] = []
+    seen: list[tuple[Spent, Composed]] = []
     for _, problem, budget in runnable(mechanism):
         spent = mechanism.spent(problem, budget)
         if spent is None or not math.isfinite(spent.epsilon):
