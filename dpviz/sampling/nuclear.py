@@ -45,7 +45,7 @@ _NODES = 20  # of each panel
 _INSIDE = 18  # where a distribution function is read within a panel
 _PER_PANEL = 1.5  # eigenvalues
 _STEPS = 60  # halvings of a bracket: below the spacing of doubles
-_LEAP = 42  # of them that Newton's method foretells: rounding seldom reaches so far
+_LEAP = 42  # of them that Newton's method predicts: rounding seldom reaches so far
 _NEWTON, _GRID = 4, 32  # its steps, and cells among which it starts
 _AHEAD, _AHEAD_ALONE = 3, 6  # later ones whose points are read together, and for few draws
 _FEW = 32  # draws
@@ -385,8 +385,8 @@ def _legendre(points: FloatArray) -> FloatArray:
 def _halved(series: FloatArray, share: FloatArray) -> FloatArray:
     """Return where a Legendre series passes a share, between -1 and 1, by halving, draw by draw.
 
-    The first halvings are foretold by Newton's method and all read at once; a draw with one that
-    was foretold wrong begins again. Later, every point that the next few can ask for is read at
+    The first halvings are predicted by Newton's method and all read at once; a draw with one that
+    was predicted wrong begins again. Later, every point that the next few can ask for is read at
     once. The path is that of single halvings, to the last bit.
     """
     low, right = _leapt(series, share)
@@ -399,7 +399,7 @@ def _halved(series: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def _leapt(series: FloatArray, share: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the lower ends of what `_LEAP` halvings leave, and whether they were foretold right.
+    """Return the lower ends of what `_LEAP` halvings leave, and whether they were predicted right.
 
     A point met after j halvings is an odd multiple of 2^-j, less 1: exact in doubles.
     """
