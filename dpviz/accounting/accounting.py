@@ -144,7 +144,7 @@ def together(parts: Sequence[Part], releases: int = 1) -> Composition:
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """Parts together; see `together`.
+    """Parts together; see `composition_of`.
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ class Pool:
         Address of a Dask scheduler.
     apart : bool
         Whether a single worker is a process of its own, which ends at once where the caller's
-        `dpviz.core.cancelling.pause` raises.
+        `dpviz.core.cancelling.check_cancelled` raises.
 
     Raises
     ------
