@@ -75,7 +75,7 @@ def browser(playwright_driver: Playwright) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, warm: Path) -> Iterator[Server]:
     """The dashboard, started once; its caches live as long.
 
     A test of what a first visitor finds takes ``fresh_server``.
@@ -83,7 +83,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("server")
     # results and ledgers are kept: not among those of whoever runs the tests
     own = {"XDG_CACHE_HOME": str(folder), "DPVIZ_LEDGERS": str(folder / "ledgers")}
-    with Server(app_path(), folder / "server.log", own) as running:
+    with Server(app_path(), folder / "server.log", own, python=warm) as running:
         _servers.append(running)
         yield running
         _servers.remove(running)

@@ -85,3 +85,15 @@ def test_a_line_to_the_outside_is_seen() -> None:
             pass
     assert "198.51.100.7:9" in seen
     assert outgoing(os.getpid()) == set()
+
+
+def test_a_socket_that_may_still_go_out_is_looked_at_again() -> None:
+    def number(one: socket.socket) -> str:
+        return str(os.fstat(one.fileno()).st_ino)
+
+    settled: set[str] = set()
+    here, there = socket.socketpair()
+    with here, there, socket.socket() as free, socket.create_server(("127.0.0.1", 0)) as door:
+        assert outgoing(os.getpid(), settled) == set()
+        assert {number(here), number(there), number(door)} <= settled
+        assert number(free) not in settled
