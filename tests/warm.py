@@ -116,17 +116,19 @@ def _see_to(line: socket.socket) -> None:
         _become(words, folder, environment, files)
     for file in files:
         os.close(file)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # to end all of a group must reach who is run, too
     end = os.pidfd_open(runs)
     while True:
-        ready, _, _ = select.select([line, end], [], [])
+        ready, _, _ = select.select([line.fileno(), end], [], [])
         if end in ready:
             status = os.waitstatus_to_exitcode(os.waitpid(runs, 0)[1])
             with contextlib.suppress(OSError):
                 line.sendall((status if status >= 0 else 128 - status).to_bytes(4, "big"))
             os._exit(0)
-        number = line.recv(1)
-        os.kill(runs, number[0] if number else signal.SIGKILL)
-        if not number:
+        told = line.recv(1)
+        os.kill(runs, told[0] if told else signal.SIGKILL)
+        if not told:
             os._exit(0)
 
 
