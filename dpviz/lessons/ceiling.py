@@ -440,8 +440,8 @@ def _loadings(found: CeilingCard) -> str:
         f"{'Yes.' if still else 'No.'}</h3>"
         f"{picture(svg, words, wide, 12 + row * len(order))}<p><small>Dot: the table’s own "
         f"loading. Bar: where 95 of 100 releases put it. In {_parts(seen.readable)} of 100 "
-        f"{'it stands' if seen.options.k == 1 else f'all {seen.options.k} components stand'} out "
-        "of the noise and may be interpreted.</small></p>"
+        f"{'it' if seen.options.k == 1 else f'all {seen.options.k} components'} can be told from "
+        "noise and from each other.</small></p>"
         f"{_lost(found)}{_far(found)}</div>"
     )
 

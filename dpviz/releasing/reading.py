@@ -8,7 +8,7 @@ same variance on the diagonal as off it, so these are upper bounds there. On ave
 too large by the sum of s^2 / (l_i - l_j), to second order, which is taken off.
 
 What survives is judged by noise of that law on the released matrix once more, which is nearly what
-it did to the true one while all k components can be told from it.
+it did to the true one while the step from component k to the next is longer than the noise edge.
 
 Both hold while the steps between eigenvalues are longer than the noise edge, 2 s sqrt d, the length
 that noise alone has; from the first shorter step on nothing is said.
@@ -63,8 +63,8 @@ class Reading:
         Trace of the released matrix.
     recovery : float or None
         Mean recovery of k components when noise of the same law is added to the released matrix
-        once more; None where any subspace is as good as another, and where noise is among the k:
-        its own spread would pass for structure.
+        once more; None where any subspace is as good as another, and where the step from the k to
+        the next one is shorter than the noise edge: the spread of noise would pass for structure.
     """
 
     names: tuple[str, ...]
@@ -110,6 +110,8 @@ def read(release: Mapping[str, Any]) -> Reading:
     s = noise_std(release)
     values, vectors = np.linalg.eigh(matrix)
     values, vectors = values[::-1], vectors[:, ::-1]
+    # together they may stand out where two of them are too near to be told apart
+    stand = k == d or values[k - 1] - values[k] > noise_edge(s, d)
     edge = noise_edge(s, d)
     short = np.flatnonzero(-np.diff(values) <= edge)
     readable = int(short[0]) if len(short) else d - 1
@@ -128,7 +130,7 @@ def read(release: Mapping[str, Any]) -> Reading:
         edge,
         min(readable, k),
         float(np.trace(matrix)),
-        _recovery(matrix, values, vectors, s, k) if readable >= k else None,
+        _recovery(matrix, values, vectors, s, k) if stand else None,
     )
 
 

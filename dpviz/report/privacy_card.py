@@ -371,15 +371,15 @@ def use_words(use: Mapping[str, Any], k: int) -> str:
             f"About {round(100 * kept)} of 100 parts of the structure survive, judged by "
             "the released numbers alone, so it may be printed."
         )
-    elif readable < k:
-        said = "How much survives cannot be told, as not all of it stands out of the noise."
-    else:
+    elif k == len(use["features"]):
         said = "No structure to keep: any directions are as good."
+    else:
+        said = "How much survives cannot be told, as not all of it stands out of the noise."
     parts = [said]
     if readable < k:
         parts.append(
-            f"From component {readable + 1} on, each step is shorter than the noise edge: do not "
-            "interpret them."
+            f"The step after component {readable + 1} is shorter than the noise edge: from there "
+            "on do not interpret a component by itself."
         )
     else:
         parts.append(f"All {k} components can be told from noise.")

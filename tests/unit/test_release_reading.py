@@ -97,6 +97,14 @@ def test_what_survives_is_not_said_where_noise_is_among_the_components() -> None
     assert np.mean(said) > np.mean(kept) + 0.2
 
 
+def test_components_too_near_to_be_told_apart_may_stand_out_together() -> None:
+    near = (VECTORS * np.array([1.0, 0.99, *VALUES[2:]])) @ VECTORS.T
+    drawn = generator(5, "release", 0).standard_normal((D, D))
+    found = read(_file(near + STD / 2**0.5 * (drawn + drawn.T)))
+    assert found.readable == 0
+    assert found.recovery == pytest.approx(1, abs=0.02)
+
+
 def test_a_component_that_cannot_be_told_from_noise_has_no_bars() -> None:
     noisy = read(_file(_drawn(0), std=0.2))  # noise edge 1.2: no step is longer
     assert noisy.readable == 0
