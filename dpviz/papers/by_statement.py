@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ Drawn = dict[Point, Any]
 """Draws by point, in an array or a list; a number stands for one draw."""
 
 
-@dataclass(frozen=True)
 class StatementPart(Part):
     """One statement, with so many draws."""
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 from dpviz.mechanisms import Mechanism
 from dpviz.papers.measurements import Measurements
@@ -27,12 +27,13 @@ class Effort(StrEnum):
     FULL = "full"
 
 
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Part:
     """One piece of work, small enough to be lost.
 
-    Experiments add fields; all must be plain values with a complete ``repr``,
-    which names the part in the store.
+    Experiments add fields, and theirs are frozen dataclasses as this one; all
+    must be plain values with a complete ``repr``, which names the part in the store.
 
     Attributes
     ----------
@@ -41,6 +42,9 @@ class Part:
     """
 
     data: str = ""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
 
 @dataclass(frozen=True)

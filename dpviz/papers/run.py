@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.metadata import version
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,8 @@ def work(
     """
     absent = absent_data(experiment)
     parts = [part for part in experiment.parts(effort) if part.data not in absent]
-    jobs = [PartJob(experiment.key, part, seed, _key(experiment, part, seed)) for part in parts]
+    keys = _keys(experiment, parts, seed)
+    jobs = [PartJob(experiment.key, *one) for one in zip(parts, repeat(seed), keys)]
     read: dict[int, Measurements] = {}
     with closing(engine.work(jobs, store, pool)) as steps:
         for step in steps:
@@ -215,18 +217,12 @@ def _shared(experiment_key: str, data: str) -> Any:
     return experiment(experiment_key).shared(data)
 
 
-def _key(experiment: Experiment, part: Part, seed: int) -> str:
-    """Return the digest of all that a part's draws depend on."""
-    facts = [
-        source_digest(),
-        code_digest(experiment),
-        version("scikit-learn"),
-        experiment.key,
-        repr(part),
-        repr(seed),
-        _data_digest(remote.fetch(part.data)) if part.data else "",
-    ]
-    return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()
+def _keys(experiment: Experiment, parts: Sequence[Part], seed: int) -> list[str]:
+    """Return for each part the digest of all that its draws depend on."""
+    same = (source_digest(), code_digest(experiment), version("scikit-learn"), experiment.key)
+    data = {key: _data_digest(remote.fetch(key)) for key in {part.data for part in parts} if key}
+    facts = ((*same, repr(part), repr(seed), data.get(part.data, "")) for part in parts)
+    return [hashlib.blake2b("\x1f".join(f).encode(), digest_size=20).hexdigest() for f in facts]
 
 
 @cache

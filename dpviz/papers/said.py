@@ -21,6 +21,7 @@ from typing import Any
 
 from dpviz.papers.measurements import Absent, Found, Mean
 
+FOLDER = Path(__file__).resolve().parent
 SEPARATED = 3.0  # standard errors between two means that are told apart
 ALIKE = 0.03  # means this near, interval and all, make no difference
 PLANNED = 3.0  # how many times smaller than the paper's error ours must be
@@ -57,25 +58,8 @@ class ClaimAnswer(StrEnum):
 
 
 MEANINGS: Mapping[ClaimAnswer, str] = {
-    ClaimAnswer.REPRODUCED: "what we measure is what the paper prints: for a number, the "
-    "difference is at most the root of the sum of the two squared errors, ours being less than a "
-    "third of the paper's; for an order, every point lies three standard errors apart.",
-    ClaimAnswer.IN_PART: "so in all that was looked at, which is not all that the claim is about; "
-    "the coverage says how much.",
-    ClaimAnswer.STAND_IN: "some of the data, or all, is absent; so on every member of a family of "
-    "tables that have the facts that are published of it.",
-    ClaimAnswer.OTHER_REASON: "it comes out, and so it does for something that has learned nothing "
-    "of the data.",
-    ClaimAnswer.BOUND: "nothing measured breaks it, and what is measured lies well inside.",
-    ClaimAnswer.NO_DIFFERENCE: "the two are alike within 3 %, where the paper says that they "
-    "differ.",
-    ClaimAnswer.ORDER: "the printed numbers are not found, but the order that the paper reads off "
-    "them is.",
-    ClaimAnswer.FEW_DRAWS: "what would decide it lies within three standard errors, or our error "
-    "is not yet a third of the paper's.",
-    ClaimAnswer.NOT_REPRODUCED: "something measured, or a proof, speaks against it.",
-    ClaimAnswer.NOT_HERE: "the reason names what would be needed.",
-    ClaimAnswer.CONSTRUCTION: "it could fail only if our code were wrong; not counted.",
+    ClaimAnswer(answer): meaning
+    for answer, meaning in tomllib.loads((FOLDER / "answers.toml").read_text("utf-8")).items()
 }
 """The answers of a finished run, and what each means."""
 
@@ -673,14 +657,13 @@ class Claim:
 @cache
 def text_of(paper: str) -> dict[str, Any]:
     """Return a paper's text file: what it is, its experiments, and what it says."""
-    path = Path(__file__).resolve().parent / paper / "paper.toml"
-    loaded: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = tomllib.loads((FOLDER / paper / "paper.toml").read_text("utf-8"))
     return loaded
 
 
 def has_text(paper: str) -> bool:
     """Return whether a folder holds a paper's text file."""
-    return (Path(__file__).resolve().parent / paper / "paper.toml").is_file()
+    return (FOLDER / paper / "paper.toml").is_file()
 
 
 @cache

@@ -27,7 +27,6 @@ VALUE, LOW, HIGH = 0.0, -1.0, 1.0  # places of a solution and of the ends of its
 UNIT = "unit"
 
 
-@dataclass(frozen=True)
 class SolvePart(Part):
     """One row of a table and one change of how it was run."""
 

@@ -128,7 +128,11 @@ def _says(node: ast.stmt) -> bool:
 
 
 class _Silent(ast.NodeTransformer):
-    """Takes out what changes no number: docstrings, types and assertions."""
+    """Takes out what changes no number: docstrings, types, assertions, how classes are made."""
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.decorator_list = []
+        return self.generic_visit(node)
 
     def visit_Assert(self, node: ast.Assert) -> None:
         return None

@@ -6,7 +6,6 @@ import itertools
 import shutil
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ Quick = Callable[[str], Findings]
 WITH_WORKERS = "jiang_table1"
 
 
-@dataclass(frozen=True)
 class Piece(Part):
     """One number of a made-up experiment."""
 

@@ -30,6 +30,10 @@ from a import b
 LINES = (Series("x"),)
 DRAWS = 100
 
+@dataclass(frozen=True)
+class Piece(Part):
+    count: int = 1
+
 class Made(Experiment):
     info = "what the paper did"
 
@@ -38,7 +42,7 @@ class Made(Experiment):
 
     def run(self) -> int:
         \'\'\'Return a number.\'\'\'
-        return drawn()
+        return drawn(Piece().count)
 
 def drawn(of: int = 1) -> int:
     assert of < 2
@@ -60,6 +64,8 @@ def unused() -> int:
         ("return 3", "return 4", True),
         ("from a import b", "from a import (\n    b,\n)", True),
         ("of: int = 1", "of: float = 1", True),
+        ("@dataclass(frozen=True)\n", "", True),
+        ("count: int = 1", "count: int = 2", False),
         ("found: int", "found: float", True),
         ("assert of < 2", "assert of > 0", True),
         ("of: int = 1", "of: int = 2", False),

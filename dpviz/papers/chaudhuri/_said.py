@@ -38,7 +38,6 @@ WIDE = [key for key in SETS if key != "localization"]
 MARKS = {"kddcup99": 0.6, "insurance": 0.5}
 """The highest marks of the printed axes that can be told to belong to a panel."""
 MEMBERS = standin.MEMBERS
-GAUSSIAN, DIFFERENCE = ADDED
 Q = figure1.UTILITY
 Curve = dict[float, Mean]
 
@@ -230,7 +229,7 @@ SAID = declared(
         "sulq-approaches": _approaches(SULQ),
         "moderate": Look(Below(_moderate(PPCA), 0.5, 1), [figure2.DRAWN]),
         "large-gap": Look(Below(_moderate(PPCA) - _moderate(SULQ), 0.2, 1), [figure2.DRAWN]),
-        "too-small": Look(Below(_height(GAUSSIAN), 0.5), SETS),
+        "too-small": Look(Below(_height(ADDED[0]), 0.5), SETS),
     },
 )
 """In printing order; alpha is .1 wherever nothing else is said."""

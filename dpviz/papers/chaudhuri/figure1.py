@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -61,7 +60,6 @@ _WIDE = 300
 _APART = 100_000
 
 
-@dataclass(frozen=True)
 class FigurePart(Part):
     """One mechanism over one permutation, along n; without a mechanism, the data's own facts.
 

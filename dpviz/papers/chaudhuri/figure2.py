@@ -13,7 +13,7 @@ that no row is longer than 1, and the answer decides the picture:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -102,7 +102,6 @@ def shares(
     return run_cell(cell, measured, ["captured_share"]).metrics["captured_share"]
 
 
-@dataclass(frozen=True)
 class ReadingPart(Part):
     """One mechanism in one reading, along alpha and along n; without a mechanism, the ceiling."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
@@ -54,7 +52,6 @@ MEMBERS = {"census": CENSUS, "localization": LOCALIZATION}
 _CENSUS_NUMBERS, _CENSUS_FIELDS = 8, 34
 
 
-@dataclass(frozen=True)
 class MemberPart(Part):
     """One member of a family, and how often each mechanism is drawn."""
 

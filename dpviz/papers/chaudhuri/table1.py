@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,6 @@ STATED = {
 ALMOST = 0.5  # percentage points: what "almost as well" is read as
 
 
-@dataclass(frozen=True)
 class TablePart(Part):
     """One mechanism over one permutation; without a mechanism, the larger class's share."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -58,7 +57,6 @@ NEEDS, SENSITIVE, RAW, SPEED = (
 )
 
 
-@dataclass(frozen=True)
 class TheoremPart(Part):
     """One piece of work.
 
@@ -242,6 +240,3 @@ def _timed(part: TheoremPart, seed: int) -> Measurements:
         seconds.append(time.process_time() - started)
     # the first release also fills caches
     return Measurements({Point(part.axis, mechanism.label, SECONDS): np.array(seconds[1:])})
-
-
-# --- lines ------------------------------------------------------------------------------------

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.problem import Budget
 from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
@@ -50,7 +49,6 @@ SHARE = "share of the optimum"
 RIVAL = parse_variant("kapralov_talwar")
 
 
-@dataclass(frozen=True)
 class LemmaPart(Part):
     """One check at one dimension, table or mechanism."""
 
@@ -195,10 +193,3 @@ def _rival(mechanism: Mechanism, draws: int, seed: int) -> Measurements:
         values = run_cell(cell, measured, ["captured_share"]).metrics["captured_share"]
         found[Point(RIVALS, mechanism.label, SHARE, float(k))] = values
     return Measurements(found)
-
-
-# --- lines ------------------------------------------------------------------------------------
-
-
-def _problem(d: int) -> Problem:
-    return Problem(N, d, 1, Relation.REPLACE, Domain.ball(d))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -33,7 +32,6 @@ STATED = tuple(one.name for one in (THEOREM_7, OURS, FOR_DIFFERENCE, THEOREM_8))
 FEW, ENOUGH = "people shown to be too few", "people shown to be enough"
 
 
-@dataclass(frozen=True)
 class SpectrumPart(Part):
     """One mechanism on one made-up spectrum."""
 

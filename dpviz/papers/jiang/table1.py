@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from dpviz.core.seeding import generator
@@ -22,13 +21,11 @@ ADDED = (
     DIFFERENCE,
 )
 DIMENSIONS = (10, 20, 40, 80, 150, 250, 400)
-LARGE = 80  # from where on a second power is fitted
 NORM = "spectral norm of the noise, times n epsilon"
 OVER = "norm over the stated rate, 1 at d = 400"
 PANEL = "Table 1"
 
 
-@dataclass(frozen=True)
 class GrowthPart(Part):
     """One mechanism at every d."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -46,7 +45,6 @@ PAIRS = (
 SCALING = "sqrt(d), scaled to d = 10"
 
 
-@dataclass(frozen=True)
 class PairPart(Part):
     """Two mechanisms at every d."""
 

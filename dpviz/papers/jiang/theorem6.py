@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -42,7 +41,6 @@ MET = "share of draws that meet the condition"
 _NORM_DRAWS = 100  # for the mean norm that places n
 
 
-@dataclass(frozen=True)
 class BoundPart(Part):
     """One mechanism on one table, at every n."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -30,7 +29,6 @@ SHARE = f"share of releases with an overlap of at least {RHO}"
 STATED, FEW, ENOUGH = "people stated", "people shown to be too few", "people shown to be enough"
 
 
-@dataclass(frozen=True)
 class NeedPart(Part):
     """One mechanism on one table."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -46,7 +45,6 @@ def spectrum_of(name: str, d: int, k: int) -> list[float]:
     return top + [0.0] * (d - len(top))
 
 
-@dataclass(frozen=True)
 class ErrorPart(Part):
     """One mechanism on one family of spectra."""
 

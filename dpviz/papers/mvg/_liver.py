@@ -43,14 +43,6 @@ GIVEN, FIXED, TUNED = "as given", "scaled, fixed", "scaled, tuned"
 """Learners: as the paper's source gives it, and two on scaled values."""
 
 ALPHA_GIVEN, GAMMA_GIVEN = 1.0, 1 / 5
-SCALED = (
-    "The paper says that features and teacher are centre-adjusted and in [-1, 1]. The means are "
-    "subtracted and each column is divided by its largest absolute value."
-)
-SPLIT = (
-    "The paper leaves out 97 of 345 patients for testing and does not say which. They are drawn "
-    "afresh in each trial, the same for all mechanisms."
-)
 
 
 NON_PRIVATE, RANDOM = "Non-private", "Random guess"

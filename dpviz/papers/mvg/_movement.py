@@ -24,11 +24,6 @@ RIGHT = ("ANC0", "ANC3")
 
 LOSS = "Delta-rho (file units, squared)"
 PAPER_ROWS = 10_176  # the first 255 of the 314 recordings
-ROWS = (
-    "The 314 recordings have 13,197 rows. The paper's 10,176 are those of the first 255 in the "
-    "order of their numbers, and these are used (its stray 2,021 are those of the first 80); all "
-    "rows are another reading."
-)
 
 
 @dataclass(frozen=True, eq=False)

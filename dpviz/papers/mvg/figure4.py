@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpviz.core.allocation import UNIFORM
@@ -63,7 +62,6 @@ BEST, NONE = "best tau", 0.0
 _DIRECTIONAL, _MVG = parse_variant("directional_gaussian"), parse_variant("mvg")
 
 
-@dataclass(frozen=True)
 class DirectionPart(Part):
     """One choice of directions under one account, at one epsilon or (0) at all.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.mvg._liver import (
@@ -29,7 +27,6 @@ from dpviz.papers.mvg._shared import EXACT, TAUS, TEXTBOOK, Row
 from dpviz.papers.said import Stated
 
 ALL, TWO = "all six features", "ALT and Y alone"
-RATIO = "RMSE over the non-private one with all features (no unit)"
 MVG_EXACT, EXACT_ROW = "MVG shape, binary, exact account", "Gaussian, exact"
 ROWS = {
     ALL: (
@@ -52,7 +49,6 @@ REPORTED = {
 TRIALS = 1_000
 
 
-@dataclass(frozen=True)
 class SectionPart(Part):
     """One kind of noise on some of the features, or none."""
 

@@ -8,7 +8,6 @@ N(0, (X'X + w^2 I)/r), with w^2 of `dpviz.mechanisms.jl_transform`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -69,7 +68,6 @@ def rows_of(size: str, problem: Problem) -> int:
     return found[size]
 
 
-@dataclass(frozen=True)
 class SketchPart(Part):
     """One reading on one table; without a size, what its sketches are compared with."""
 

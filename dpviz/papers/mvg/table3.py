@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -74,7 +73,6 @@ PANEL, RATIO = "Liver", "RMSE over the non-private one (no unit)"
 STDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
-@dataclass(frozen=True)
 class LiverPart(Part):
     """One kind of noise at one tau; or, by its name alone, a baseline.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -73,7 +72,6 @@ _MORE = {DIRECTIONAL: 50}
 """How many times the draws: at the same spent epsilon shapes differ by some hundredths."""
 
 
-@dataclass(frozen=True)
 class MovementPart(Part):
     """One mechanism on one cube."""
 

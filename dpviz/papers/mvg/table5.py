@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.mvg._ctg import (
     CENTRED,
     DATA,
-    PLAIN,
     READINGS,
     RIGHT,
     RSS,
@@ -61,11 +59,9 @@ REPORTED = {
     TEXTBOOK_ROW: Stated(0.07029, 0.00216, ROUNDING),
     "Laplace": Stated(0.07109, 0.00211, ROUNDING),
 }
-SHARE = {CENTRED: "share of random, centred", PLAIN: "share of random, not centred"}
 OTHER_UNITS = "random guess in other units"
 
 
-@dataclass(frozen=True)
 class CtgPart(Part):
     """One kind of noise in one reading; or, by its name alone, a baseline."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,7 +50,6 @@ def closed_form(n: int, d: int, k: int) -> float:
     return d / (n * math.sqrt(n * k))
 
 
-@dataclass(frozen=True)
 class ShapeRuns(Part):
     """Theta of a set of which n and d are known, without its table."""
 

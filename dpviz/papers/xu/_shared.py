@@ -73,7 +73,6 @@ BY_KEY = {data.key: data for data in SETS}
 BY_LABEL = {data.label: data for data in SETS}
 
 
-@dataclass(frozen=True)
 class Runs(Part):
     """Some of the runs on one data set.
 

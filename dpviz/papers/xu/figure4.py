@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -28,7 +27,6 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 SHOWN = 10.0
 
 
-@dataclass(frozen=True)
 class ReadingRuns(_xu.Runs):
     """Some runs at the last epsilon in another reading of the paper's preparation."""
 

@@ -55,7 +55,6 @@ WITHIN = 0.005  # accuracies this near count as matched
 SETS = tuple(data for data in _xu.SETS if data.key in ("semeion", "waveform"))
 
 
-@dataclass(frozen=True)
 class AccuracyRuns(_xu.Runs):
     """Some runs of one mechanism on one data set, at these epsilons."""
 
