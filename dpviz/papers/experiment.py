@@ -249,17 +249,10 @@ class Experiment(ABC):
         facts = text_of(self.paper)["experiment"][self.key.removeprefix(f"{self.paper}_")]
         words = facts["chart"][name]
         logs = words.get("log", "")
-        return Chart(
-            name=name,
-            title=words["title"].format(**self.named),
-            quantity=quantity,
-            x_label=words["x"],
-            y_label=words.get("y", quantity),
-            series=tuple(map(Series.of, series)),
-            log_x="x" in logs,
-            log_y="y" in logs,
-            share_y=words.get("share_y", False),
-        )
+        title, shown = words["title"].format(**self.named), tuple(map(Series.of, series))
+        axes = (words["x"], words.get("y", quantity))
+        share = words.get("share_y", False)
+        return Chart(name, title, quantity, *axes, shown, "x" in logs, "y" in logs, share)
 
     def data(self) -> tuple[str, ...]:
         """Return the keys of the remote data sets that any part reads."""

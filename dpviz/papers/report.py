@@ -37,14 +37,12 @@ class Paper:
     title: str
     sentence: str
 
-    @classmethod
-    def of(cls, folder: str) -> Paper:
-        """Return what a paper's text file says of it."""
-        text = text_of(folder)
-        return cls(text["name"], folder, text["title"], text["sentence"])
 
-
-PAPERS = {paper.name: paper for paper in map(Paper.of, _FOLDERS)}
+PAPERS = {
+    text["name"]: Paper(text["name"], folder, text["title"], text["sentence"])
+    for folder in _FOLDERS
+    for text in [text_of(folder)]
+}
 """By name, in the order in which they are shown."""
 LINE_COLUMNS = (
     "experiment", "panel", "item", "reported", "measured", "agreement", "note",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -100,11 +100,8 @@ class Findings:
         """What was measured, when and with what; empty of a run that does not ship."""
         if self.made is None:
             return ""
-        how = (
-            "Measured in full"
-            if self.complete
-            else "A full run stopped before its end; what it had not reached is not yet measured"
-        )
+        stopped = "A full run stopped before its end; what it had not reached is not yet measured"
+        how = "Measured in full" if self.complete else stopped
         return f"{how}, {self.made.date}, dpviz {self.made.versions['dpviz']}"
 
     @property
@@ -182,8 +179,7 @@ def reproduce(
     progress: Callable[[Progress], None] | None = None,
 ) -> Findings:
     """Run an experiment to its end; parameters as in `work`."""
-    steps: Iterator[RunStep] = work(experiment, effort, seed=seed, store=store, pool=pool)
-    for step in steps:
+    for step in work(experiment, effort, seed=seed, store=store, pool=pool):
         last = step
         if progress is not None:
             progress(step.progress)

@@ -657,8 +657,7 @@ class Claim:
 @cache
 def text_of(paper: str) -> dict[str, Any]:
     """Return a paper's text file: what it is, its experiments, and what it says."""
-    loaded: dict[str, Any] = tomllib.loads((FOLDER / paper / "paper.toml").read_text("utf-8"))
-    return loaded
+    return tomllib.loads((FOLDER / paper / "paper.toml").read_text("utf-8"))
 
 
 def has_text(paper: str) -> bool:

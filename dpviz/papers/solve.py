@@ -9,8 +9,9 @@ whose number is not reproduced.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -233,22 +234,12 @@ def _most(rows: Mapping[str, Sequence[Way]]) -> str:
     if len(rows) == 1:
         return "What was run? We do not know."
     every = _yielding(rows)
-    shared = max(  # where most intervals overlap, one of them begins
-        (
-            (name, held)
-            for name, held in _groups(every, lambda first, way: way.low <= first.low <= way.high)
-            # a table has one unit: it explains most of the rows, or nothing
-            if name != UNIT or 2 * len(held) >= len(rows)
-        ),
-        key=lambda group: len(group[1]),
-        default=("", []),
-    )
+    over = _groups(every, lambda first, way: way.low <= first.low <= way.high)
+    # a table has one unit: it explains most of the rows, or nothing
+    shared = _largest((n, held) for n, held in over if n != UNIT or 2 * len(held) >= len(rows))
     every.pop(UNIT, None)
-    close = max(
-        _groups(every, lambda first, way: first.value <= way.value <= _APART * first.value),
-        key=lambda group: (len(group[1]), -_apart(group[1])),
-        default=("", []),
-    )
+    near = _groups(every, lambda first, way: first.value <= way.value <= _APART * first.value)
+    close = _largest(near, lambda held: (len(held), -_apart(held)))
     told = ""
     if len(shared[1]) > 1:
         low, high = max(w.low for _, w in shared[1]), min(w.high for _, w in shared[1])
@@ -266,6 +257,7 @@ def _most(rows: Mapping[str, Sequence[Way]]) -> str:
 
 Held = list[tuple[str, Way]]
 """Ways with their rows."""
+Group = tuple[str, Held]
 
 
 def _yielding(rows: Mapping[str, Sequence[Way]]) -> dict[str, Held]:
@@ -278,13 +270,17 @@ def _yielding(rows: Mapping[str, Sequence[Way]]) -> dict[str, Held]:
     return every
 
 
-def _groups(
-    every: Mapping[str, Held], joins: Callable[[Way, Way], bool]
-) -> Iterator[tuple[str, Held]]:
-    """Yield for each way of a change those that it joins."""
-    for name, held in every.items():
-        for _, first in held:
-            yield name, [(row, way) for row, way in held if joins(first, way)]
+def _groups(every: Mapping[str, Held], joins: Callable[[Way, Way], bool]) -> list[Group]:
+    """Return for each way of a change those that it joins; most overlap where one begins."""
+    return [
+        (name, [(row, way) for row, way in held if joins(first, way)])
+        for name, held in every.items()
+        for _, first in held
+    ]
+
+
+def _largest(groups: Iterable[Group], size: Callable[[Held], Any] = len) -> Group:
+    return max(groups, key=lambda group: size(group[1]), default=("", []))
 
 
 def _apart(held: Held) -> float:

@@ -137,7 +137,7 @@ def test_another_seed_another_source_and_another_module_are_computed_again(
     [
         ("chaudhuri/figure1.py", "THRESHOLD = 0.8", "THRESHOLD = 0.9", True),  # another paper
         ("xu/figure5.py", "SOME = 20", "SOME = 30", True),  # nothing that Figure 1 reaches
-        ("xu/_said.py", "Monotone(_theta, -1)", "Monotone(_theta, 1)", True),
+        ("xu/_said.py", "Monotone(THETA, -1)", "Monotone(THETA, 1)", True),
         ("said.py", "SEPARATED = 3.0", "SEPARATED = 4.0", True),
         ("xu/_shared.py", '"""Return n, d and the paper', '"""Return d, n and the paper', True),
         ("xu/_shared.py", "ALPHA = 0.85", "ALPHA = 0.9", False),

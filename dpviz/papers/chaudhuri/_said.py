@@ -39,7 +39,6 @@ MARKS = {"kddcup99": 0.6, "insurance": 0.5}
 """The highest marks of the printed axes that can be told to belong to a panel."""
 MEMBERS = standin.MEMBERS
 Q = figure1.UTILITY
-Curve = dict[float, Mean]
 
 
 def _q(mechanism: Mechanism) -> Reading:
@@ -73,7 +72,7 @@ def _people(series: str) -> Reading:
     return Reading(lambda view: view.curve(series, theorems.PEOPLE[view.panel]))
 
 
-def _overlaps(view: View) -> Curve:
+def _overlaps(view: View) -> dict[float, Mean]:
     """Return what pure mechanisms reach with the n of the bound, over the rho that it allows."""
     rhos = {float(d): theorems.least_rho(d) for d in theorems.HARD_D}
     return {

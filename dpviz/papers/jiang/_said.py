@@ -68,10 +68,8 @@ def _needed(statement: Statement, mechanism: Mechanism) -> Look:
 
 def _between(view: View) -> Mean:
     """Return the people that the Wishart mechanism needs over those of PPCA."""
-    few, enough = (
-        view(WISHART.label, what) / view(PPCA.label, what)
-        for what in (theorems7_8.FEW, theorems7_8.ENOUGH)
-    )
+    ends = (theorems7_8.FEW, theorems7_8.ENOUGH)
+    few, enough = (view(WISHART.label, end) / view(PPCA.label, end) for end in ends)
     return (few * 0.5) - (enough * -0.5)
 
 
