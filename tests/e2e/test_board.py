@@ -383,7 +383,8 @@ def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -
     expect(pin).to_have_attribute("aria-pressed", "true")
     assert bar.bounding_box() == foot
     middles = bar.evaluate(
-        "e => [...e.children].filter(one => one.getClientRects().length)"
+        "e => [...e.querySelectorAll(':scope > *, .dpv-tail > *')]"
+        ".filter(one => one.getClientRects().length)"
         ".map(one => one.getBoundingClientRect()).map(box => box.top + box.height / 2)"
     )
     middles.sort()
