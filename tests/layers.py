@@ -89,7 +89,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("unit", 260, folder="unit"),
     # Half of it is one file.
     Layer("contract", 130, folder="contract", dist="worksteal"),
-    # It waits a third of its time (220 s of a core in 310): others run beside it.
+    # It waits a third of its time: others run beside it.
     Layer("process", 320, folder="process", workers=0, load=0.7),
     Layer("golden", 30, folder="golden", workers=0),
     # One process: it builds the site once, and types what README and docs print into one shell.

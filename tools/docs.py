@@ -9,6 +9,7 @@ for anything. No network is used.
 from __future__ import annotations
 
 import argparse
+import gc
 import inspect
 import json
 import os
@@ -536,7 +537,12 @@ def build(out: Path, docs: Path = ROOT / "docs", *, generated: bool = True) -> i
             write_generated(sources)
         # -n: a reference that leads nowhere is a warning too; -j would cost more than it saves.
         words = ["-b", "html", "-W", "--keep-going", "-n", "-q", "-E", "-d", f"{folder}/trees"]
-        status: int = build_main([*words, str(sources), str(out)])
+        # Documents stay to the end: to look through them for garbage takes a quarter of the time.
+        gc.disable()
+        try:
+            status: int = build_main([*words, str(sources), str(out)])
+        finally:
+            gc.enable()
     if status == 0:
         page = lost_page("dpviz: documentation", "objects.inv")
         (out / "404.html").write_text(page, encoding="utf-8")
