@@ -31,6 +31,11 @@ MEASURE = """
   const words = get(".dps-words");
   const column = get(".dpv-col:not([data-key=exact]) .dpv-box-picture")?.getBoundingClientRect();
   const on = root.querySelectorAll(".dps-dots i[data-on]").length;
+  const read = [...get(".dps").querySelectorAll("*")].filter((node) => node.getClientRects().length
+    && [...node.childNodes].some((one) => one.nodeType === 3 && one.textContent.trim())
+    && !["OPTION", "OPTGROUP", "STYLE"].includes(node.tagName));
+  const least = Math.min(...read.map(
+    (node) => parseFloat(getComputedStyle(node).fontSize) * (node.currentCSSZoom ?? 1)));
   return {
     share: (box.width * box.height) / (innerWidth * innerHeight),
     tall: box.height / innerHeight,
@@ -41,6 +46,7 @@ MEASURE = """
     drawn: Math.max(...inner.map((one) => one.width * one.height)) / (view.width * view.height),
     cut: Math.max(...inner.map((one) => one.bottom)) - box.bottom,
     headline: parseFloat(getComputedStyle(get("h1")).fontSize),
+    least,
     count: get(".dps-hundred b")?.textContent ?? null,
     on,
   };
@@ -107,6 +113,7 @@ def test_the_picture_has_the_screen(
                 assert seen["cut"] <= 1, where
                 assert seen["headline"] >= 28, where
                 assert seen["drawn"] >= 0.2, where
+                assert seen["least"] >= (17 if size[0] > 1700 else 14), where  # from the last row
                 if seen["count"] is not None:  # what is said of a hundred is counted there
                     assert seen["on"] == round(float(seen["count"])), where
                 continue

@@ -36,6 +36,13 @@ const DpvizStage = (() => {
     return { pen, width, height, ink: style.color, font: style.fontFamily, accent: tone("--st-primary-color") };
   };
 
+  // On a large screen texts grow with the picture: the last row of a hall sees as much of both.
+  const enlarged = (place, node) => {
+    const zoom = place.clientWidth > 1300 ? 1.25 : 1;
+    node.style.zoom = String(zoom);
+    return [place.clientWidth / zoom, place.clientHeight / zoom];
+  };
+
   // What a picture is drawn by: `at(stop)` shows a stop, `between(from, to, share)` a place on the
   // way, `canvas()` what the filmstrip copies, `fit()` follows the size of the window.
 
@@ -51,8 +58,8 @@ const DpvizStage = (() => {
       return { root, board, draws, columns: payload.columns.length + 1, rows: options.rows };
     });
     const fit = () => {
-      const [width, height] = [place.clientWidth, place.clientHeight];
       for (const { root, board, columns, rows } of roots) {
+        const [width, height] = enlarged(place, root);
         const column = Math.min((width - 10) / columns - 8, 1.15 * height);
         root.style.width = `${columns * (column + 8)}px`;
         const small = width < 500;
@@ -104,7 +111,10 @@ const DpvizStage = (() => {
       person.at(stop.at);
     };
     return {
-      fit: () => { root.style.width = `${Math.min(place.clientWidth, 1.32 * place.clientHeight)}px`; },
+      fit() {
+        const [width, height] = enlarged(place, root);
+        root.style.width = `${Math.min(width, 1.5 * height)}px`;
+      },
       at: (stop) => show(scene.stops[stop]),
       between(from, to, share) {
         const [a, b] = [scene.stops[from], scene.stops[to]];
