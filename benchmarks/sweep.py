@@ -2,20 +2,60 @@
 
 Run ``python -m benchmarks.sweep``. Workers are started before the clock, as a
 sweep of any length would not notice them; the last line counts them as well.
+
+``--kill`` asks something else: a Dask cluster of so many worker processes on this machine does the
+sweep, and again while one of them is killed a third of the way.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import time
 
 import numpy as np
+import pandas as pd
 
 from dpviz import datasets
 from dpviz.core.settings import Settings
-from dpviz.preparation.bounding import prepare
-from dpviz.simulation.jobs import Pool
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.simulation.jobs import Pool, Progress
 from dpviz.simulation.sweep import sweep
+
+
+def lose(
+    prepared: Prepared, over: dict[str, list[float]], settings: Settings, workers: int
+) -> None:
+    """Print what a sweep takes on a local cluster, and what it takes where a worker is killed.
+
+    Raises
+    ------
+    AssertionError
+        If the numbers are not those of this process.
+    """
+    from distributed import LocalCluster  # for this alone
+
+    alone = sweep(prepared, over, settings)
+    quiet = {"dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(n_workers=workers, threads_per_worker=1, **quiet) as cluster:
+        pool = Pool(workers, "dask", cluster.scheduler_address)
+        victims = [worker.pid for worker in cluster.workers.values()]
+        killed: list[int] = []
+
+        def tell(progress: Progress) -> None:
+            if not killed and 3 * progress.done > progress.total:
+                killed.append(victims[0])
+                os.kill(victims[0], signal.SIGKILL)
+
+        sweep(prepared, over, settings, pool=pool)  # workers load what they need
+        for name, told in (("all of them there", None), ("one of them killed", tell)):
+            start = time.perf_counter()
+            found = sweep(prepared, over, settings, pool=pool, progress=told)
+            seconds = time.perf_counter() - start
+            pd.testing.assert_frame_equal(alone.table, found.table, check_exact=True)
+            print(f"{workers} workers, {name}: {found.computed} cells in {seconds:.1f} s, the same")
+    assert killed
 
 
 def main() -> None:
@@ -27,10 +67,14 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--backend", default="loky")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--kill", action="store_true")
     arguments = parser.parse_args()
     settings = Settings(table=arguments.table, trials=arguments.trials)
     prepared = prepare(datasets.load(settings.table), settings)
     over = {"epsilon": np.geomspace(0.1, 10, arguments.values).tolist()}
+    if arguments.kill:
+        lose(prepared, over, settings, arguments.workers)
+        return
     many = Pool(arguments.workers, arguments.backend)
 
     def timed(pool: Pool) -> float:
