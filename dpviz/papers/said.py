@@ -161,7 +161,7 @@ def paired(one: Any, two: Any) -> dict[float | None, tuple[Mean, Mean]]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Expression:
     """What is read off a panel: a mean, or a curve. Differences and ratios of readings are some.
 
     Attributes
@@ -175,52 +175,52 @@ class Reading:
         """Return what a panel has."""
         return self.read(view)
 
-    def _with(self, other: Reading | float, of: Callable[[Mean, Mean], Mean]) -> Reading:
+    def _with(self, other: Expression | float, of: Callable[[Mean, Mean], Mean]) -> Expression:
         def read(view: View) -> Any:
-            beside = other(view) if isinstance(other, Reading) else other
+            beside = other(view) if isinstance(other, Expression) else other
             found = {x: of(*pair) for x, pair in paired(self(view), beside).items()}
             return found.get(None, found)
 
-        return Reading(read)
+        return Expression(read)
 
-    def __sub__(self, other: Reading | float) -> Reading:
+    def __sub__(self, other: Expression | float) -> Expression:
         """Return the difference, place by place."""
         return self._with(other, Mean.__sub__)
 
-    def __truediv__(self, other: Reading | float) -> Reading:
+    def __truediv__(self, other: Expression | float) -> Expression:
         """Return the ratio, place by place."""
         return self._with(other, Mean.__truediv__)
 
-    def each(self, of: Callable[[float], float]) -> Reading:
+    def each(self, of: Callable[[float], float]) -> Expression:
         """Return a curve over what is made of its places."""
-        return Reading(lambda view: {x: mean * (1 / of(x)) for x, mean in self(view).items()})
+        return Expression(lambda view: {x: mean * (1 / of(x)) for x, mean in self(view).items()})
 
-    def on(self, panel: str) -> Reading:
+    def on(self, panel: str) -> Expression:
         """Return the same reading of another panel."""
-        return Reading(lambda view: self(view.on(panel)))
+        return Expression(lambda view: self(view.on(panel)))
 
     @property
-    def last(self) -> Reading:
+    def last(self) -> Expression:
         """The end of a curve."""
-        return Reading(lambda view: (curve := self(view))[max(curve)])
+        return Expression(lambda view: (curve := self(view))[max(curve)])
 
     @property
-    def first(self) -> Reading:
+    def first(self) -> Expression:
         """The beginning of a curve."""
-        return Reading(lambda view: (curve := self(view))[min(curve)])
+        return Expression(lambda view: (curve := self(view))[min(curve)])
 
 
-def at(series: str, quantity: str, x: float | None = None) -> Reading:
+def at(series: str, quantity: str, x: float | None = None) -> Expression:
     """Return the reading of one point."""
-    return Reading(lambda view: view(series, quantity, x))
+    return Expression(lambda view: view(series, quantity, x))
 
 
-def along(series: str, quantity: str, least: float = -math.inf) -> Reading:
+def along(series: str, quantity: str, least: float = -math.inf) -> Expression:
     """Return the reading along an axis, from some place on."""
-    return Reading(lambda v: {x: m for x, m in v.curve(series, quantity).items() if x >= least})
+    return Expression(lambda v: {x: m for x, m in v.curve(series, quantity).items() if x >= least})
 
 
-def row_of(panel: str, quantity: str) -> Reading:
+def row_of(panel: str, quantity: str) -> Expression:
     """Return the reading of another panel, where the name of this one is a series."""
 
     def read(view: View) -> Any:
@@ -230,7 +230,7 @@ def row_of(panel: str, quantity: str) -> Reading:
         except Absent:
             return other.curve(view.panel, quantity)
 
-    return Reading(read)
+    return Expression(read)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from dpviz.core.arrays import FloatArray
 from dpviz.papers import experiment
@@ -19,6 +21,12 @@ NO_DATA = "DPVIZ_DATA names no folder or address with the raw files"
 # Public files that the folder of raw files does not hold either; their parts are tested with
 # made-up tables of the same form.
 NEVER_THERE = frozenset({"census", "localization", "secom", "covertype", "musk2"})
+
+
+def as_draws(found: Mapping[Point, ArrayLike]) -> Measurements:
+    """Return what a look at a statement gives, as draws: a number stands for one."""
+    each = {point: np.array(values, dtype=float, ndmin=1) for point, values in found.items()}
+    return Measurements(each)
 
 
 def draws_at(found: Measurements, *point: str | float) -> FloatArray:

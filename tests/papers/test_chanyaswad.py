@@ -21,6 +21,7 @@ from dpviz.mechanisms._directional import water_filling
 from dpviz.mechanisms._mvg import precision_of_theorem
 from dpviz.mechanisms.mvg_data import MvgData
 from dpviz.papers import experiment
+from dpviz.papers.by_statement import Drawn
 from dpviz.papers.measurements import Absent, Found, Mean, Measurements, Point
 from dpviz.papers.mvg import _ctg as ctg
 from dpviz.papers.mvg import _liver as liver
@@ -53,7 +54,7 @@ from dpviz.papers.solve import (
     read_as,
     what_was_run,
 )
-from tests.papers.conftest import NO_DATA
+from tests.papers.conftest import NO_DATA, as_draws
 
 Quick = Callable[[str], Findings]
 KEYS = ("mvg_table3", "mvg_table4", "mvg_table5", "mvg_figure4", "mvg_section10")
@@ -378,10 +379,10 @@ def test_the_best_allocation_on_the_two_norm_budget(seed: int) -> None:
 # --- lemmas, arithmetic and information -------------------------------------------------------
 
 
-def verdict(key: str, draws: dict[Point, FloatArray]) -> ClaimAnswer:
+def verdict(key: str, draws: Drawn) -> ClaimAnswer:
     """Return the answer to a statement that certain measurements give."""
     (said,) = (said for said in said_of("mvg") if said.key == key)
-    return answer(said, Found.of(Measurements(draws))).answer
+    return answer(said, Found.of(as_draws(draws))).answer
 
 
 def test_both_matrices_of_a_pair_are_looked_at() -> None:

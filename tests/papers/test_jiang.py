@@ -29,7 +29,7 @@ from dpviz.papers.jiang import (
 from dpviz.papers.jiang import sample_growth as growth
 from dpviz.papers.jiang._people import ETA, MAIN, PPCA, RHO, STATEMENTS, met, settings_of
 from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, ratio_draws, with_people
-from dpviz.papers.measurements import Found, Measurements
+from dpviz.papers.measurements import Found
 from dpviz.papers.run import Findings
 from dpviz.papers.said import ClaimAnswer, answer, said_of
 from dpviz.preparation.bounding import prepare
@@ -37,7 +37,7 @@ from dpviz.sampling.goe import symmetric_laplace
 from dpviz.sampling.wishart import wishart
 from dpviz.simulation.growth import noise_norms
 from dpviz.theory.bounds import fitted_power
-from tests.papers.conftest import draws_along, draws_at, mean_at
+from tests.papers.conftest import as_draws, draws_along, draws_at, mean_at
 
 Quick = Callable[[str], Findings]
 
@@ -293,12 +293,12 @@ def test_the_work_of_subspace_iteration_is_counted(quick: Quick) -> None:
 def test_always_0_errs_beyond_d_over_epsilon_and_the_best_matrix_does_not() -> None:
     (said,) = (said for said in said_of("jiang") if said.key == "theorem-10-printed")
     always_0 = statements._zero(0, np.random.default_rng(0))
-    found = answer(said, Found.of(Measurements(always_0)))
+    found = answer(said, Found.of(as_draws(always_0)))
     assert found.answer is ClaimAnswer.NOT_REPRODUCED
     A = np.diag([70.0, 20.0, 10.0])
     best = np.diag([70.0, 0.0, 0.0])
     assert statements._beyond(A, np.zeros((3, 3)), 1, 2.0) == pytest.approx(50 / 1.5)
     assert statements._beyond(A, best, 1, 2.0) == pytest.approx(0.0)
     contrary = dict.fromkeys(always_0, np.array([statements._beyond(A, best, 1, 2.0)]))
-    found = answer(said, Found.of(Measurements(contrary)))
+    found = answer(said, Found.of(as_draws(contrary)))
     assert found.answer is ClaimAnswer.BOUND

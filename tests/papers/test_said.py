@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from dpviz.papers import experiments
-from dpviz.papers.measurements import Found, Mean, Point
+from dpviz.papers.measurements import Absent, Found, Mean, Point
 from dpviz.papers.said import (
     AtMost,
     Below,
     Claim,
     ClaimAnswer,
+    Expression,
     Identity,
     Look,
     Monotone,
@@ -35,6 +36,7 @@ from dpviz.papers.said import (
     at,
     declared,
     has_text,
+    row_of,
     said_of,
     text_of,
 )
@@ -347,6 +349,25 @@ def test_a_number_needs_an_error_a_third_of_the_papers(mean: Mean, expected: Cla
 )
 def test_answers_follow_from_measurements(test: Test, found: Found, expected: ClaimAnswer) -> None:
     assert verdict(test, found) is expected
+
+
+def test_an_expression_is_worked_out_place_by_place() -> None:
+    found = made(a={1.0: 6.0, 2.0: 8.0, 4.0: 12.0}, b={2.0: 2.0, 4.0: 3.0}, c=noisy(2.0, 0.1))
+    view, c = View(found, "p"), at("c", "q")
+
+    def told(expression: Expression) -> dict[float, float]:
+        return {x: mean.value for x, mean in expression(view).items()}
+
+    assert told(CURVE / along("b", "q")) == {2.0: 4.0, 4.0: 4.0}  # where both have a place
+    assert told(CURVE - c) == {1.0: 4.0, 2.0: 6.0, 4.0: 10.0}
+    assert told(CURVE.each(lambda x: 2 * x)) == {1.0: 3.0, 2.0: 2.0, 4.0: 1.5}
+    assert (CURVE.last - CURVE.first)(view).value == 6.0
+    half = (c / 4.0)(view)
+    assert (half.value, half.error) == (0.5, 0.025)
+    assert c.on("p")(View(found, "other")).value == 2.0
+    assert row_of("p", "q")(View(found, "c")).value == 2.0
+    with pytest.raises(Absent):
+        (CURVE / along("b", "q", 5.0))(view)
 
 
 def test_a_part_is_not_the_whole_and_the_coverage_says_how_much() -> None:

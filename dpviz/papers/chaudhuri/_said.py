@@ -19,13 +19,13 @@ from dpviz.papers.measurements import Absent, Mean
 from dpviz.papers.said import (
     AtMost,
     Below,
+    Expression,
     Identity,
     Look,
     Monotone,
     Number,
     Order,
     Power,
-    Reading,
     Stated,
     View,
     along,
@@ -41,15 +41,15 @@ MEMBERS = standin.MEMBERS
 Q = figure1.UTILITY
 
 
-def _q(mechanism: Mechanism) -> Reading:
+def _q(mechanism: Mechanism) -> Expression:
     return along(mechanism.label, Q)
 
 
-def _gain(mechanism: Mechanism) -> Reading:
+def _gain(mechanism: Mechanism) -> Expression:
     return _q(mechanism).last - _q(mechanism).first
 
 
-def _height(mechanism: Mechanism) -> Reading:
+def _height(mechanism: Mechanism) -> Expression:
     """Return how far up from random subspaces to exact PCA a mechanism is, by n."""
     return (_q(mechanism) - _q(RANDOM)) / (_q(NON_PRIVATE) - _q(RANDOM))
 
@@ -63,13 +63,13 @@ def _mark(view: View) -> float:
     return MARKS[view.panel]
 
 
-OVER_MARK = _q(NON_PRIVATE).last / Reading(_mark)
-MARK_LEFT = _q(NON_PRIVATE).last - Reading(_mark)
+OVER_MARK = _q(NON_PRIVATE).last / Expression(_mark)
+MARK_LEFT = _q(NON_PRIVATE).last - Expression(_mark)
 """Of the step from the highest mark to the next, .1 above it."""
 
 
-def _people(series: str) -> Reading:
-    return Reading(lambda view: view.curve(series, theorems.PEOPLE[view.panel]))
+def _people(series: str) -> Expression:
+    return Expression(lambda view: view.curve(series, theorems.PEOPLE[view.panel]))
 
 
 def _overlaps(view: View) -> dict[float, Mean]:
@@ -82,11 +82,11 @@ def _overlaps(view: View) -> dict[float, Mean]:
     }
 
 
-def _accuracy(mechanism: Mechanism) -> Reading:
+def _accuracy(mechanism: Mechanism) -> Expression:
     return at(mechanism.label, table1.ACCURACY)
 
 
-def _deviation(mechanism: Mechanism) -> Reading:
+def _deviation(mechanism: Mechanism) -> Expression:
     """Return the standard deviation over the draws, with its own error for normal draws."""
 
     def deviation(view: View) -> Mean:
@@ -94,7 +94,7 @@ def _deviation(mechanism: Mechanism) -> Reading:
         value = mean.error * math.sqrt(mean.draws)
         return Mean.near(value, value / math.sqrt(2 * max(mean.draws - 1, 1)), mean.draws)
 
-    return Reading(deviation)
+    return Expression(deviation)
 
 
 def _accuracy_of(mechanism: Mechanism) -> Look:
@@ -113,7 +113,7 @@ def _accuracy_of(mechanism: Mechanism) -> Look:
     )
 
 
-def _share(mechanism: Mechanism) -> Reading:
+def _share(mechanism: Mechanism) -> Expression:
     return along(mechanism.label, figure2.SHARE)
 
 
@@ -122,7 +122,7 @@ def _approaches(mechanism: Mechanism) -> Look:
     return Look((Monotone(_share(mechanism), 1), Below(last, 0.99, 1)), [figure2.DRAWN])
 
 
-def _moderate(mechanism: Mechanism) -> Reading:
+def _moderate(mechanism: Mechanism) -> Expression:
     return at(mechanism.label, figure2.SHARE, figure2.MODERATE)
 
 

@@ -15,11 +15,11 @@ from dpviz.papers.measurements import Mean
 from dpviz.papers.said import (
     AtMost,
     Below,
+    Expression,
     Identity,
     Look,
     Order,
     Power,
-    Reading,
     View,
     along,
     at,
@@ -49,12 +49,12 @@ def _above(upper: Mechanism, lower: Mechanism) -> Look:
     )
 
 
-D = Reading(lambda view: float(view.panel.removeprefix("d = ")))
+D = Expression(lambda view: float(view.panel.removeprefix("d = ")))
 """Of a panel that is named by its dimension."""
 L1_OVER_D = row_of(lemmas.SENSITIVITY, lemmas.L1) / D
 
 
-def _equal(power: float, logarithm: float) -> Reading:
+def _equal(power: float, logarithm: float) -> Expression:
     """Return the ratio at which the noises are equal, over that of a query; from d = 10 on."""
     equal = along(theorem5.EQUAL[WISHART], theorem5.RATIO, theorem5.LARGE)
     return equal.each(lambda d: d**power * math.log(d) ** logarithm)

@@ -28,13 +28,13 @@ from dpviz.papers.mvg._shared import TAUS
 from dpviz.papers.said import (
     AtMost,
     Below,
+    Expression,
     Identity,
     Look,
     Monotone,
     Number,
     Order,
     Power,
-    Reading,
     Stated,
     View,
     along,
@@ -56,7 +56,7 @@ def _least(curve: Mapping[float, Mean]) -> Mean:
     return min(tried, key=lambda mean: mean.value)
 
 
-def _best(series: str, quantity: str) -> Reading:
+def _best(series: str, quantity: str) -> Expression:
     """Return the reading of a row, at its best tau where it has one."""
 
     def best(view: View) -> Mean:
@@ -65,7 +65,7 @@ def _best(series: str, quantity: str) -> Reading:
         except Absent:
             return _least(view.curve(series, quantity))
 
-    return Reading(best)
+    return Expression(best)
 
 
 # --- Table 3 and section 10.2: RMSE on Liver --------------------------------------------------
@@ -74,7 +74,7 @@ PLAIN = at(NON_PRIVATE, RMSE)
 CONSTANT = at(table3.CONSTANT, RMSE)
 
 
-def _rmse(name: str) -> Reading:
+def _rmse(name: str) -> Expression:
     return _best(name, RMSE)
 
 
@@ -107,7 +107,7 @@ TWO = [section10.TWO]
 ON_TWO = at(GAUSSIAN, RMSE)
 
 
-def _on_all(series: str, quantity: str = RMSE) -> Reading:
+def _on_all(series: str, quantity: str = RMSE) -> Expression:
     return _best(series, quantity).on(section10.ALL)
 
 
@@ -117,7 +117,7 @@ PREDICTS_NOTHING = Below(_on_all(BINARY, _liver.SIZE), 1e-3)
 # --- the sketch whose size is not printed ----------------------------------------------------
 
 
-def _sketch(table: str, quantity: str, base: Reading) -> Look:
+def _sketch(table: str, quantity: str, base: Expression) -> Look:
     stated = sketches.PRINTED[table].over(
         five.REPORTED[five.RANDOM] if table == sketches.CTG else REPORTED[NON_PRIVATE]
     )
@@ -129,7 +129,7 @@ def _sketch(table: str, quantity: str, base: Reading) -> Look:
     )
 
 
-def _beside(table: str, series: str, quantity: str) -> Reading:
+def _beside(table: str, series: str, quantity: str) -> Expression:
     """Return the look at what a table's sketches are compared with."""
     return at(series, quantity).on(table)
 
@@ -142,7 +142,7 @@ def _beats_sketch(table: str, quantity: str) -> Look:
 # --- Table 4: the first component of MovementAAL ----------------------------------------------
 
 
-def _lost(mechanism: Mechanism) -> Reading:
+def _lost(mechanism: Mechanism) -> Expression:
     return _best(four.name_of(mechanism), LOSS)
 
 
@@ -176,7 +176,7 @@ FIRST_VARIANCE = 0.5
 # --- Table 5: the covariance of CTG -----------------------------------------------------------
 
 
-def _rss(name: str) -> Reading:
+def _rss(name: str) -> Expression:
     return _best(name, RSS)
 
 
@@ -203,7 +203,7 @@ def _as_good(data: str, others: list[str]) -> Look:
     quantity = figure4.QUANTITIES[data]
     first = next(iter(figure4.DIRECTIONS[data]))
 
-    def over(name: str) -> Reading:
+    def over(name: str) -> Expression:
         return along(name, quantity) / along(first, quantity)
 
     return Look(

@@ -11,12 +11,12 @@ from dpviz.papers.measurements import Absent, Mean
 from dpviz.papers.said import (
     AtMost,
     Below,
+    Expression,
     Identity,
     Look,
     Monotone,
     Order,
     Power,
-    Reading,
     View,
     along,
     at,
@@ -42,7 +42,7 @@ DIMENSIONS = [f"d = {d}" for d in theorems.SEARCH_D]
 Curve = dict[float, Mean]
 
 
-TWICE_D = Reading(lambda view: 2 * float(view.panel.removeprefix("d = ")))
+TWICE_D = Expression(lambda view: 2 * float(view.panel.removeprefix("d = ")))
 """Of a panel that is named by its dimension."""
 
 
@@ -100,23 +100,23 @@ def _scaled_eta(factor: str, epsilons: Sequence[float]) -> Callable[[View], Curv
     return scaled
 
 
-def _error_of(mechanism: Mechanism) -> Reading:
+def _error_of(mechanism: Mechanism) -> Expression:
     return along(mechanism.label, _error.ERROR)
 
 
-def _fall(mechanism: Mechanism) -> Reading:
+def _fall(mechanism: Mechanism) -> Expression:
     return _error_of(mechanism).last / _error_of(mechanism).first
 
 
-def _accuracy(label: str, epsilon: float = figure5.HIGH) -> Reading:
+def _accuracy(label: str, epsilon: float = figure5.HIGH) -> Expression:
     return at(label, figure5.ACCURACY, epsilon)
 
 
-def _accuracies(label: str) -> Reading:
+def _accuracies(label: str) -> Expression:
     return along(label, figure5.ACCURACY)
 
 
-def _way(error: Callable[[Mechanism], Reading]) -> Reading:
+def _way(error: Callable[[Mechanism], Expression]) -> Expression:
     """Return how far LIP's error lies from the least one towards a random subspace's."""
     return (error(LIP) - error(EXACT)) / (error(RANDOM) - error(EXACT))
 

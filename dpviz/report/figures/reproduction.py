@@ -409,11 +409,11 @@ _LETTERS = "abcdefghijklmnop"
 def _cell(here: pd.DataFrame, chart: Chart, frame: PrintedFrame, ours: bool, width: float) -> str:
     """Return one panel: an empty frame with its marks, or our curves in it."""
     left, top, wide, high = 46, 20, width - 62, _CELL_HIGH - 52
-    absent = here.empty
+    bottom, absent = top + high, here.empty
     xs = [*frame.x, *here["x"]] or [0.0, 1.0]
     ys = [*frame.y, *here["mean"]] or [0.0, 1.0]
-    log_x, log_y = chart.log_x and not frame.x, chart.log_y and not frame.y
-    one, two = _scaled(xs, log_x, left, left + wide), _scaled(ys, log_y, top + high, top)
+    one = _scaled(xs, chart.log_x and not frame.x, left, left + wide)
+    two = _scaled(ys, chart.log_y and not frame.y, bottom, top)
     grey = ' fill="currentColor" fill-opacity=".13"' if absent else ' fill="none"'
     parts = [
         f'<text x="{left}" y="14" font-weight="600">{escape(frame.panel)}'
@@ -421,20 +421,30 @@ def _cell(here: pd.DataFrame, chart: Chart, frame: PrintedFrame, ours: bool, wid
         f'<rect x="{left}" y="{top}" width="{wide}" height="{high}" stroke="currentColor"'
         f' stroke-opacity=".5"{grey}/>'
     ]
-    x_marks = frame.x or ((min(xs), max(xs)) if ours and not absent else ())
-    y_marks = frame.y or ((min(ys), max(ys)) if ours and not absent else ())
-    for mark in x_marks:
+    measured = ours and not absent  # its ends are marked where the paper's text tells no marks
+    for mark in frame.x or ((min(xs), max(xs)) if measured else ()):
         parts.append(
-            f'<path d="M{one(mark)} {top + high}v4" stroke="currentColor"/><text x="{one(mark)}" '
-            f'y="{top + high + 17}" text-anchor="middle" font-size="11">{numeral(mark)}</text>'
+            f'<path d="M{one(mark)} {bottom}v4" stroke="currentColor"/><text x="{one(mark)}" '
+            f'y="{bottom + 17}" text-anchor="middle" font-size="11">{numeral(mark)}</text>'
         )
-    for mark in y_marks:
+    for mark in frame.y or ((min(ys), max(ys)) if measured else ()):
         parts.append(
             f'<path d="M{left} {two(mark)}h-4" stroke="currentColor"/><text x="{left - 6}" '
             f'y="{two(mark) + 4}" text-anchor="end" font-size="11">{numeral(mark, 2)}</text>'
         )
-    ends = []
-    for place, series in enumerate(chart.series) if ours else ():
+    return "".join([*parts, *(_lines(here, chart, one, two, bottom) if ours else ())])
+
+
+def _lines(
+    here: pd.DataFrame,
+    chart: Chart,
+    one: Callable[[float], float],
+    two: Callable[[float], float],
+    bottom: float,
+) -> list[str]:
+    """Return the curves of a panel, each with its letter at its end, on places of their own."""
+    parts, ends = [], []
+    for place, series in enumerate(chart.series):
         line = here[here["series"] == series.name].sort_values("x")
         if line.empty:
             continue
@@ -446,10 +456,10 @@ def _cell(here: pd.DataFrame, chart: Chart, frame: PrintedFrame, ours: bool, wid
         ends.append((two(last["mean"]), one(last["x"]), _LETTERS[place]))
     ends.sort()
     levels = list(accumulate((y for y, _, _ in ends), lambda above, y: max(y, above + 11)))
-    over = max([0.0, *(level - (top + high) for level in levels)])  # letters stand within
+    over = max([0.0, *(level - bottom for level in levels)])  # letters stand within
     for level, (_, x, letter) in zip(levels, ends, strict=True):
         parts.append(f'<text x="{x + 3}" y="{level - over + 4}" font-size="11">{letter}</text>')
-    return "".join(parts)
+    return parts
 
 
 def _scaled(
