@@ -337,10 +337,10 @@ def test_the_waterfall_follows_its_controls() -> None:
 def test_a_table_without_public_bounds_asks_for_them() -> None:
     at = start("preparation", **{**QUICK, "table": "iris"})
     assert errors(at) == []
-    assert any("bounds are taken from the data" in box.value for box in at.info)
+    assert any("bounds are taken from the data" in box.value for box in at.caption)
     at.text_input(key="preparation.bounds").set_value("0:8").run()
     assert errors(at) == []
-    assert not any("bounds are taken from the data" in box.value for box in at.info)
+    assert not any("bounds are taken from the data" in box.value for box in at.caption)
     assert any("everything but the rows" in box.value for box in at.main.markdown)
     at.text_input(key="preparation.bounds").set_value("8:0").run()
     (said,) = errors(at)
