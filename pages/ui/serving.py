@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -254,7 +254,7 @@ def first_screen(base: str) -> bytes:
         return names
 
     known = with_imports([name for name in chunks if name == "index.html"])  # which it loads itself
-    wanted = with_imports([name for name in chunks if Path(name).stem in FIRST_SCREEN])
+    wanted = with_imports([name for name in chunks if PurePosixPath(name).stem in FIRST_SCREEN])
     files = [chunks[name]["file"] for name in wanted if name not in known]
     return ", ".join(f"<{base}/{file}>; rel=modulepreload" for file in files).encode()
 

@@ -290,6 +290,7 @@ TAKES_A_FILE = {
 }  # fmt: skip
 CALLS = {
     "Path(__file__)",
+    "Path(st.__file__)",  # that of Streamlit
     "Path(tempfile.mkdtemp(prefix='dpviz-'))",
     "Store(default_folder())",
     "Store(Path(tempfile.mkdtemp(prefix='dpviz-')))",
