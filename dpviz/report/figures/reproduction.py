@@ -493,7 +493,7 @@ def chart_figure(
     Parameters
     ----------
     points : DataFrame
-        `dpviz.papers.Measurements.table`.
+        `dpviz.papers.measurements.Measurements.table`.
     chart : Chart
     panels : sequence of str, optional
         Default `chart_panels`.
