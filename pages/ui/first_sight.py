@@ -90,6 +90,11 @@ class _Archive:
         with self._lock:
             return self._group(name.rpartition("/")[0]).get(name)
 
+    def of_this_code(self) -> bool:
+        """Return whether it was drawn by the code as it is."""
+        # Bytes come first: they are soon read, and each Python writes a tree its own way.
+        return self.get(_BYTES) == bytes_digest() or self.get(_CODE) == code_digest()
+
     def _read(self, group: str) -> dict[str, bytes]:
         if group not in self._names:
             return {}
@@ -106,8 +111,7 @@ def _shipped() -> _Archive | None:
     """Return what ships; None where there is no archive, or the code has changed since."""
     with suppress(OSError, zipfile.BadZipFile):
         found = _Archive(ARCHIVE)
-        # Of an installed package the bytes are the same, which is soon seen.
-        if found.get(_BYTES) == bytes_digest() or found.get(_CODE) == code_digest():
+        if found.of_this_code():
             return found
     return None
 
@@ -127,7 +131,7 @@ def write(items: Mapping[str, bytes], path: Path = ARCHIVE) -> None:
 
 def stale(path: Path = ARCHIVE) -> bool:
     """Return whether the code that draws has changed since an archive was made."""
-    return not path.is_file() or _Archive(path).get(_CODE) != code_digest()
+    return not path.is_file() or not _Archive(path).of_this_code()
 
 
 def _sources() -> list[Path]:
