@@ -46,6 +46,17 @@ def moves() -> dict[str, int]:
     return found
 
 
+def note(word: str, name: str, value: float) -> None:
+    """Keep a bet or a move of the step that it was made in, which may have been left by now."""
+    number, place = (int(part) for part in name.split("."))
+    lesson, step = lessons(state.get("language", "guide"))[number - 1], place - 1
+    question = lesson.asked(step)
+    if word == "made":
+        moves()[name] = min(int(value), len(lesson.moves(step)))
+    elif question is not None and question.possible(value):
+        bets()[name] = value
+
+
 def follow_link(lesson: Lesson, step: int, name: str) -> None:
     """Take the bet and the moves of the step that a link names: at first, and on the way back."""
     if BETS in st.session_state and not state.travelled():
@@ -107,11 +118,8 @@ def draw() -> None:
     follow_link(lesson, step, name)
 
     def tell(word: str, value: Any) -> None:
-        question = lesson.asked(step)
-        if word == "bet" and question is not None and question.possible(value):
-            bets()[name] = value
-        elif word == "made":
-            moves()[name] = min(int(value), len(lesson.moves(step)))
+        if word in ("bet", "made"):
+            note(word, *value)
         elif word == "go":
             state.put("lesson", int(value[0]), "guide")
             state.put("step", int(value[1]), "guide")

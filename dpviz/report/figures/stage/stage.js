@@ -454,7 +454,7 @@ const DpvizStage = (() => {
   class Stage {
     constructor(root, data, tell) {
       this.root = root;
-      this.tell = tell;
+      this.send = tell;
       this.data = data;
       this.says = data.saying;
       this.bet = data.bet;
@@ -470,6 +470,14 @@ const DpvizStage = (() => {
       this.watcher.observe(this.pic);
       this.listener = (event) => this.onKey(event);
       document.addEventListener("keydown", this.listener);
+    }
+
+    // Of messages that wait for a busy server only the last is read: each says all of its step again.
+    tell(word, value) {
+      const { id, room } = this.data;
+      if (this.bet !== null && !room) this.send("bet", [id, this.bet]);
+      if (this.made) this.send("made", [id, this.made]);
+      if (word) this.send(word, value);
     }
 
     // A hall of phones: how many have bet, and what once it is shown.
@@ -834,7 +842,7 @@ const DpvizStage = (() => {
     place_bet(bet) {
       if (this.bet !== null || this.data.room) return;
       this.bet = bet;
-      this.tell("bet", bet);
+      this.tell();
       if (this.data.stops.length > 1) this.move();
       else this.write();
     }
@@ -874,7 +882,7 @@ const DpvizStage = (() => {
       this.made = this.stop = to;
       this.moving = false;
       this.write();
-      this.tell("made", to);
+      this.tell();
     }
 
     onKey(event) {
