@@ -67,7 +67,9 @@ def test_one_release_is_one_spend(page: Page, server: Server, tmp_path: Path) ->
     expect(page.get_by_role("heading", level=1)).to_contain_text("Release")
     answer(page)
     choice = page.get_by_role("combobox", name="Ledger")
-    if "a new ledger" not in (choice.input_value() or ""):
+    if "a new ledger" not in (choice.input_value() or ""):  # another test has made one
+        choice.scroll_into_view_if_needed()
+        wait_idle(page)  # an open list closes where anything is scrolled
         choice.click()
         with rerun(page):
             page.get_by_role("option", name="a new ledger").click()
