@@ -211,17 +211,18 @@ def _faces(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, s
 
 
 def _people(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
-    wide = (_SIDE - 2 * _EDGE) / 2 - 10
+    gap = 20.0
+    wide = (_SIDE - 2 * _EDGE + gap) / len(held["crowds"]) - gap
     most = max(crowd["people"] for crowd in held["crowds"])
     step = math.sqrt(wide * (_TALL - 100) / most)
     across = int(wide / step)
     for place, crowd in enumerate(held["crowds"]):
-        left = _EDGE + place * (wide + 20)
+        left = _EDGE + place * (wide + gap)
         for i in range(int(crowd["people"])):
             at = (left + (i % across + 0.5) * step, 30 + (i // across + 0.5) * step)
             own = i < held["own"]
             on.mark(*at, 0.3 * step, _OWN if place else _INK, "disc" if own else "ring")
-        known = numeral(crowd["epsilon"]) if place == 0 or stop else "?"
+        known = numeral(crowd["epsilon"]) if place <= stop else "?"
         text = says.get("{count} pupils, ε {epsilon}", "{count} pupils, ε {epsilon}")
         on.text(left, _TALL - 20, text.format(count=held["texts"][place], epsilon=known))
 
