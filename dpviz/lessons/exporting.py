@@ -181,7 +181,24 @@ def _person(on: Drawing, held: Mapping[str, Any], place: int, says: Mapping[str,
     on.text(_EDGE + 16, _TALL - 19, says.get("with her", "with her"))
     on.mark(_EDGE + 126, _TALL - 24, 4, "#b07a00", "ring")
     on.text(_EDGE + 136, _TALL - 19, says.get("without her", "without her"))
+    _scale_bar(on, box.unit, says)
 
+
+def _scale_bar(on: Drawing, unit: float, says: Mapping[str, str]) -> None:
+    """Draw what a length is, as the clouds zoom with their noise."""
+    power = 10 ** max(0, math.floor(math.log10(_BAR / unit)))
+    rows = next(one * power for one in (1, 2, 5, 10) if one * power >= _BAR / unit)
+    text = "one row" if rows == 1 else "{count} rows"
+    right, y = _SIDE - 10, _TALL - 24
+    left = right - rows * unit
+    on.stroke([(left, y), (right, y)], _INK, 2)
+    for end in (left, right):
+        on.stroke([(end, y - 4), (end, y + 4)], _INK, 2)
+    on.text(left - 8, y + 5, says.get(text, text).format(count=numeral(rows)), "end")
+
+
+_BAR = 20.0
+"""A scale bar is at least so long."""
 
 _FACE = [(-0.35, 0.25), (0.35, 0.25)] + [
     (0.5 * math.cos(turn), -0.1 - 0.4 * math.sin(turn))
