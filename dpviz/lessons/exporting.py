@@ -181,7 +181,24 @@ def _person(on: Drawing, held: Mapping[str, Any], place: int, says: Mapping[str,
     on.text(_EDGE + 16, _TALL - 19, says.get("with her", "with her"))
     on.mark(_EDGE + 126, _TALL - 24, 4, "#b07a00", "ring")
     on.text(_EDGE + 136, _TALL - 19, says.get("without her", "without her"))
+    _scale_bar(on, box.unit, says)
 
+
+def _scale_bar(on: Drawing, unit: float, says: Mapping[str, str]) -> None:
+    """Draw what a length is, as the clouds zoom with their noise."""
+    power = 10 ** max(0, math.floor(math.log10(_BAR / unit)))
+    rows = next(one * power for one in (1, 2, 5, 10) if one * power >= _BAR / unit)
+    text = "one row" if rows == 1 else "{count} rows"
+    right, y = _SIDE - 10, _TALL - 24
+    left = right - rows * unit
+    on.stroke([(left, y), (right, y)], _INK, 2)
+    for end in (left, right):
+        on.stroke([(end, y - 4), (end, y + 4)], _INK, 2)
+    on.text(left - 8, y + 5, says.get(text, text).format(count=numeral(rows)), "end")
+
+
+_BAR = 20.0
+"""A scale bar is at least so long."""
 
 _FACE = [(-0.35, 0.25), (0.35, 0.25)] + [
     (0.5 * math.cos(turn), -0.1 - 0.4 * math.sin(turn))
@@ -211,17 +228,18 @@ def _faces(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, s
 
 
 def _people(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
-    wide = (_SIDE - 2 * _EDGE) / 2 - 10
+    gap = 20.0
+    wide = (_SIDE - 2 * _EDGE + gap) / len(held["crowds"]) - gap
     most = max(crowd["people"] for crowd in held["crowds"])
     step = math.sqrt(wide * (_TALL - 100) / most)
     across = int(wide / step)
     for place, crowd in enumerate(held["crowds"]):
-        left = _EDGE + place * (wide + 20)
+        left = _EDGE + place * (wide + gap)
         for i in range(int(crowd["people"])):
             at = (left + (i % across + 0.5) * step, 30 + (i // across + 0.5) * step)
             own = i < held["own"]
             on.mark(*at, 0.3 * step, _OWN if place else _INK, "disc" if own else "ring")
-        known = numeral(crowd["epsilon"]) if place == 0 or stop else "?"
+        known = numeral(crowd["epsilon"]) if place <= stop else "?"
         text = says.get("{count} pupils, ε {epsilon}", "{count} pupils, ε {epsilon}")
         on.text(left, _TALL - 20, text.format(count=held["texts"][place], epsilon=known))
 

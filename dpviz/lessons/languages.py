@@ -35,6 +35,7 @@ WORDS = {
     "claims": "Open in Claims",
     "opened": "before",
     "moved": "after",
+    "farther": "more",
     "read": "Read next: Claims says what each mechanism promises, Decide asks about your table.",
     "hundred": "of 100",
     "bets": "bets",

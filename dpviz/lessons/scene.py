@@ -97,13 +97,13 @@ def _asked(asked: Asked | None) -> dict[str, Any]:
 
 
 def _stops(lesson: Lesson, step: int) -> list[dict[str, Any]]:
-    """Return the stops of a step's moves: epsilon, or before and after where it stays."""
+    """Return the stops of a step's moves: epsilon, or before, after and more where it stays."""
     epsilons = [state.settings.epsilon for state in _states(lesson, step)]
     own = own_words(lesson.language)
-    if len(set(epsilons)) > 1:
-        texts = [f"ε {numeral(epsilon)}" for epsilon in epsilons]
-    else:
-        texts = [own["moved" if place else "opened"] for place in range(len(epsilons))]
+    texts = [
+        f"ε {numeral(epsilon)}" if epsilons.count(epsilon) == 1 and len(epsilons) > 1 else own[word]
+        for epsilon, word in zip(epsilons, ("opened", "moved", "farther"), strict=False)
+    ]
     return [
         {"epsilon": epsilon, "text": text} for epsilon, text in zip(epsilons, texts, strict=True)
     ]

@@ -290,7 +290,7 @@ def test_the_board_holds_still_while_its_sentence_wraps(plain_page: Page, width:
 # What one person's picture is made of: circles of its clouds, bars of its histograms.
 _WATCH_PERSON = """
 window.dpvizDrawn = [];
-for (const name of ['arc', 'fillRect', 'strokeRect']) {
+for (const name of ['arc', 'fillRect', 'strokeRect', 'fillText', 'lineTo']) {
   const own = CanvasRenderingContext2D.prototype[name];
   CanvasRenderingContext2D.prototype[name] = function (...given) {
     if (this.canvas.getAttribute('role') === 'img') window.dpvizDrawn.push([name, ...given]);
@@ -326,7 +326,14 @@ def test_releases_of_both_worlds_lie_among_each_other_at_one_scale(plain_page: P
     p, q, r = unit * np.array(one["noise"][: len(circles) // 2], dtype=float).T
     along, across = c * c * p + 2 * c * s * q + s * s * r, s * s * p - 2 * c * s * q + c * c * r
     places = np.array([[x, y] for _, x, y, *_ in circles[1::2]])
-    assert slope(places[:, 0], along + row @ row) == pytest.approx(-slope(places[:, 1], across))
+    scale = slope(places[:, 0], along + row @ row)
+    assert scale == pytest.approx(-slope(places[:, 1], across))
+    # the bar is as long as the rows that it says
+    said = next(one[1] for one in drawn if one[0] == "fillText" and "row" in one[1])
+    turns = [one[1] for one in drawn if one[0] == "lineTo"][-3:]
+    rows = 1 if said == "one row" else int(said.removesuffix(" rows"))
+    assert turns[1] - turns[0] == pytest.approx(rows * scale, rel=1e-6)
+    assert turns[1] - turns[0] >= 20
 
 
 def test_directions_of_both_worlds_are_two_histograms_with_the_guessers_threshold(

@@ -63,13 +63,8 @@ export function drawSpectrum(canvas, scene, every) {
     return;
   }
   const noted = drawReleased(frame, scene, cell.spectrum);
-  const about = `${column.label}: median of the draws from ${cell.spectrum.text} down`;
+  const about = [`${column.label}: median of the draws from ${cell.spectrum.text} down`, ...noted].join(", ");
   canvas.setAttribute("aria-label", `Spectrum of ${about}; truth ${truth.text}`);
-  if (noted.length) {
-    on.pen.textAlign = "left";
-    on.pen.textBaseline = "bottom";
-    haloed(on.pen, look, noted.join(", "), left + 2, bottom - 2);
-  }
 }
 
 /**
@@ -171,7 +166,7 @@ function drawMarks({ pen, look, count, size, left, y }, marks, { width, height }
 }
 
 /**
- * Draw range, pinned line, truth, median and levels; return what is to be noted.
+ * Draw range, pinned line, truth, median, levels and notes; return the notes.
  *
  * @param {Frame} frame
  * @param {Scene} scene
@@ -193,15 +188,53 @@ function drawReleased(frame, { payload, cell, look, own, ghost }, spectrum) {
   if (cell?.predicted) drawLine(frame, unpack(cell.predicted, Float32Array), count, look.ink, 1.3, [1.5, 3]);
   if (released) drawLine(frame, median, shown, own, 2);
   drawKnots(frame, own, median, shown, released ? 2.4 : 3.4);
+  const levels = [];
   if (cell?.edges && cell.threshold !== null) {
     const curves = [median, truth];
+    levels.push(cell.edges[1], cell.threshold);
     drawLevel(frame, curves, shown, cell.edges[1], look.says("noise edge"), [2, 3], true);
     drawLevel(frame, curves, shown, cell.threshold, look.says("threshold"), [7, 4], false);
   }
   const noted = [];
   if (median[0] > high) noted.push("▲ beyond the scale");
   if (!released) noted.push("kept along each direction");
+  drawNotes(frame, [median, lower, upper, truth], levels, noted);
   return noted;
+}
+
+/**
+ * Draw notes one above the other where no curve and no level runs; elsewhere they are left out.
+ *
+ * @param {Frame} frame
+ * @param {Values[]} curves
+ * @param {number[]} levels
+ * @param {string[]} noted
+ */
+function drawNotes({ pen, look, size, left, right, bottom, x, y }, curves, levels, noted) {
+  /** @type {(from: number, to: number, top: number) => boolean} */
+  const clear = (from, to, top) => {
+    const [high, low] = [top - 4, top + size + 4];
+    if (high < 0 || low > bottom + 4) return false;
+    // a level has its name above it or below
+    if (levels.some((one) => y(one) > high - size && y(one) < low + size)) return false;
+    return curves.every((values) => Array.from(values).slice(1).every((value, i) => {
+      if (x(i + 1) < from - 4 || x(i) > to + 4) return true;
+      const [a, b] = [y(values[i]), y(value)];
+      return Math.max(a, b) < high || Math.min(a, b) > low;
+    }));
+  };
+  pen.textBaseline = "top";
+  pen.textAlign = "left";
+  let above = 0;
+  for (const text of noted) {
+    const wide = pen.measureText(text).width;
+    const low = bottom - 3 - size - above;
+    const places = [[left + 2, low], [right - wide, low], [right - wide, 2 + above]];
+    const free = places.find(([from, top]) => from >= left && clear(from, from + wide, top));
+    if (!free) continue;
+    haloed(pen, look, text, free[0], free[1]);
+    above += size + 3;
+  }
 }
 
 /**

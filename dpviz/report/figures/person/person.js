@@ -290,6 +290,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     pen.strokeStyle = colour("--dp-line");
     pen.lineWidth = 1;
     pen.strokeRect(pad.left, pad.top, width - pad.left - pad.right, height - pad.top - pad.bottom);
+    drawBar(pen, unitPixels, width - pad.right - 10, pad.top + 8);
     pen.fillStyle = colour("--dp-text");
     pen.textAlign = "center";
     const axis = cone ? [says("half the trace, in units of one row"), says("half the trace")]
@@ -313,10 +314,41 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     pen.textAlign = "left";
   }
 
+  // What a length on the picture is: it zooms with the noise, and the bar with it.
+  function drawBar(pen, unitPixels, right, top) {
+    const SHORTEST = 20; // pixels
+    const rows = Math.max(1, rounded(SHORTEST / unitPixels));
+    const text = rows === 1 ? says("one row") : says("{count} rows", { count: label(rows) });
+    const long = rows * unitPixels;
+    const size = parseFloat(pen.font);
+    const wide = Math.max(long, pen.measureText(text).width);
+    pen.fillStyle = colour("--dp-ground");
+    pen.globalAlpha = 0.85; // the dots beneath are hidden for the bar to be read
+    pen.fillRect(right - wide - 6, top - 2, wide + 12, size + 20);
+    pen.globalAlpha = 1;
+    pen.fillStyle = pen.strokeStyle = colour("--dp-text");
+    pen.textAlign = "right";
+    pen.fillText(text, right, top + size);
+    const y = top + size + 10;
+    pen.lineWidth = 2;
+    pen.beginPath();
+    pen.moveTo(right - long, y - 4);
+    pen.lineTo(right - long, y + 4);
+    pen.moveTo(right - long, y);
+    pen.lineTo(right, y);
+    pen.moveTo(right, y - 4);
+    pen.lineTo(right, y + 4);
+    pen.stroke();
+  }
+
   const label = (value) => DpvizNumbers.numeral(value, 3);
+  // The next of 1, 2, 5, 10, ...
+  function rounded(raw) {
+    const power = 10 ** Math.floor(Math.log10(raw));
+    return [1, 2, 5, 10].map((m) => m * power).find((value) => value >= raw);
+  }
   function ticks(low, high) {
-    const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((m) => m * power).find((value) => value >= raw);
+    const step = rounded((high - low) / 4);
     const all = [];
     for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) all.push(tick);
     return all.map((tick) => (Math.abs(tick) < step / 1e6 ? 0 : tick));

@@ -323,15 +323,16 @@ const DpvizStage = (() => {
     };
   }
 
-  // Two crowds, a dot a person: as many as it takes at either epsilon.
+  // Crowds, a dot a person: as many as it takes at each epsilon.
   function crowds(scene, says) {
     return ({ pen, width, height, ink, accent, font }, stop) => {
       const most = Math.max(...scene.crowds.map((crowd) => crowd.people));
-      const wide = width / scene.crowds.length - 24;
+      const gap = 48;
+      const wide = (width + gap) / scene.crowds.length - gap;
       const step = Math.sqrt((wide * (height - 70)) / most);
       const across = Math.max(1, Math.floor(wide / step));
       const words = scene.crowds.map(({ people, epsilon }, place) => {
-        const left = place * (wide + 48);
+        const left = place * (wide + gap);
         pen.fillStyle = pen.strokeStyle = place ? accent : ink;
         const dots = (first, last) => {
           pen.beginPath();
@@ -348,11 +349,15 @@ const DpvizStage = (() => {
         pen.stroke();
         pen.fillStyle = ink;
         pen.font = `600 ${width < 500 ? 15 : 22}px ${font}`;
-        const known = place === 0 || stop > 0;
+        const known = place <= stop;
         const text = says("{count} pupils, ε {epsilon}", {
           count: scene.texts[place], epsilon: known ? said(epsilon) : "?",
         });
-        pen.fillText(text, left, height - 14);
+        const lines = pen.measureText(text).width > wide ? text.split(", ") : [text];
+        lines.forEach((line, at) => {
+          const from = Math.min(left, width - pen.measureText(line).width);
+          pen.fillText(line, from, height - 14 - (lines.length - 1 - at) * (width < 500 ? 18 : 26));
+        });
         return text;
       });
       return words.join("; ");
