@@ -134,7 +134,7 @@ _LOST = """() => {
 }"""
 
 # Cells of a grid are painted, so axe sees none of them: what a screen reader reads is a table
-# inside the canvas, which is filled a moment after the picture.
+# inside the canvas, which is filled a moment after the picture, and again when a cell is entered.
 _GRIDS = """() => [...document.querySelectorAll('[data-testid="data-grid-canvas"]')].flatMap(e => {
   const table = e.querySelector('table[role="grid"]');
   const texts = role => [...(table?.querySelectorAll(`[role="${role}"]`) ?? [])]
@@ -142,7 +142,8 @@ _GRIDS = """() => [...document.querySelectorAll('[data-testid="data-grid-canvas"
   const named = e.closest('[role="region"][aria-label]');
   const name = named?.getAttribute('aria-label') || '';
   return name && texts('columnheader') > 0 && texts('gridcell') > 1 ? []
-    : [`${name || 'no name'}: ${texts('columnheader')} heads, ${texts('gridcell')} cells`];
+    : [`${name || 'no name'}: ${texts('columnheader')} heads, ${texts('gridcell')} cells, `
+      + `${e.clientWidth} px wide`];
 })"""
 
 # On paper nothing can be scrolled: all of the content must be part of the document's own height.
@@ -270,12 +271,21 @@ def looked_at(
 
 
 def unread(page: Page, patience: float = 5_000) -> list[str]:
-    """Return the grids that have no name, no heads or no cells for a screen reader."""
-    try:
-        page.wait_for_function(f"() => ({_GRIDS})().length === 0", timeout=patience)
-    except PlaywrightTimeout:
-        return [f"grid: {text}" for text in page.evaluate(_GRIDS)]
-    return []
+    """Return the grids that have no name, no heads or no cells for a screen reader.
+
+    The table of a grid that nobody has entered may stay empty, as happened once in many runs:
+    what is asked then is what somebody hears who goes into its cells.
+    """
+    for enter in (False, True):
+        if enter:
+            for grid in page.locator('[data-testid="data-grid-canvas"]').all():
+                grid.press("ArrowDown")
+        try:
+            page.wait_for_function(f"() => ({_GRIDS})().length === 0", timeout=patience)
+        except PlaywrightTimeout:
+            continue
+        return []
+    return [f"grid: {text}" for text in page.evaluate(_GRIDS)]
 
 
 def walked(page: Page, root: str | None = None) -> list[str]:
@@ -353,4 +363,5 @@ def test_a_grid_that_cannot_be_read_is_found(page: Page, server: Server) -> None
     painted = "document.querySelector('[data-testid=\"data-grid-canvas\"]')"
     page.evaluate(f"() => {painted}.parentElement.append({painted}.cloneNode())")
     name = "Recovery with this allocation and with equal shares"
-    assert unread(page, 100) == [f"grid: {name}: 0 heads, 0 cells"]
+    (found,) = unread(page, 100)
+    assert found.startswith(f"grid: {name}: 0 heads, 0 cells, ")
