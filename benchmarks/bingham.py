@@ -1,7 +1,8 @@
 """Do two public libraries draw the Bingham vector from its law? Measured in their own environments.
 
-diffprivlib and OpenDP are installed, with the versions of `dpviz.peers`, each into an environment
-of its own, and asked for one eigenvector whose law is known: density exp(8 u_1^2) on the sphere.
+diffprivlib and OpenDP are installed, with the versions of `dpviz.extend.peers`, each into an
+environment of its own, and asked for one eigenvector whose law is known: density exp(8 u_1^2) on
+the sphere.
 
 Run ``python -m benchmarks.bingham``: it prints the figures beside the exact ones and writes those
 of the libraries, with versions and date, to dpviz/auditing/bingham.json, where the Claims page
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.peers_cells import known_law
 from dpviz.auditing.finds import PEERS_FILE, bingham_moment, sampler_table, sharper_moment
-from dpviz.peers import VERSIONS, python_of
+from dpviz.extend.peers import VERSIONS, python_of
 
 NAMES = {"diffprivlib": "diffprivlib", "opendp": "OpenDP"}
 

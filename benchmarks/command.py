@@ -26,8 +26,7 @@ MECHANISMS = ("gaussian", "wishart_difference")
 
 def as_before() -> None:
     """Put the old path in place of the new one in this process."""
-    from dpviz import metrics
-    from dpviz.core import eigen
+    from dpviz.core import eigen, metrics
     from dpviz.preparation import passes, transform
     from dpviz.sampling import wishart
     from dpviz.simulation import cells

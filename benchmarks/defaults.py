@@ -29,6 +29,7 @@ import numpy as np
 
 from benchmarks.package_tables import Source, made_tables, real_tables
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import FLAT, chance_share, optimum, recovery_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Problem, Relation, default_delta
 from dpviz.core.release import Calibration, Verdict
@@ -41,7 +42,6 @@ from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._clipped import SphereDirections
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.clipped_pure import ClippedPure
-from dpviz.metrics import FLAT, chance_share, optimum, recovery_of
 from dpviz.preparation.bounding import Prepared, prepare
 
 ROOT = Path(__file__).resolve().parents[1]

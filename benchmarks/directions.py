@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dpviz.core.metrics import Summary
 from dpviz.core.number_text import percent
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import Settings
-from dpviz.metrics import Summary
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.precision import EPSILON, EXAMPLES, TAU
 from dpviz.simulation.compare import compare

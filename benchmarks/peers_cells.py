@@ -17,8 +17,8 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
+from dpviz.extend.peers import REQUIREMENTS, VERSIONS, Worker, python_of
 from dpviz.mechanisms import parse_variant
-from dpviz.peers import REQUIREMENTS, VERSIONS, Worker, python_of
 from dpviz.preparation.bounding import prepare
 
 PEERS = {

@@ -24,7 +24,7 @@ from benchmarks.peers_cells import PEERS, Table, measure_ours, measure_peer
 from dpviz import datasets
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
-from dpviz.peers import REQUIREMENTS, python_of
+from dpviz.extend.peers import REQUIREMENTS, python_of
 
 ROOT = Path(__file__).resolve().parents[1]
 START, END = "<!-- half: start -->", "<!-- half: end -->"

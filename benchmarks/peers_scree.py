@@ -32,9 +32,9 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import MOST_SHARED, Settings
 from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant
-from dpviz.picture.scree import bought, of_matrix, standard_numbers
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.steps import PrivateSteps, preparation
+from dpviz.simulation.picture.scree import bought, of_matrix, standard_numbers
 
 MARKS = ("<!-- scree: start -->", "<!-- scree: end -->")
 K = 3

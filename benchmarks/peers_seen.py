@@ -23,7 +23,7 @@ from benchmarks.peers_half import END, START, section
 from benchmarks.peers_page import envelope
 from dpviz.auditing.bounds import epsilon_bound, lower_limit, upper_limit
 from dpviz.core.seeding import generator
-from dpviz.peers import REQUIREMENTS, Worker, python_of
+from dpviz.extend.peers import REQUIREMENTS, Worker, python_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MARKS = ("<!-- seen: start -->", "<!-- seen: end -->")
@@ -96,7 +96,7 @@ def written(rows: list[dict[str, Any]]) -> str:
         f"the second. Epsilon {EPSILON:g}, all on the one vector. Counted is one event, chosen "
         f"beforehand by the algebra with probability {MASS:g}; the bound holds whatever the law is "
         f"(confidence {1 - ERROR:g}). `python -m benchmarks.peers_seen` writes this section. "
-        "Any command takes `--plugin dpviz.peers`, which brings both libraries as columns.",
+        "Any command takes `--plugin dpviz.extend.peers`, which brings both libraries as columns.",
         "",
         "| library | d, n | draws of each | event seen | loss there by algebra | "
         "epsilon by the draws, at least | so many draws would show | above the claim |",

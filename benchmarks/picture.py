@@ -2,8 +2,9 @@
 
     python -m benchmarks.picture
 
-Two measures of `dpviz.picture.quality`, means of `DRAWS` releases: the share of people whose label
-the nearest published points tell, and the error of the shape (0 is the truth, 1 a single point).
+Two measures of `dpviz.simulation.picture.quality`, means of `DRAWS` releases: the share of people
+whose label the nearest published points tell, and the error of the shape (0 is the truth, 1 a
+single point).
 Beside our forms stand the two histograms of the R package dppca 0.1.0, written anew from its
 documents: a third of epsilon and delta each for directions, frame and counts, by basic composition;
 15 by 15 cells; normal noise of the classical size on every cell (`additive`), or Laplace noise on
@@ -28,11 +29,11 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant
-from dpviz.picture.account import CELLS, FORMS, SPARSE, PictureOptions, with_picture
-from dpviz.picture.counting import Picture, PictureNoise, exact_answers, places, publish
-from dpviz.picture.quality import MOST_ROWS, expected, right_share, shape_error
-from dpviz.picture.shown import points, steady
 from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.simulation.picture.account import CELLS, FORMS, SPARSE, PictureOptions, with_picture
+from dpviz.simulation.picture.counting import Picture, PictureNoise, exact_answers, places, publish
+from dpviz.simulation.picture.quality import MOST_ROWS, expected, right_share, shape_error
+from dpviz.simulation.picture.shown import points, steady
 
 TABLES = (
     ("digits", "none"), ("breast_cancer", "standardize"), ("wine", "standardize"),
@@ -247,8 +248,8 @@ def main(path: Path = _REPORT) -> None:
         "threshold; with our directions at a third, and our frame for nothing. `plain` is pure",
         "Laplace noise on 10 by 10 cells with .65 of epsilon, the directions with the rest, our",
         "frame for nothing.",
-        "`expected` is what `dpviz.picture.quality.expected` says of the cells from released",
-        "numbers alone, from end to end.", "",
+        "`expected` is what `dpviz.simulation.picture.quality.expected` says of the cells from",
+        "released numbers alone, from end to end.", "",
         "| table | exact | chance | epsilon | cells | expected | sparse | ellipses | "
         + " | ".join(KINDS) + " |",
         "|---|---|---|---|---|---|---|---|---|---|---|",

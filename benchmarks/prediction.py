@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from dpviz.core.metrics import optimum
 from dpviz.core.problem import Budget, default_delta
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import Settings
 from dpviz.datasets.builtin import builtin_tables
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
-from dpviz.metrics import optimum
 from dpviz.preparation.load import load_prepared
 from dpviz.preparation.plan import planned, spectrum_of
 from dpviz.preparation.prepared import Measured, reference_variances

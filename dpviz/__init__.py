@@ -22,9 +22,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpviz.core.metrics._base import metric
     from dpviz.mechanisms import Mechanism
     from dpviz.mechanisms._function import mechanism
-    from dpviz.metrics._base import metric
     from dpviz.releasing.budget import budget, spending
     from dpviz.releasing.declared import PrivacyWarning
     from dpviz.releasing.private_pca import PrivatePCA
@@ -62,7 +62,7 @@ __version__: str
 _HOMES = {
     "Mechanism": "dpviz.mechanisms",
     "mechanism": "dpviz.mechanisms._function",
-    "metric": "dpviz.metrics._base",
+    "metric": "dpviz.core.metrics._base",
     "PrivacyWarning": "dpviz.releasing.declared",
     "PrivatePCA": "dpviz.releasing.private_pca",
     **dict.fromkeys(("budget", "spending"), "dpviz.releasing.budget"),

@@ -28,11 +28,11 @@ from dpviz.lessons.card import card_html, card_page
 from dpviz.lessons.decide import Card
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import risk
-from dpviz.picture.account import SHARE
 from dpviz.preparation.prepared import Measured
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.report.figures.handout import report_page
 from dpviz.simulation.compare import compare
+from dpviz.simulation.picture.account import SHARE
 from pages.ui import addresses, check, controls, deciding, state, take, unit
 from pages.ui.guard import guard
 

@@ -25,10 +25,10 @@ from dpviz.core.params import format_number, params_of
 from dpviz.core.platform import NO_LEDGER, in_browser
 from dpviz.datasets import Table
 from dpviz.lessons import receipt
-from dpviz.picture.account import SHARE
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, RealRelease, make, plan
 from dpviz.releasing.options import ReleaseOptions
+from dpviz.simulation.picture.account import SHARE
 from pages.ui import accounts, schema_editor, spending, state
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain

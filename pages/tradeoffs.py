@@ -16,11 +16,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpviz.core.files import csv_text
+from dpviz.core.metrics import METRICS, offered
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import AS_RELEASED, FREE
 from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import Mechanism, parse_variants
-from dpviz.metrics import METRICS, offered
 from dpviz.preparation.bounding import BoundedTable
 from dpviz.report.figures.still import still_curves
 from dpviz.report.figures.theme import panels_unjudged

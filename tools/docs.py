@@ -34,14 +34,14 @@ from sphinx.cmd.build import build_main
 import dpviz
 from dpviz import extend
 from dpviz.cli import build_parser
+from dpviz.cli.edition.folder import lost_page
 from dpviz.cli.export_browser import board_file
+from dpviz.core.metrics import METRICS
 from dpviz.core.params import Param, params_of
 from dpviz.core.problem import Relation
 from dpviz.core.settings import Settings
-from dpviz.edition.folder import lost_page
 from dpviz.lessons.glossary import TERMS
 from dpviz.mechanisms import Mechanism, all_mechanisms
-from dpviz.metrics import METRICS
 from dpviz.studies import Answer, Made
 from tools import gallery
 

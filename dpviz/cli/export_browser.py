@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dpviz.cli.edition.bundle import Member
+from dpviz.cli.edition.folder import export
+from dpviz.cli.edition.lock import read_lock
 from dpviz.cli.options import Commands
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import decimals
 from dpviz.datasets import builtin_tables
 from dpviz.datasets.builtin import FOLDER, INDEX, described, index_of
-from dpviz.edition.bundle import Member
-from dpviz.edition.folder import export
-from dpviz.edition.lock import read_lock
 
 _COLUMNS = 5  # of the board; the page is 1 MB with one or two more
 WORKFLOW = (

@@ -22,7 +22,6 @@ from dpviz.core.number_text import decimals, numeral
 from dpviz.core.problem import Budget, Relation, Unit, protects
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.words import REFUSED
-from dpviz.picture.account import SHARE
 from dpviz.releasing.grid import bits_for
 from dpviz.releasing.noise import Law
 from dpviz.releasing.options import ReleaseOptions
@@ -30,6 +29,7 @@ from dpviz.releasing.picture import counting
 from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
 from dpviz.report.figures.worlds import hundred, picture
 from dpviz.report.privacy_card import CARD_FORMAT, PLAN
+from dpviz.simulation.picture.account import SHARE
 
 PRIOR = 0.01
 EPSILONS: tuple[float, ...] = tuple(np.geomspace(0.05, 9.2, 14).tolist())

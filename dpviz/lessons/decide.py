@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from dpviz.core.metrics import chance_share
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import EPSILON_RANGE, Budget
 from dpviz.core.release import Status, Verdict
 from dpviz.core.settings import Settings
 from dpviz.lessons.questions import Answers
 from dpviz.mechanisms import Mechanism, all_mechanisms
-from dpviz.metrics import chance_share
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import Predicted, Target, about, least, predicted_crossing

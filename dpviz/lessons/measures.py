@@ -10,10 +10,10 @@ from functools import lru_cache
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import chance_share
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import chance_share
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_measured, load_prepared
 from dpviz.preparation.prepared import reference_variances

@@ -67,7 +67,7 @@ def all_mechanisms() -> dict[str, type[Mechanism]]:
 def _brought(ours: Mapping[str, type[Mechanism]]) -> dict[str, type[Mechanism]]:
     """Return the mechanisms that packages and plugins offer, in the order of their slots."""
     # a plugin runs once, and its measures are listed when this room is loaded
-    import dpviz.metrics  # noqa: F401
+    import dpviz.core.metrics  # noqa: F401
 
     found = kept_apart(
         ours, ((one.key, one) for one in mechanisms_among(from_outside("mechanisms")))

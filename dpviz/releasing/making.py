@@ -28,7 +28,6 @@ from dpviz.datasets import Table, builtin_tables, is_remote, load
 from dpviz.datasets.formats import SheetText, is_workbook, sheet_text
 from dpviz.datasets.source import Source
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
-from dpviz.picture.account import SEARCHED
 from dpviz.releasing.grid import (
     IntArray,
     bits_for,
@@ -69,6 +68,7 @@ from dpviz.releasing.picture import (
 )
 from dpviz.releasing.records import Given, Records, open_records
 from dpviz.releasing.schema import FROM_DATA, Schema, SchemaError, public_schema
+from dpviz.simulation.picture.account import SEARCHED
 
 _LARGEST_SCALE = 2.0**55
 _LONGEST_NUMBER = 24  # -2.2250738585072014e-308

@@ -16,9 +16,9 @@ the whole, which `dpviz.releasing.noise.calibrated` meets. Counts are multiplied
 four times that) before discrete noise is drawn, so that it is as fine as that of the matrix, and
 are rounded to people afterwards: post-processing. Where delta is 0 they are counted as they are.
 
-The shares, the grid of the frame and the number of cells follow `dpviz.picture.account`; here a
-search knows that no row is longer than the row bound, so four counts find the octave of its median,
-and where all is pure it counts with noise too.
+The shares, the grid of the frame and the number of cells follow
+`dpviz.simulation.picture.account`; here a search knows that no row is longer than the row
+bound, so four counts find the octave of its median, and where all is pure it counts with noise too.
 """
 
 from __future__ import annotations
@@ -36,23 +36,6 @@ from dpviz.core.errors import CannotRun
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import generator
-from dpviz.picture.account import (
-    BEYOND,
-    CLEAR,
-    DISK,
-    FRAME_SHARE,
-    LEAST_SIGNAL,
-    MARGIN,
-    MEDIAN_SHARE,
-    RELEASED,
-    SEARCHED,
-    PictureOptions,
-    PicturePlan,
-    cells_along,
-)
-from dpviz.picture.counting import DISK_EDGE, WIDE, Picture, variances_along
-from dpviz.picture.quality import Expected, expected
-from dpviz.picture.shown import drowned, points, steady
 from dpviz.releasing.grid import OTHER_WEIGHT, IntArray
 from dpviz.releasing.noise import (
     COUNT,
@@ -67,6 +50,23 @@ from dpviz.releasing.noise import (
 )
 from dpviz.releasing.records import Codes
 from dpviz.sampling.limits import SemiCircle
+from dpviz.simulation.picture.account import (
+    BEYOND,
+    CLEAR,
+    DISK,
+    FRAME_SHARE,
+    LEAST_SIGNAL,
+    MARGIN,
+    MEDIAN_SHARE,
+    RELEASED,
+    SEARCHED,
+    PictureOptions,
+    PicturePlan,
+    cells_along,
+)
+from dpviz.simulation.picture.counting import DISK_EDGE, WIDE, Picture, variances_along
+from dpviz.simulation.picture.quality import Expected, expected
+from dpviz.simulation.picture.shown import drowned, points, steady
 
 STAMP = "nobody's row"
 """What every published picture is stamped with: points stand for people, none is one."""

@@ -19,11 +19,11 @@ from dpviz.accounting.gaussian import mu_of
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.metrics import FLAT, chance_share, recovery_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.params import format_number
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import generator
-from dpviz.metrics import FLAT, chance_share, recovery_of
 from dpviz.releasing.grid import (
     OTHER_WEIGHT,
     bounded,

@@ -26,9 +26,9 @@ import scipy.linalg
 from scipy.special import ndtri
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import FLAT, chance_share, recovery_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.seeding import generator
-from dpviz.metrics import FLAT, chance_share, recovery_of
 from dpviz.releasing.noise import Law, off_diagonal_std
 from dpviz.releasing.picture import rows_of
 from dpviz.theory.bounds import noise_edge

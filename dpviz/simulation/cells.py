@@ -17,6 +17,9 @@ from dpviz.accounting.gaussian import mu_of
 from dpviz.core.arrays import FloatArray
 from dpviz.core.eigen import BATCHED_BELOW
 from dpviz.core.errors import CannotRun
+from dpviz.core.metrics import (
+    Outcome,
+)
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release, Status
@@ -25,17 +28,14 @@ from dpviz.core.seeding import Draws
 from dpviz.core.settings import FREE, Settings
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.mechanisms._suppliers import check_supplier
-from dpviz.metrics import (
-    Outcome,
-)
-from dpviz.picture.account import PictureOptions, PicturePlan, chain_of, with_picture
-from dpviz.picture.counting import PictureNoise, publish
-from dpviz.picture.quality import Pictured
 from dpviz.preparation.chain import PreparedDraws as PaidRows
 from dpviz.preparation.chain import noise_edge, run
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import BOUND, PrivateSteps, private_steps
 from dpviz.preparation.transform import Transform
+from dpviz.simulation.picture.account import PictureOptions, PicturePlan, chain_of, with_picture
+from dpviz.simulation.picture.counting import PictureNoise, publish
+from dpviz.simulation.picture.quality import Pictured
 from dpviz.simulation.simulate import Cell, Named, Trials, simulate
 
 _BLOCK_ENTRIES = 1 << 21

@@ -14,15 +14,7 @@ import pandas as pd
 from dpviz.accounting.accounting import Spent
 from dpviz.core.arrays import FloatArray, on_the_simplex
 from dpviz.core.eigen import top_eigen
-from dpviz.core.number_text import percent
-from dpviz.core.problem import Budget, Problem
-from dpviz.core.release import Aim, Calibration, Release, Status
-from dpviz.core.resources import one_blas_thread
-from dpviz.core.seeding import generator
-from dpviz.core.settings import Settings
-from dpviz.mechanisms import Mechanism
-from dpviz.mechanisms._weighing import weighed
-from dpviz.metrics import (
+from dpviz.core.metrics import (
     FLAT,
     METRICS,
     Summary,
@@ -32,8 +24,14 @@ from dpviz.metrics import (
     recovery_of,
     summarise,
 )
-from dpviz.picture.counting import Picture
-from dpviz.picture.quality import Pictured
+from dpviz.core.number_text import percent
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Aim, Calibration, Release, Status
+from dpviz.core.resources import one_blas_thread
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
+from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms._weighing import weighed
 from dpviz.preparation.load import without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.cells import (
@@ -46,6 +44,8 @@ from dpviz.simulation.cells import (
     pilot_draws,
     plan,
 )
+from dpviz.simulation.picture.counting import Picture
+from dpviz.simulation.picture.quality import Pictured
 from dpviz.simulation.simulate import Cell, simulate
 from dpviz.theory.predict import components_found
 

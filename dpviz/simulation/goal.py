@@ -10,11 +10,11 @@ import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.metrics import METRICS, Metric, share_at_recovery
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import (
     Problem,
 )
-from dpviz.metrics import METRICS, Metric, share_at_recovery
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Goal:
     Attributes
     ----------
     metric : str
-        Key of `dpviz.metrics.METRICS`, one that has a better direction.
+        Key of `dpviz.core.metrics.METRICS`, one that has a better direction.
     value : float
         In the metric's unit; reached from above or below as the metric asks.
     of_draws : float or None
@@ -58,7 +58,7 @@ class Goal:
         recovery : float
             Above 0 and below 1.
         chance : float
-            From `dpviz.metrics.chance_share`; below 1.
+            From `dpviz.core.metrics.chance_share`; below 1.
         """
         if not 0 < recovery < 1:
             raise InvalidSetting("the recovery", "above 0 and below 1", recovery)

@@ -21,8 +21,8 @@ from dpviz.core.release import Calibration, Release
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.picture.account import PictureOptions
 from dpviz.preparation.steps import PrivateSteps
+from dpviz.simulation.picture.account import PictureOptions
 
 _SHARED_ENTRIES = 1 << 18
 """Most entries of noise that are kept for the next epsilon: 2 MB for each of some variants."""

@@ -41,8 +41,8 @@ _DIGEST = 32
 _PART_SECONDS = 3600.0
 # What draws pictures, talks or stores changes no number. Paths are relative to the package.
 _NOT_SOURCE = (
-    "auditing", "releasing", "testing", "report", "lessons", "studies",  # above this room
-    "papers", "cli", "edition", "_app",
+    "auditing", "releasing", "report", "lessons", "studies", "papers", "cli",  # above this room
+    "extend/checks.py", "extend/sensitivity.py", "extend/testing.py", "_app",
     "simulation/store.py", "core/files.py", "core/platform.py",
 )  # fmt: skip
 

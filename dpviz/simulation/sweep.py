@@ -27,11 +27,11 @@ import pandas as pd
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.files import write_table
+from dpviz.core.metrics import METRICS, measure
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import FREE, Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, parse_variant
-from dpviz.metrics import METRICS, measure
 from dpviz.preparation.bounding import BoundedTable, prepare
 from dpviz.preparation.load import load_measured
 from dpviz.preparation.plan import PlannedTable
@@ -117,7 +117,7 @@ def sweep(
     settings : Settings, optional
         All the rest: mechanisms, trials, seed, relation, preparation.
     metrics : iterable of str
-        Which of `dpviz.metrics.METRICS`.
+        Which of `dpviz.core.metrics.METRICS`.
     pool : Pool, optional
         Who runs the cells; this process if not given.
     store : Store, optional

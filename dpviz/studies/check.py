@@ -13,10 +13,10 @@ import pandas as pd
 from dpviz.core.errors import InvalidSetting, WrongArgument
 from dpviz.core.params import Declared, text
 from dpviz.core.plugins import of_module, plugin_module
+from dpviz.extend.testing import Finding, check_mechanism, report
 from dpviz.mechanisms import Mechanism, mechanisms_among, parse_variant
 from dpviz.studies import Answer
 from dpviz.studies.options import asks
-from dpviz.testing import Finding, check_mechanism, report
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Checked(Answer):
 
     Attributes
     ----------
-    findings : tuple of dpviz.testing.Finding
+    findings : tuple of dpviz.extend.testing.Finding
     """
 
     def __init__(self, findings: tuple[Finding, ...]) -> None:

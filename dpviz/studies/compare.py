@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import pandas as pd
 
 from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
-from dpviz.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.preparation.bounding import BoundedTable, Prepared
 from dpviz.preparation.plan import PlannedTable
 from dpviz.preparation.prepared import Measured
@@ -127,8 +127,8 @@ class Compared(Answer):
             ``spectrum`` (the default): noisy eigenvalues against the true ones; ``distance``: of
             each draw's subspace from the true one; ``projection``: the 2-D picture of the first
             draw; ``published``: what may be published of it at this epsilon, axes and points
-            together, where a claim holds; or a metric of `dpviz.metrics.METRICS`: its mean and the
-            central 95 % of draws.
+            together, where a claim holds; or a metric of `dpviz.core.metrics.METRICS`: its mean
+            and the central 95 % of draws.
 
         Returns
         -------
@@ -339,7 +339,7 @@ def compare(
     Notes
     -----
     Results are compared with the exact components, so nothing here is a release. Metrics and
-    their units are in `dpviz.metrics.METRICS`; eigenvalues are in squared row bounds. Each
+    their units are in `dpviz.core.metrics.METRICS`; eigenvalues are in squared row bounds. Each
     mechanism's source is in its ``info.paper``.
 
     Examples

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import pandas as pd
 
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.metrics import FLAT, METRICS, chance_share
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, choice, integer, number
 from dpviz.core.settings import Settings
-from dpviz.metrics import FLAT, METRICS, chance_share
 from dpviz.preparation.load import without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.tradeoffs import sentence
@@ -206,7 +206,7 @@ def least(
         Most draws at each value tried at first. Ends that are still more than 15 % apart are
         brought closer by up to 32 times as many.
     **options
-        One goal, a metric of `dpviz.metrics.METRICS` and the value to reach, such as
+        One goal, a metric of `dpviz.core.metrics.METRICS` and the value to reach, such as
         ``recovery=0.9``; the rest as in `compare`. An epsilon is read for n alone.
 
     Returns

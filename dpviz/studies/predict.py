@@ -11,10 +11,10 @@ import pandas as pd
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.metrics import METRICS
 from dpviz.core.number_text import percent
 from dpviz.core.params import Declared, number, text
 from dpviz.core.settings import Settings
-from dpviz.metrics import METRICS
 from dpviz.preparation.load import without_paths
 from dpviz.preparation.plan import PREFIX, plan_of, planned, whole_people
 from dpviz.preparation.prepared import Measured

@@ -15,15 +15,15 @@ from dpviz.core.number_text import numeral, percent
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import featured, parse_variants
-from dpviz.picture.account import SHARE
-from dpviz.picture.quality import Expected, expected
-from dpviz.picture.scree import TWO_SIDED, Scree
-from dpviz.picture.shown import drowned
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import without_paths
 from dpviz.report.tables.projection import published_table
 from dpviz.simulation.cells import cell_at
 from dpviz.simulation.compare import Result, run_cell
+from dpviz.simulation.picture.account import SHARE
+from dpviz.simulation.picture.quality import Expected, expected
+from dpviz.simulation.picture.scree import TWO_SIDED, Scree
+from dpviz.simulation.picture.shown import drowned
 from dpviz.simulation.simulate import Cell
 from dpviz.studies import Answer
 from dpviz.studies.options import Options, asks, ready
@@ -106,7 +106,7 @@ class PublishedPictures(Answer):
         """Return one row per mechanism: its claim, its cells, and what it is expected to show.
 
         ``error`` and ``right`` are the two ends by simulation; see
-        `dpviz.picture.quality.expected`.
+        `dpviz.simulation.picture.quality.expected`.
         """
         rows = []
         for result in self.results:

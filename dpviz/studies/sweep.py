@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import pandas as pd
 
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.metrics import METRICS, summarise
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number
 from dpviz.core.problem import Budget
 from dpviz.core.release import VERDICT_WORDS, Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import METRICS, summarise
 from dpviz.preparation.bounding import BoundedTable
 from dpviz.preparation.load import without_paths
 from dpviz.preparation.plan import PlannedTable
@@ -119,7 +119,7 @@ class Swept(Answer):
         Parameters
         ----------
         name : str, optional
-            A metric of `dpviz.metrics.METRICS`.
+            A metric of `dpviz.core.metrics.METRICS`.
         over : str, optional
             Which axis; by default the first with more than one value.
         at : mapping of str to value, optional

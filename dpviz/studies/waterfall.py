@@ -11,11 +11,11 @@ import pandas as pd
 
 from dpviz.core.entries import ADAPTIVE, PRIVATE, row_bound_of
 from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.metrics import FLAT, chance_share
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.metrics import FLAT, chance_share
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.load import without_paths
 from dpviz.report.sentences.phrases import text_table

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
-from dpviz.metrics import FLAT, farthest_distance, recovery_of
+from dpviz.core.metrics import FLAT, farthest_distance, recovery_of
 from dpviz.sampling.limits import FreeNoise
 
 # Noise below this share of the spectrum's size is raised to it: doubles place
@@ -284,7 +284,7 @@ class Prediction:
         return len(self.overlaps)
 
     def metric(self, key: str, k: int) -> float | None:
-        """Return a predicted metric by its key in `dpviz.metrics.METRICS`, or None.
+        """Return a predicted metric by its key in `dpviz.core.metrics.METRICS`, or None.
 
         The projection distance is the root of the expected square, a little
         above the mean; so is the Frobenius norm. Measures that follow neither

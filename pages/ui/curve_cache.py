@@ -19,11 +19,11 @@ import streamlit as st
 
 from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import CannotRun
+from dpviz.core.metrics import METRICS
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.metrics import METRICS
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.theme import GREY, Panel, colour_of, panels_of
 from dpviz.report.figures.tradeoff import FEW

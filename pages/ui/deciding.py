@@ -17,13 +17,13 @@ from dpviz.datasets import Table
 from dpviz.lessons import ceiling, words
 from dpviz.lessons.decide import LOOK, Card, Found, LeftOut, NextStep, Offer, card_of, next_step
 from dpviz.lessons.questions import Answers, plan_text
-from dpviz.picture.account import SHARE
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_measured
 from dpviz.preparation.prepared import Measured
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.predicting import SchemaRows
 from dpviz.report.sentences.phrases import duration
+from dpviz.simulation.picture.account import SHARE
 from pages.ui import limits, schema_editor, state
 
 STOPPED, HELD = "decide.stopped", "decide.offers"

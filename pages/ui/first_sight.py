@@ -26,7 +26,7 @@ ARCHIVE = Path(__file__).with_name("first_sight.zip")
 _BYTES, _CODE = "of/bytes", "of/code"
 # Rooms and files that make no number and no word of what ships.
 _ASIDE = (
-    "peers", "releasing", "testing", "studies", "papers", "cli", "edition", "_app",
+    "extend", "releasing", "studies", "papers", "cli", "_app",
     "report/figures", "core/files.py", "core/platform.py", "core/resources.py", "core/worker.py",
     "simulation/jobs.py", "simulation/store.py", "datasets/remote", "lessons/exporting.py",
     "lessons/room.py", "lessons/in_or_out.py",

@@ -13,10 +13,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.core.files import csv_text
+from dpviz.core.metrics import METRICS, offered
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
-from dpviz.metrics import METRICS, offered
 from dpviz.preparation.bounding import Prepared
 from dpviz.simulation.compare import Comparison
 from pages.ui import state

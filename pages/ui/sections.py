@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.metrics import chance_distance, farthest_distance
+from dpviz.core.metrics import chance_distance, farthest_distance
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.distance import distance_figure
 from dpviz.report.figures.theme import panels

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dpviz.core.metrics import FLAT, METRICS, chance_share
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import FLAT, METRICS, chance_share
 from dpviz.preparation.bounding import BoundedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import bias_note

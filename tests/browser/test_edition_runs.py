@@ -18,8 +18,8 @@ import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
 from dpviz.cli import main
+from dpviz.cli.edition.folder import page_names
 from dpviz.core.platform import NO_LEDGER
-from dpviz.edition.folder import page_names
 from tests.browser.driver import (
     CSV,
     QUICK,

@@ -21,15 +21,15 @@ import dpviz.mechanisms
 from dpviz.auditing import audit
 from dpviz.auditing.table import listing_rows
 from dpviz.cli import main
+from dpviz.core.metrics import offered
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws
+from dpviz.extend import checks
 from dpviz.mechanisms import all_mechanisms, featured, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.metrics import offered
 from dpviz.simulation.defaults import advised
-from dpviz.testing import checks
 from tests.contract import accounts
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._clipped import longer
-from dpviz.picture.account import (
+from dpviz.simulation.picture.account import (
     CELLS,
     FORMS,
     SEARCHED,
@@ -30,8 +30,8 @@ from dpviz.picture.account import (
     sensitivities,
     with_picture,
 )
-from dpviz.picture.counting import Picture, PictureNoise, exact_answers, places, publish
-from dpviz.picture.scree import bought, standard_numbers
+from dpviz.simulation.picture.counting import Picture, PictureNoise, exact_answers, places, publish
+from dpviz.simulation.picture.scree import bought, standard_numbers
 from tests.chain_attack import epsilon_lower
 
 KINDS = 3

@@ -22,7 +22,6 @@ import dpviz
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.problem import Budget, Relation, Unit
 from dpviz.datasets import Table, load
-from dpviz.picture.account import DISK, RELEASED, SEARCHED
 from dpviz.releasing import picture as picture_module
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, make, plan
@@ -40,6 +39,7 @@ from dpviz.releasing.picture import (
 from dpviz.releasing.records import Given, open_records
 from dpviz.releasing.schema import Column, Schema
 from dpviz.releasing.verifying import verify
+from dpviz.simulation.picture.account import DISK, RELEASED, SEARCHED
 
 BITS = 20
 ABC = Schema(

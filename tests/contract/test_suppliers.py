@@ -16,11 +16,11 @@ from dpviz.core.allocation import parse_allocation
 from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws, generator
+from dpviz.extend import checks
 from dpviz.mechanisms import all_mechanisms
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._directional import FollowsAllocation
 from dpviz.mechanisms._suppliers import completed, own_problem, supplier_keys, why_never_supplied
-from dpviz.testing import checks
 
 CLASSES = all_mechanisms()
 BUYERS = [cls() for cls in CLASSES.values() if cls.follows_allocation]

@@ -24,8 +24,8 @@ from pathlib import Path
 import pytest
 
 from dpviz.cli import build_parser
+from dpviz.cli.edition.lock import read_lock
 from dpviz.core.files import user_cache
-from dpviz.edition.lock import read_lock
 from tests.e2e.harness import Server, free_port, is_free
 from tests.layers import LAYERS
 from tools.edition import ready

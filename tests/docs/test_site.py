@@ -23,10 +23,10 @@ from playwright.sync_api import expect, sync_playwright
 from sphinx.search.en import SearchEnglish
 
 import dpviz
+from dpviz.core.metrics import METRICS
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
-from dpviz.metrics import METRICS
 from dpviz.studies import Answer
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 from tools import docs, gallery

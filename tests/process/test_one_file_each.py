@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 METRIC = '''"""Planted: a metric that a test adds."""
 
 from dpviz.core.arrays import FloatArray
-from dpviz.metrics._base import Outcome, metric, one
+from dpviz.core.metrics._base import Outcome, metric, one
 
 
 @metric("planted share", place=25, better="higher", upper=one)
@@ -74,7 +74,7 @@ import inspect, json
 import dpviz
 from dpviz.lessons import course, lessons
 from dpviz.mechanisms import all_mechanisms
-from dpviz.metrics import METRICS
+from dpviz.core.metrics import METRICS
 from dpviz.report.figures.handout import bibtex
 from pages.ui import menu
 
@@ -124,7 +124,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     number = 1 + len(list((copy / "dpviz" / "lessons" / "scripts").iterdir()))
     for place, text in {
         "dpviz/mechanisms/seed_noise.py": mechanism,
-        "dpviz/metrics/planted.py": METRIC,
+        "dpviz/core/metrics/planted.py": METRIC,
         "dpviz/datasets/builtin/seedlings.py": TABLE,
         "dpviz/lessons/scripts/planted.toml": LESSON.replace("NUMBER", str(number)),
         "pages/planted.py": PAGE,

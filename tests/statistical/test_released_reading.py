@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from dpviz.core.metrics import chance_share, recovery_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.seeding import generator
 from dpviz.datasets import Table
-from dpviz.metrics import chance_share, recovery_of
 from dpviz.releasing.making import plan
 from dpviz.releasing.noise import released
 from dpviz.releasing.options import ReleaseOptions

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from dpviz import datasets
+from dpviz.core.metrics import offered
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
-from dpviz.metrics import offered
 from dpviz.preparation.bounding import prepare
 from dpviz.report.tables import board
 from dpviz.simulation.compare import compare

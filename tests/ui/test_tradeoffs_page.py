@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
 from dpviz.cli import main
-from dpviz.metrics import METRICS, offered
+from dpviz.core.metrics import METRICS, offered
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation import compare as running
 from dpviz.simulation.axes import AXES, AXES_OF_PLANS

@@ -26,10 +26,10 @@ from dpviz import datasets
 from dpviz.auditing import AuditOptions
 from dpviz.cli import main
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable, WrongArgument
+from dpviz.core.metrics import METRICS, chance_share
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.metrics import METRICS, chance_share
 from dpviz.preparation.load import prepared_of
 from dpviz.preparation.plan import plan_of
 from dpviz.studies import Answer

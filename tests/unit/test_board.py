@@ -18,6 +18,7 @@ import pytest
 import dpviz
 from dpviz.cli import main
 from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.metrics import METRICS, chance_share, summarise
 from dpviz.core.number_text import percent
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
@@ -26,7 +27,6 @@ from dpviz.datasets.table import WORKING_VIEW
 from dpviz.lessons.lesson import State
 from dpviz.lessons.scene import board_scene
 from dpviz.mechanisms import featured, parse_variants
-from dpviz.metrics import METRICS, chance_share, summarise
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.load import load_measured
 from dpviz.preparation.prepared import Measured

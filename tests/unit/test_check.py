@@ -16,11 +16,12 @@ from dpviz.cli import main
 from dpviz.core.errors import InvalidSetting, WrongArgument
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.seeding import Draws
+from dpviz.extend import checks
+from dpviz.extend.checks import CHECKS, Check
+from dpviz.extend.testing import check_mechanism
 from dpviz.mechanisms._weighing import FEATURES
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.mechanisms.wishart_difference import WishartDifference
-from dpviz.testing import check_mechanism, checks
-from dpviz.testing.checks import CHECKS, Check
 
 
 class Sound(Gaussian):
@@ -74,7 +75,7 @@ def exact(rows: Any, epsilon: float, delta: float, k: int, rng: Any) -> Any:
 
 def failed(mechanism: Any, *names: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the checks that fail of those named: not all are needed for one planted fault."""
-    monkeypatch.setattr("dpviz.testing.CHECKS", {name: CHECKS[name] for name in names})
+    monkeypatch.setattr("dpviz.extend.testing.CHECKS", {name: CHECKS[name] for name in names})
     found = check_mechanism(mechanism)
     assert len(found.findings) >= len(names)
     for one in found.failed:
@@ -131,7 +132,7 @@ def test_every_check_says_what_it_asks_and_how_to_mend() -> None:
 def test_a_failure_raises_where_a_test_of_ones_own_asks_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dpviz.testing.CHECKS", {"trials_differ": CHECKS["trials_differ"]})
+    monkeypatch.setattr("dpviz.extend.testing.CHECKS", {"trials_differ": CHECKS["trials_differ"]})
     with pytest.raises(AssertionError, match="exact: 0 of 1 checks pass"):
         check_mechanism(exact, raises=True)
 
@@ -164,7 +165,7 @@ def test_the_command_says_what_fails_and_ends_with_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("trials_differ", "small_dimensions_work")
-    monkeypatch.setattr("dpviz.testing.CHECKS", {name: CHECKS[name] for name in names})
+    monkeypatch.setattr("dpviz.extend.testing.CHECKS", {name: CHECKS[name] for name in names})
     path = tmp_path / "mine.py"
     path.write_text(FILE, encoding="utf-8")
     assert main(["check", str(path)]) == 1

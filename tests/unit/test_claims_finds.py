@@ -17,7 +17,7 @@ from dpviz.auditing.finds import (
     sampler_table,
     sharper_moment,
 )
-from dpviz.peers import VERSIONS
+from dpviz.extend.peers import VERSIONS
 from dpviz.report.sentences.claims import mask_caption, sampler_caption
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from dpviz.cli import asking, build_parser, dashboard, main
+from dpviz.core.metrics import METRICS
 from dpviz.core.params import params_of
 from dpviz.core.problem import Relation, default_delta
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
-from dpviz.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = 7316.4859  # a cell that no message may show

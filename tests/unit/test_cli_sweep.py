@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from dpviz.cli import main, options, terminal
+from dpviz.core.metrics import offered
 from dpviz.datasets import batches
-from dpviz.metrics import offered
 from dpviz.simulation.compare import TABLE_COLUMNS
 from dpviz.simulation.jobs import Progress
 

@@ -13,10 +13,10 @@ import pytest
 from dpviz import datasets
 from dpviz.cli import main
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.metrics import offered
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant, parse_variants
-from dpviz.metrics import offered
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.load import load_measured
 from dpviz.preparation.plan import plan_of, planned, spectrum_file, whole_people

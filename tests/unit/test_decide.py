@@ -15,6 +15,7 @@ import dpviz
 from dpviz.auditing.attack import both_worlds
 from dpviz.cli import main
 from dpviz.core.cancelling import cancelled_by
+from dpviz.core.metrics import chance_share
 from dpviz.core.number_text import of_hundred
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
@@ -26,7 +27,6 @@ from dpviz.lessons.card import card_html, card_page
 from dpviz.lessons.decide import Card, Offer
 from dpviz.lessons.questions import Answers, plan_text
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.metrics import chance_share
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.load import load_measured
 from dpviz.report.figures.handout import report_page

@@ -16,14 +16,14 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from dpviz.cli import export_browser, main
+from dpviz.cli.edition import bundle
+from dpviz.cli.edition.bundle import Library, installed, libraries_of
+from dpviz.cli.edition.folder import UNDRAWN, drawn, export, page_names, third_party
+from dpviz.cli.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile, read_lock
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.platform import in_browser
 from dpviz.datasets import builtin
 from dpviz.datasets.builtin import Embedded, described, embedded_tables, index_of
-from dpviz.edition import bundle
-from dpviz.edition.bundle import Library, installed, libraries_of
-from dpviz.edition.folder import UNDRAWN, drawn, export, page_names, third_party
-from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile, read_lock
 from tools.edition import CARRIER, SOURCES, at_hand, folder_of, gather, stated
 
 _META = '<meta http-equiv="Content-Security-Policy" content="'
@@ -434,7 +434,7 @@ def test_a_wheel_that_is_not_on_record_is_refused(tmp_path: Path) -> None:
 
 def test_another_streamlit_of_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     other = Library("streamlit", "1.99.0", ())
-    monkeypatch.setattr("dpviz.edition.bundle.installed", lambda name: other)
+    monkeypatch.setattr("dpviz.cli.edition.bundle.installed", lambda name: other)
     with pytest.raises(EditionError, match=r"pinned to Streamlit .*; here is 1\.99\.0: give"):
         libraries_of(read_lock(), None)
 

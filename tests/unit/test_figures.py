@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 from dpviz import datasets
+from dpviz.core.metrics import chance_distance, farthest_distance
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, featured, parse_variant
-from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.preparation.bounding import prepare
 from dpviz.report.figures.distance import distance_figure
 from dpviz.report.figures.theme import (

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.moments import SecondMoment
-from dpviz.core.release import Release
-from dpviz.core.seeding import generator
-from dpviz.metrics import (
+from dpviz.core.metrics import (
     METRICS,
     Outcome,
     chance_share,
@@ -25,6 +22,9 @@ from dpviz.metrics import (
     share_at_recovery,
     summarise,
 )
+from dpviz.core.moments import SecondMoment
+from dpviz.core.release import Release
+from dpviz.core.seeding import generator
 
 
 def frames(seed: int, size: int, d: int, k: int) -> FloatArray:

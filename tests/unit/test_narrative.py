@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpviz.core.metrics import Summary
 from dpviz.core.number_text import numeral, percent
 from dpviz.core.problem import Budget, default_delta
 from dpviz.core.release import Status, Verdict
 from dpviz.core.settings import Settings
-from dpviz.metrics import Summary
 from dpviz.preparation.load import load_prepared
 from dpviz.report.sentences.explore import (
     competing,

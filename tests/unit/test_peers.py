@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz import peers
 from dpviz.cli import main
 from dpviz.core import plugins
 from dpviz.core.errors import CannotRun
+from dpviz.extend import peers
 from dpviz.mechanisms import all_mechanisms
 
 # Exact components at epsilon below 5; slow, stuck, failing or wrong beyond.
@@ -83,7 +83,7 @@ def test_a_library_is_a_column_and_is_audited(
     all_mechanisms.cache_clear()
     path = tmp_path / "table.csv"
     table().to_csv(path, index=False)
-    words = ["compare", str(path), "--plugin", "dpviz.peers", "--mechanism", "diffprivlib"]
+    words = ["compare", str(path), "--plugin", "dpviz.extend.peers", "--mechanism", "diffprivlib"]
     assert main([*words, "--trials", "2", "--format", "csv"]) == 0
     assert "diffprivlib,unproven" in capsys.readouterr().out
     monkeypatch.undo()

@@ -12,7 +12,8 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import parse_variant
-from dpviz.picture.account import (
+from dpviz.sampling.limits import SemiCircle
+from dpviz.simulation.picture.account import (
     DISK,
     ELLIPSES,
     RELEASED,
@@ -23,11 +24,10 @@ from dpviz.picture.account import (
     planned,
     with_picture,
 )
-from dpviz.picture.counting import Picture, PictureNoise, places, publish
-from dpviz.picture.quality import right_share, shape_error
-from dpviz.picture.scree import TWO_SIDED, bought, debiased, of_matrix, standard_numbers
-from dpviz.picture.shown import GREY, colours, drowned, points, shares, steady
-from dpviz.sampling.limits import SemiCircle
+from dpviz.simulation.picture.counting import Picture, PictureNoise, places, publish
+from dpviz.simulation.picture.quality import right_share, shape_error
+from dpviz.simulation.picture.scree import TWO_SIDED, bought, debiased, of_matrix, standard_numbers
+from dpviz.simulation.picture.shown import GREY, colours, drowned, points, shares, steady
 
 PROBLEM = Problem(1_797, 61, 2, Relation.REPLACE, Domain.ball(61))
 BUDGET = Budget(1.0, 3e-7)

@@ -16,14 +16,14 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import parse_variant
-from dpviz.picture.counting import exact_answers, places
-from dpviz.picture.quality import expected, right_share, shape_error
-from dpviz.picture.shown import points, steady
 from dpviz.preparation.bounding import prepare
 from dpviz.report.tables.projection import labels_of
 from dpviz.simulation import goal as search
 from dpviz.simulation.cells import cell_at, picture_of
 from dpviz.simulation.compare import Comparison, compare
+from dpviz.simulation.picture.counting import exact_answers, places
+from dpviz.simulation.picture.quality import expected, right_share, shape_error
+from dpviz.simulation.picture.shown import points, steady
 from dpviz.simulation.simulate import Cell
 from dpviz.simulation.store import Keys
 

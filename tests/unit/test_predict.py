@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.metrics import METRICS, chance_distance, measure, optimum
 from dpviz.core.problem import Budget
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.metrics import METRICS, chance_distance, measure, optimum
 from dpviz.preparation.load import load_prepared
 from dpviz.preparation.prepared import reference_variances
 from dpviz.sampling.goe import symmetric

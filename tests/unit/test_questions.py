@@ -21,7 +21,7 @@ from dpviz import cli
 from dpviz.cli import main
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.files import csv_text
-from dpviz.metrics import METRICS
+from dpviz.core.metrics import METRICS
 from dpviz.studies import Answer, Made
 from dpviz.studies.claims import claims
 from dpviz.studies.options import asking_functions, question_of

@@ -11,17 +11,17 @@ import pytest
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.metrics import chance_share, recovery_of
 from dpviz.core.moments import SecondMoment
 from dpviz.datasets import Table
 from dpviz.lessons import ceiling
 from dpviz.lessons.questions import Answers
-from dpviz.metrics import chance_share, recovery_of
-from dpviz.picture.account import SHARE
 from dpviz.releasing.making import plan
 from dpviz.releasing.noise import COUNT, off_diagonal_std, released, released_count, released_mean
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
 from dpviz.releasing.schema import Column, Schema
+from dpviz.simulation.picture.account import SHARE
 from dpviz.theory.bounds import noise_edge
 from tests.unit.test_decide import heavy_tailed
 

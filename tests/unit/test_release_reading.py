@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpviz.core.metrics import chance_share, recovery_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.seeding import generator
-from dpviz.metrics import chance_share, recovery_of
 from dpviz.releasing.noise import Law
 from dpviz.releasing.reading import _recovery, noise_std, read
 

@@ -12,10 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import dpviz
+from dpviz.extend.testing import Finding
 from dpviz.studies.check import Checked
 from dpviz.studies.options import asking_functions
 from dpviz.studies.results import RESULTS
-from dpviz.testing import Finding
 from tests.unit.test_questions import answer
 from tools import kept, payload
 

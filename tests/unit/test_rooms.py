@@ -16,13 +16,13 @@ from tools.house import House, components
 # other. A file at the root of the package is a room of its own.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("core",),
-    ("accounting", "datasets", "edition", "metrics", "sampling"),
+    ("accounting", "datasets", "sampling"),
     ("mechanisms",),
-    ("extend", "peers", "preparation"),
-    ("picture", "theory"),
+    ("preparation",),
+    ("theory",),
     ("simulation",),
     ("auditing", "releasing"),
-    ("papers", "testing"),
+    ("extend", "papers"),
     ("report",),
     ("lessons",),
     ("studies",),
@@ -33,37 +33,27 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 ARROWS: dict[str, str] = {
     "accounting": "core",
     "datasets": "core",
-    "edition": "core",
-    "metrics": "core",
     "sampling": "core",
-    "mechanisms": "accounting core metrics sampling",
-    "extend": "accounting core datasets mechanisms metrics",
-    "peers": "core mechanisms",
+    "mechanisms": "accounting core sampling",
     "preparation": "accounting core datasets mechanisms",
-    "picture": "accounting core mechanisms preparation sampling",
-    "theory": "core mechanisms metrics preparation sampling",
-    "simulation": "accounting core datasets mechanisms metrics picture preparation theory",
+    "theory": "core mechanisms preparation sampling",
+    "simulation": "accounting core datasets mechanisms preparation sampling theory",
     "auditing": "accounting core datasets mechanisms preparation sampling simulation",
-    "releasing": (
-        "accounting core datasets mechanisms metrics picture preparation sampling simulation theory"
-    ),
-    "papers": "accounting core datasets mechanisms metrics preparation sampling simulation theory",
-    "testing": "accounting auditing core mechanisms metrics preparation simulation",
-    "report": (
-        "accounting auditing core datasets mechanisms metrics papers picture preparation "
-        "simulation theory"
-    ),
+    "releasing": "accounting core datasets mechanisms preparation sampling simulation theory",
+    "extend": "accounting auditing core datasets mechanisms preparation simulation",
+    "papers": "accounting core datasets mechanisms preparation sampling simulation theory",
+    "report": ("accounting auditing core datasets mechanisms papers preparation simulation theory"),
     "lessons": (
-        "accounting auditing core datasets mechanisms metrics picture preparation releasing report "
+        "accounting auditing core datasets mechanisms preparation releasing report "
         "sampling simulation theory"
     ),
     "studies": (
-        "auditing core datasets lessons mechanisms metrics papers picture preparation releasing "
-        "report simulation testing"
+        "auditing core datasets extend lessons mechanisms papers preparation releasing "
+        "report simulation"
     ),
-    "__init__": "mechanisms metrics releasing studies",
+    "__init__": "core mechanisms releasing studies",
     "cli": (
-        "auditing core datasets edition lessons mechanisms papers preparation releasing report "
+        "auditing core datasets lessons mechanisms papers preparation releasing report "
         "simulation studies"
     ),
     "__main__": "cli core",

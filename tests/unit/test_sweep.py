@@ -20,11 +20,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from dpviz import datasets
 from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.metrics import offered
 from dpviz.core.problem import default_delta
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.metrics import offered
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.sums import Subsample, _keys

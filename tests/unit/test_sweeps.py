@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.metrics import METRICS, offered
 from dpviz.core.problem import Budget
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.metrics import METRICS, offered
 from dpviz.preparation.bounding import BoundedTable, prepare
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.comparison import (

@@ -9,9 +9,9 @@ import numpy as np
 
 from dpviz.accounting.gaussian import delta_of
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import optimum
 from dpviz.core.parts import GaussianPart
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.metrics import optimum
 from dpviz.papers.chaudhuri._shared import (
     ADDED,
     BUDGET,

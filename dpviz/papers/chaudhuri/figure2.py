@@ -19,12 +19,12 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import optimum
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table, load
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.metrics import optimum
 from dpviz.papers.chaudhuri._shared import ADDED, PPCA, SULQ
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point

@@ -10,12 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import measure
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.metrics import measure
 from dpviz.papers.chaudhuri._shared import ALPHA, BUDGET, DATA_SETS, DELTA, PPCA, SULQ
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import measure
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.metrics import measure
 from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, WISHART, with_people
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.cells import evaluate

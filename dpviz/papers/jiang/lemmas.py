@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import measure
 from dpviz.core.problem import Budget
 from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.metrics import measure
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART
 from dpviz.papers.measurements import Measurements, Point

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import Outcome, measure
 from dpviz.core.release import Release
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant
-from dpviz.metrics import Outcome, measure
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, GAUSSIAN, WISHART, with_people
 from dpviz.papers.measurements import Measurements, Point

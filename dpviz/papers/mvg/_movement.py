@@ -8,11 +8,11 @@ import numpy as np
 
 from dpviz.core.allocation import UNIFORM, Allocation
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import Outcome
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.datasets import remote
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import Outcome
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.simulate import Cell

@@ -10,9 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dpviz.core.metrics import Metric
 from dpviz.core.number_text import percent
-from dpviz.metrics import Metric
-from dpviz.picture.scree import TWO_SIDED, Scree
 from dpviz.report.figures.theme import (
     TRUE_COLOUR,
     Panel,
@@ -24,6 +23,7 @@ from dpviz.report.figures.theme import (
 )
 from dpviz.report.tables.board import linear_up_to
 from dpviz.report.tables.projection import LABEL_COLOURS
+from dpviz.simulation.picture.scree import TWO_SIDED, Scree
 
 _ACROSS = 3  # panels in a row
 _TALL = 250  # pixels of one row of panels

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.core.metrics import chance_distance, farthest_distance
 from dpviz.core.number_text import decimals, numeral, percent, thousands
 from dpviz.core.problem import exposure
 from dpviz.core.release import Verdict
 from dpviz.core.settings import AS_RELEASED, Settings
-from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.report.sentences.phrases import SEPARATED, bias_note, budget_words, join_words, separated
 from dpviz.report.sentences.precision import loss_share
 from dpviz.simulation.compare import WHY_THE_BASIS, Comparison, Result

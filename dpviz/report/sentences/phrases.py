@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dpviz.accounting.accounting import Spent
+from dpviz.core.metrics import Summary
 from dpviz.core.number_text import decimals, numeral
 from dpviz.core.problem import (
     Budget,
 )
-from dpviz.metrics import Summary
 
 # Two means count as different when they are this many standard errors apart;
 # a normal difference exceeds that by chance about once in 370 comparisons.

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from dpviz.accounting.boxes import frobenius_reach
+from dpviz.core.metrics import optimum
 from dpviz.core.number_text import numeral, percent
 from dpviz.core.problem import (
     Problem,
     Relation,
 )
-from dpviz.metrics import optimum
 from dpviz.report.sentences.phrases import budget_words, separated
 from dpviz.simulation.compare import Comparison, Result
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from dpviz.core.metrics import METRICS
 from dpviz.core.number_text import numeral, thousands
 from dpviz.core.problem import (
     EPSILON_RANGE,
 )
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import METRICS
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import PEOPLE_RANGE, Predicted, Target
 

@@ -23,14 +23,7 @@ from dpviz.accounting.accounting import Spent
 from dpviz.auditing.attack import both_worlds
 from dpviz.core.arrays import FloatArray
 from dpviz.core.cancelling import in_threads
-from dpviz.core.number_text import decimals, numeral, of_hundred, percent
-from dpviz.core.problem import EPSILON_RANGE
-from dpviz.core.release import Status, Verdict
-from dpviz.core.resources import one_blas_thread
-from dpviz.core.seeding import generator
-from dpviz.core.settings import MOST_SHARED, Settings
-from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants
-from dpviz.metrics import (
+from dpviz.core.metrics import (
     FLAT,
     Summary,
     chance_distance,
@@ -39,11 +32,13 @@ from dpviz.metrics import (
     recovery_of,
     summarise,
 )
-from dpviz.picture import quality
-from dpviz.picture.account import SHARE
-from dpviz.picture.counting import Picture
-from dpviz.picture.scree import TWO_SIDED, Scree
-from dpviz.picture.shown import drowned, points, steady
+from dpviz.core.number_text import decimals, numeral, of_hundred, percent
+from dpviz.core.problem import EPSILON_RANGE
+from dpviz.core.release import Status, Verdict
+from dpviz.core.resources import one_blas_thread
+from dpviz.core.seeding import generator
+from dpviz.core.settings import MOST_SHARED, Settings
+from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants
 from dpviz.preparation.account import is_numeric
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured, reference_variances
@@ -75,6 +70,11 @@ from dpviz.simulation.cells import Skipped, cell_at, plan
 from dpviz.simulation.compare import WHY_THE_BASIS, Comparison, Result, first_draws, run_cell
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import Predicted, about
+from dpviz.simulation.picture import quality
+from dpviz.simulation.picture.account import SHARE
+from dpviz.simulation.picture.counting import Picture
+from dpviz.simulation.picture.scree import TWO_SIDED, Scree
+from dpviz.simulation.picture.shown import drowned, points, steady
 from dpviz.simulation.simulate import Cell
 from dpviz.theory.predict import predict
 

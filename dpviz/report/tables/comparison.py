@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dpviz.metrics import METRICS
+from dpviz.core.metrics import METRICS
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.compare import Result
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import METRICS, chance_distance, optimum, summarise
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import METRICS, chance_distance, optimum, summarise
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.axes import rows_at, settings_at, where
 from dpviz.simulation.compare import Result

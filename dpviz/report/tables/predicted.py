@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.core.metrics import METRICS
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Status, Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import METRICS
 from dpviz.preparation.prepared import Measured, reference_variances
 from dpviz.report.tables.comparison import SPECTRUM_COLUMNS
 from dpviz.report.tables.curves import SQUARED_BOUND

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral
 from dpviz.core.seeding import generator
-from dpviz.picture.counting import Picture
-from dpviz.picture.shown import points, steady
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
 from dpviz.report.tables.payload import (
     LabelCodes,
 )
 from dpviz.simulation.compare import Result
+from dpviz.simulation.picture.counting import Picture
+from dpviz.simulation.picture.shown import points, steady
 
 PICTURE_COLUMNS = ("mechanism", "x", "y", "label")
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import summarise
 from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import summarise
 from dpviz.simulation import jobs as engine
 from dpviz.simulation.jobs import Arrays, JobStep, Keeper, Progress
 from dpviz.simulation.tasks.plan import CHANCE, CLEAN, TaskPart, TaskPlan, plan_task

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.eigen import residual_norms, spectral_norms
-from dpviz.metrics._base import Outcome, metric, unlimited
+from dpviz.core.metrics._base import Outcome, metric, unlimited
 
 
 @metric(

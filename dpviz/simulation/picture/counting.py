@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from dpviz.core.arrays import FloatArray
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._clipped import OCTAVES, climb, drawn
-from dpviz.picture.account import (
+from dpviz.sampling.limits import FreeNoise
+from dpviz.simulation.picture.account import (
     DISK,
     ELLIPSES,
     FINE_COUNTS,
@@ -28,8 +29,7 @@ from dpviz.picture.account import (
     SPARSE,
     PicturePlan,
 )
-from dpviz.picture.scree import Scree, bought, debiased, of_matrix, standard_numbers
-from dpviz.sampling.limits import FreeNoise
+from dpviz.simulation.picture.scree import Scree, bought, debiased, of_matrix, standard_numbers
 
 Codes = NDArray[np.intp]
 """Each row's label, as a place in the list of declared ones; shape (n,)."""
@@ -53,7 +53,7 @@ class PictureNoise:
     numbers : ndarray of shape (size, kinds, ...)
         For the most cells a plan may have; fewer use the first ones.
     scree : ndarray of shape (size, counts)
-        As in `dpviz.picture.scree.bought`.
+        As in `dpviz.simulation.picture.scree.bought`.
     """
 
     searches: FloatArray

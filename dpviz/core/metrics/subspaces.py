@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.metrics._base import (
+from dpviz.core.metrics._base import (
     FLAT,
     Outcome,
     chance_share,

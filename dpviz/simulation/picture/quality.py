@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.seeding import generator
-from dpviz.picture.account import ELLIPSES, SPARSE
-from dpviz.picture.counting import Codes, Picture, exact_answers, places
-from dpviz.picture.shown import Points, points, shares, steady
+from dpviz.simulation.picture.account import ELLIPSES, SPARSE
+from dpviz.simulation.picture.counting import Codes, Picture, exact_answers, places
+from dpviz.simulation.picture.shown import Points, points, shares, steady
 
 NEIGHBOURS = 15
 MOST_ROWS = 2_000

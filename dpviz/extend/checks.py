@@ -2,7 +2,7 @@
 
 Each takes one mechanism and asserts; `CHECKS` holds them all by name, with what each asks and how
 to mend what fails it. The contract tests run them over whatever `all_mechanisms` finds, and
-`dpviz.testing.check_mechanism` over a mechanism of anybody's. Nothing here names a mechanism.
+`check_mechanism` over a mechanism of anybody's. Nothing here names a mechanism.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from dpviz.auditing import Audit, AuditVerdict, audit
 from dpviz.auditing.account import account_view
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
+from dpviz.core.metrics import FLAT, METRICS, Outcome, chance_share, measure
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release, Verdict
 from dpviz.core.seeding import Draws, generator
+from dpviz.extend.sensitivity import searched
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism, MechanismInfo
 from dpviz.mechanisms._weighing import NONE, Weighing, can_weigh
-from dpviz.metrics import FLAT, METRICS, Outcome, chance_share, measure
 from dpviz.preparation.account import Composed, accounted
 from dpviz.simulation import simulate
-from dpviz.testing.sensitivity import searched
 
 D, N = 5, 400
 # 0.5 because some published mechanisms refuse epsilon of 1 and more.

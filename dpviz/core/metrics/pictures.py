@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.core.arrays import FloatArray
-from dpviz.metrics._base import Outcome, metric, one
+from dpviz.core.metrics._base import Outcome, metric, one
 
 
 @metric("fidelity of the picture", place=110, better="higher", upper=one, needs="picture")

@@ -11,8 +11,8 @@ from scipy.special import ndtri
 
 from dpviz.core.arrays import FloatArray, on_the_simplex
 from dpviz.core.seeding import generator
-from dpviz.picture.account import CELLS, ELLIPSES
-from dpviz.picture.counting import Picture
+from dpviz.simulation.picture.account import CELLS, ELLIPSES
+from dpviz.simulation.picture.counting import Picture
 
 GREY = -1
 """Stands for no label: which one leads in a cell cannot be told from noise."""

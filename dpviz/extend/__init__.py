@@ -27,6 +27,7 @@ from dpviz.accounting.sensitivity import (
 )
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.metrics._base import Metric, Outcome, metric, one, unlimited
 from dpviz.core.moments import SecondMoment
 from dpviz.core.params import choice, integer, number
 from dpviz.core.parts import GaussianPart, LaplacePart
@@ -38,7 +39,6 @@ from dpviz.datasets.table import Table
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.mechanisms._function import mechanism
-from dpviz.metrics._base import Metric, Outcome, metric, one, unlimited
 
 __all__ = [
     "AdditiveMechanism",

@@ -231,8 +231,8 @@ def metric(
 ) -> Callable[[Compute], Metric]:
     """Make a function of an outcome a metric: its name is the key, its docstring the help.
 
-    In a module of `dpviz.metrics`, in a file that ``--plugin`` names, or behind an entry point of
-    the group ``dpviz.metrics`` it is in results, tables, sweeps, goals and pages.
+    In a module of `dpviz.core.metrics`, in a file that ``--plugin`` names, or behind an entry point
+    of the group ``dpviz.metrics`` it is in results, tables, sweeps, goals and pages.
 
     Parameters
     ----------

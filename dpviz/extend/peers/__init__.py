@@ -1,8 +1,8 @@
 """Two public libraries as columns and as audits, each in an environment of its own.
 
-``--plugin dpviz.peers`` brings them to any command and page, and in Python they are handed over::
+``--plugin dpviz.extend.peers`` brings them to any command and page; in Python they are given::
 
-    from dpviz import peers
+    from dpviz.extend import peers
 
     dpviz.compare("wine", k=1, trials=5, mechanisms=[peers.diffprivlib, "ppca"])
     dpviz.audit(peers.diffprivlib, dimension=5, k=1, trials=2000)
@@ -90,7 +90,7 @@ class Worker:
     python : Path
         Its interpreter.
     fit : str
-        Which fit of `dpviz.peers.worker` it makes.
+        Which fit of `dpviz.extend.peers.worker` it makes.
     """
 
     def __init__(self, python: Path, fit: str) -> None:

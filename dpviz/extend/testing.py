@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dpviz.core.errors import CannotRun, WrongArgument, printable
+from dpviz.extend.checks import CHECKS, variants_of
 from dpviz.mechanisms import Mechanism
-from dpviz.testing.checks import CHECKS, variants_of
 
 __all__ = ["Finding", "Report", "check_mechanism"]
 
@@ -114,7 +114,7 @@ def check_mechanism(
 
     Examples
     --------
-    >>> from dpviz.testing import check_mechanism
+    >>> from dpviz.extend.testing import check_mechanism
     >>> from dpviz.mechanisms.gaussian import Gaussian
     >>> print(check_mechanism(Gaussian()))
     gaussian: 27 of 27 checks pass.

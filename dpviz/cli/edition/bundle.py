@@ -10,8 +10,8 @@ from importlib import metadata
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
+from dpviz.cli.edition.lock import EditionError, Lock
 from dpviz.core.files import PACKAGE, app_path
-from dpviz.edition.lock import EditionError, Lock
 
 # --- libraries ------------------------------------------------------------------------------------
 

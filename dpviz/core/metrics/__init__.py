@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.plugins import from_outside, kept_apart
-from dpviz.metrics._base import (
+from dpviz.core.metrics._base import (
     FLAT,
     Metric,
     Outcome,
@@ -27,6 +26,7 @@ from dpviz.metrics._base import (
     share_at_recovery,
     summarise,
 )
+from dpviz.core.plugins import from_outside, kept_apart
 
 __all__ = [
     "FLAT",
