@@ -6,8 +6,8 @@ import ast
 import copy
 import hashlib
 import inspect
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
 
 from dpviz.papers.experiment import Experiment
@@ -25,6 +25,7 @@ def code_digest(experiment: Experiment) -> str:
     return digest_of(path.parent, path.stem, type(experiment).__name__)
 
 
+_Measuring = tuple[str, list[tuple[str, str]]]
 _MEASURING = frozenset({"parts", "run", "shared", "source"})
 _SHARED = ("solve.py", "by_statement.py")  # of all papers, and they make numbers
 
@@ -40,7 +41,8 @@ def digest_of(folder: Path, module: str, name: str) -> str:
         Of the experiment's class.
     """
     paths = [*folder.glob("*.py"), *(folder.parent / name for name in _SHARED)]
-    modules = {path.stem: _Module.read(path) for path in paths if path.is_file()}
+    read = [_Module.of(one.stem, one.read_text(encoding="utf-8")) for one in paths if one.is_file()]
+    modules = {one.name: one for one in read}
     texts: dict[str, str] = {}
     asked = [(module, name)]
     seen: set[tuple[str, str]] = set()
@@ -56,31 +58,34 @@ def digest_of(folder: Path, module: str, name: str) -> str:
         if isinstance(node, ast.ClassDef) and _is_experiment(node):
             parts = [one for one in node.body if not _says(one)]
             asked += [one for base in node.bases for one in modules[place[0]].reached(base)]
-        for part in (_Silent().visit(copy.deepcopy(part)) for part in parts):
-            asked += modules[place[0]].reached(part)
-            name = f"{place[1]}.{getattr(part, 'name', '')}"
-            texts[name] = ast.unparse(_Unplaced().visit(part))
+        for part in parts:
+            text, reached = modules[place[0]].measures(part)
+            asked += reached
+            texts[f"{place[1]}.{getattr(part, 'name', '')}"] = text
     digest = hashlib.blake2b(digest_size=16)
     for key in sorted(texts):
         digest.update(f"{key}\0{texts[key]}\0".encode())
     return digest.hexdigest()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Module:
-    """A file's definitions, and what its imports of the same folder are called."""
+    """A file's definitions, what its imports of the same folder are called, and what was asked."""
 
     name: str
     defined: dict[str, ast.stmt]
     names: dict[str, tuple[str, str]]
     modules: dict[str, str]
+    known: dict[ast.stmt, _Measuring] = field(default_factory=dict)
 
-    @classmethod
-    def read(cls, path: Path) -> _Module:
+    @staticmethod
+    @lru_cache(maxsize=32)  # a paper's files, which its experiments share, are parsed once
+    def of(name: str, text: str) -> _Module:
+        """Return the module of that name and text."""
         defined: dict[str, ast.stmt] = {}
         names: dict[str, tuple[str, str]] = {}
         modules: dict[str, str] = {}
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 defined[node.name] = node
             elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -94,7 +99,15 @@ class _Module:
                     called = one.asname or one.name
                     names[called] = (inside[2], one.name)
                     modules[called] = one.name  # where what is imported is a file
-        return cls(path.stem, defined, names, modules)
+        return _Module(name, defined, names, modules)
+
+    def measures(self, node: ast.stmt) -> _Measuring:
+        """Return what of a definition may change numbers, and where what it names is defined."""
+        if node not in self.known:
+            part = _Silent().visit(copy.deepcopy(node))
+            reached = self.reached(part)
+            self.known[node] = ast.unparse(_Unplaced().visit(part)), reached
+        return self.known[node]
 
     def reached(self, node: ast.AST) -> list[tuple[str, str]]:
         """Return where what a piece of code names is defined."""
