@@ -28,11 +28,10 @@ _FILES = {
     "sweep": ("sweep",),
     "board": ("board",),
     "reproduce": ("reproduce",),
-    "schema": ("schema",),
-    "release": ("release", "ledger", "card", "verify"),
+    "release": ("schema", "release", "ledger", "card", "verify"),
     "dashboard": ("app", "class"),
     "lesson": ("lesson",),
-    "export_browser": ("export-browser",),
+    "edition": ("export-browser",),
     "completion": ("completion",),
 }
 """The files of this folder and the commands each adds, in the order of the help."""

@@ -1,17 +1,21 @@
-"""The commands ``release``, ``ledger``, ``card`` and ``verify``."""
+"""The commands ``schema``, ``release``, ``ledger``, ``card`` and ``verify``."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from dpviz.cli.options import Commands, add_settings, add_sheet, add_table, stated
+from dpviz.core.errors import DpvizError
 from dpviz.releasing.ledger import ledger_at
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
+from dpviz.releasing.schema import FROM_DATA, PUBLIC
 from dpviz.releasing.verifying import verify as fits
 from dpviz.studies.card import CardOptions, card, write
 from dpviz.studies.ledger import ledger
 from dpviz.studies.release import release
+from dpviz.studies.schema import SchemaOptions, schema
 from dpviz.studies.verify import verify
 
 _ACTIONS = ("show", "new", "bind", "verify")
@@ -19,6 +23,7 @@ _ACTIONS = ("show", "new", "bind", "verify")
 
 def add(commands: Commands) -> None:
     """Add the parser of each command."""
+    _add_schema(commands)
     releasing = commands.add_parser(
         "release", help="make one real release, with noise that is safe on a computer"
     )
@@ -177,3 +182,38 @@ def _check(arguments: argparse.Namespace) -> int:
     found = verify(arguments.card, arguments.release, arguments.ledger)
     print(found.summary())
     return found.status
+
+
+def _add_schema(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "schema", help="write a first schema of a table: what a release reads it by"
+    )
+    add_settings(parser, SchemaOptions)
+    parser.add_argument(
+        "--out", metavar="FILE", default=None, help="a new JSON file; default: print it"
+    )
+    parser.set_defaults(run=_schema)
+
+
+def _schema(arguments: argparse.Namespace) -> int:
+    asked = stated(arguments, SchemaOptions)
+    out = None if arguments.out is None else Path(arguments.out)
+    # a schema is agreed once: never written over one that somebody may have signed
+    if out is not None and out.exists():
+        raise DpvizError(f"--out must name a new file; {out.name!r} is there.")
+    if out is not None and not out.parent.is_dir():
+        raise DpvizError(f"--out must name a file in a folder that is there; got {out.name!r}.")
+    made = schema(**asked)
+    found = made.schema
+    if out is None:
+        print(made.to_json())
+    else:
+        made.write_schema(out)
+        print(f"{out}: {len(found.used)} of {len(found.columns)} columns are used")
+    if found.from_data:
+        print(
+            f"dpviz: the schema is marked {FROM_DATA!r}: put in what was known before anybody "
+            f"looked at the table, then write {PUBLIC!r} there",
+            file=sys.stderr,
+        )
+    return 0

@@ -19,7 +19,6 @@ from dpviz.papers import experiment, experiments
 from dpviz.papers.experiment import Experiment
 from dpviz.papers.report import tally
 from dpviz.papers.run import absent_data
-from dpviz.report.figures.report import write
 from dpviz.simulation.jobs import WORKERS_RANGE
 from dpviz.simulation.store import default_folder
 from dpviz.studies.reproduce import Reproduced, coverage, reproduce
@@ -140,7 +139,10 @@ def _redone(item: Experiment, asked: Mapping[str, Any], folder: Path) -> bool:
     watch.end()
     assert isinstance(answer, Reproduced)
     found = answer.found
-    files = write(found, folder)
+    # the pictures load Plotly, which a list of experiments does not need
+    from dpviz.report.figures.reproduction import write_report
+
+    files = write_report(found, folder)
     print(f"{item.key}: {watch.words}; {len(found.lines)} lines in {files[0]}")
     print(f"  {tally(found.claims)}")
     for claim in found.claims:

@@ -10,7 +10,7 @@ from dpviz.core.release import VERDICT_WORDS
 from dpviz.lessons import words
 from dpviz.lessons.decide import Card, Offer
 from dpviz.lessons.risk import Risk
-from dpviz.report.figures.worlds import hundred
+from dpviz.report.figures.svg import hundred
 
 STYLE = """
 .dp-card { font-family: inherit; font-size: 15px; line-height: 1.45; }

@@ -27,7 +27,7 @@ from dpviz.releasing.noise import Law
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.picture import counting
 from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
-from dpviz.report.figures.worlds import hundred, picture
+from dpviz.report.figures.svg import hundred, picture
 from dpviz.report.privacy_card import CARD_FORMAT, PLAN
 from dpviz.simulation.picture.account import SHARE
 

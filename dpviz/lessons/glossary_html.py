@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dpviz.core.number_text import numeral
 from dpviz.lessons.glossary import Layer, Term
-from dpviz.report.figures.worlds import picture
+from dpviz.report.figures.svg import picture
 
 _TONES = {"main": "#2a7fd0", "other": "#c98500", "faint": "#8a93a0"}
 _WIDTH, _HEIGHT, _PAD = 240.0, 140.0, 10.0

@@ -39,11 +39,11 @@ from dpviz.preparation.steps import RADIUS as VARIANCE_RADIUS
 from dpviz.preparation.steps import Preparation, PrivateSteps, is_share
 from dpviz.preparation.transform import Transform
 from dpviz.releasing.budget import carried, check_open, pay, received
-from dpviz.releasing.choosing import has_variances, picked_for, with_variances
 from dpviz.releasing.declared import AUTO, BOUND_ALLOWED, NONE, PrivacyWarning, checked, public_part
 from dpviz.releasing.ledger import FIT, Ledger, Spend
 from dpviz.releasing.options import ACCEPT, DELTA_STATED, words_needed
 from dpviz.releasing.rows import Rows, Summed, file_rows
+from dpviz.simulation.defaults import has_variances, picked_for, with_variances
 from dpviz.simulation.simulate import Named, Trials, simulate
 
 APPROXIMATE = "approximate-draws"

@@ -10,7 +10,7 @@ from typing import Any
 from dpviz.core.entries import OTHER
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.report.figures.small import loadings_picture
-from dpviz.report.figures.worlds import hundred
+from dpviz.report.figures.svg import hundred
 from dpviz.report.tables.projection import LABEL_COLOURS
 
 CARD_FORMAT = 1

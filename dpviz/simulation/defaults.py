@@ -3,22 +3,33 @@
 Each mechanism declares how strongly it is advised in a setting (`Mechanism.advised_rank`); the
 rule takes the strongest that can run. The ranks follow measured regret:
 ``python -m benchmarks.defaults`` writes docs/defaults.md, where this rule stands beside every
-single mechanism.
+single mechanism. Where a guess of the spectrum is public, what is predicted to keep most is taken.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
-from dpviz.core.errors import InvalidSetting
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import (
+    Verdict,
+)
 from dpviz.core.settings import Settings
-from dpviz.mechanisms import all_mechanisms, featured
-from dpviz.mechanisms._base import Mechanism
+from dpviz.mechanisms import Mechanism, all_mechanisms, featured
+from dpviz.preparation.account import Chain, chain
+from dpviz.preparation.plan import spectrum_of
 from dpviz.preparation.prepared import Measured
+from dpviz.preparation.steps import PrivateSteps
 from dpviz.simulation.cells import cell_at
 from dpviz.simulation.simulate import Cell
+from dpviz.theory.predict import predict
 
 
 def advised(
@@ -80,3 +91,153 @@ def with_featured(measured: Measured, settings: Settings) -> Settings:
         if isinstance(cell_at(measured, settings, all_mechanisms()[key](), range(1)), Cell)
     )
     return replace(settings, mechanisms=tuple(islice(run, len(first))))
+
+
+_EXPONENT, _TOTAL = 1.0, 0.25
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The mechanism that is predicted to keep most, and one sentence that says so."""
+
+    chain: Chain
+    captured_share: float
+    sentence: str
+
+
+def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
+    """Return the public guess of A's eigenvalues, shape (d,), in squared row bounds.
+
+    Parameters
+    ----------
+    spectrum : str, array-like or None
+        A text of `dpviz.preparation.plan.spectrum_of`, numbers, or None for 1/j.
+    d : int
+    """
+    if spectrum is None:
+        values = 1.0 / np.arange(1, d + 1) ** _EXPONENT
+        return np.asarray(values * (_TOTAL / values.sum()), dtype=np.float64)
+    if isinstance(spectrum, str):
+        found = spectrum_of(spectrum)
+    else:
+        try:
+            found = np.sort(np.asarray(spectrum, dtype=np.float64).ravel())[::-1]
+        except (TypeError, ValueError):
+            raise InvalidSetting(
+                "spectrum", f"{d} finite numbers of at least 0, or a text", type(spectrum).__name__
+            ) from None
+    if len(found) != d or not np.isfinite(found).all() or found.min() < 0 or found.sum() == 0:
+        raise InvalidSetting(
+            "spectrum", f"{d} finite numbers of at least 0, not all 0", f"{len(found)} numbers"
+        )
+    return found
+
+
+def picked_for(
+    problem: Problem, budget: Budget, private: PrivateSteps, spectrum: Any
+) -> tuple[Chain, str]:
+    """Return the chain that nobody named, and one sentence that says why it is that one.
+
+    Parameters
+    ----------
+    problem : Problem
+    budget : Budget
+    private : PrivateSteps
+    spectrum : str, array-like or None
+        Public guess of A's eigenvalues. Without one the measured rule decides, and where what it
+        advises does not go with the preparation, a guess.
+    """
+    if spectrum is None:
+        left = Budget((1 - private.total) * budget.epsilon, budget.delta)
+        try:
+            mechanism = advised(problem, left, rows=True)
+            whole = chain(mechanism, problem, budget, private)
+        except (CannotRun, InvalidSetting):
+            pass
+        else:
+            return whole, (
+                f"{mechanism.text} was picked: the measured rule (docs/defaults.md) advises it for "
+                f"{problem.n:,} rows, {problem.d} features and k {problem.k}; the data was not "
+                "asked."
+            )
+    choice = choose(problem, budget, private, guessed(spectrum, problem.d))
+    return choice.chain, choice.sentence
+
+
+def with_variances(whole: Chain, share: float, *, every: bool) -> Chain:
+    """Return the chain with variances bought beside its release, where that has none of its own.
+
+    Parameters
+    ----------
+    whole : Chain
+    share : float
+        Of the budget; 0 buys none.
+    every : bool
+        Whether they are wanted also where a matrix is released, as its eigenvalues are too large.
+    """
+    if share == 0 or (_own_variances(whole) and not every):
+        return whole
+    bounded = whole.problem.domain.bounded
+    found = whole
+    for radius in (False,) if bounded else (False, True):
+        private = replace(whole.preparation.private, variance=share, radius=radius)
+        found = chain(whole.mechanism, whole.problem, whole.budget, private)
+        if _own_variances(found):
+            break  # without a bound rows are cut where the release found a radius
+    return found
+
+
+def has_variances(whole: Chain) -> bool:
+    """Return whether variances come with a release, bought ones or a matrix's own."""
+    if whole.preparation.private.variance:
+        return True
+    return _own_variances(whole)
+
+
+def _own_variances(whole: Chain) -> bool:
+    held = whole.mechanism.releases(whole.problem, whole.rest)
+    return held != "subspace" or whole.mechanism.releases_variances
+
+
+def choose(problem: Problem, budget: Budget, private: PrivateSteps, spectrum: FloatArray) -> Choice:
+    """Return the mechanism that is predicted to capture most of a guessed spectrum.
+
+    Candidates hold their claim in this setting and add noise whose effect can be predicted; the
+    data is not asked.
+
+    Raises
+    ------
+    CannotRun
+        If none can run.
+    """
+    left = Budget((1 - private.total) * budget.epsilon, budget.delta)
+    ranked = []
+    for cls in all_mechanisms().values():
+        share = _predicted(cls(), problem, left, spectrum)
+        if share is not None:
+            ranked.append((share, cls()))
+    # the sort is stable: of equals the first in the order of slots
+    for _, mechanism in sorted(ranked, key=lambda pair: -round(pair[0], 9)):
+        try:
+            whole = chain(mechanism, problem, budget, private)
+        except CannotRun:
+            continue
+        share = _predicted(mechanism, problem, whole.rest, spectrum) or 0.0
+        sentence = (
+            f"{mechanism.text} was picked: it is predicted to capture {percent(share)} of what the "
+            f"best {problem.k} components of the guessed spectrum would; the data was not asked."
+        )
+        return Choice(whole, share, sentence)
+    raise CannotRun("auto", "no mechanism whose claim holds can run here; name one")
+
+
+def _predicted(
+    mechanism: Mechanism, problem: Problem, budget: Budget, spectrum: FloatArray
+) -> float | None:
+    """Return the predicted captured share, or None where there is no claim or no prediction."""
+    if mechanism.needs_rows or mechanism.why_not(problem, budget, rows=False) is not None:
+        return None
+    if mechanism.status(problem, budget).verdict not in (Verdict.HOLDS, Verdict.LOOSE):
+        return None
+    noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+    return None if noise is None else predict(spectrum, problem.k, noise).captured_share

@@ -13,9 +13,8 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number
 from dpviz.core.settings import levels_in, levels_listed, names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
-from dpviz.datasets.check import ColumnCheck, exposed, sentinel_effects
+from dpviz.datasets.check import ColumnCheck, exposed, in_order, sentinel_effects
 from dpviz.datasets.formats import ENCODED
-from dpviz.datasets.scales import in_order
 from pages.ui import parts, state, unit
 from pages.ui.texts import plain
 

@@ -12,13 +12,13 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.rdp import RdpAccountant
 
 from dpviz.accounting.accounting import Spent
-from dpviz.accounting.subsampled import ORDERS
 from dpviz.auditing.account import account_view
 from dpviz.cli import main
 from dpviz.core.parts import GaussianPart, LaplacePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration
 from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.mechanisms.oja import ORDERS
 
 BUDGET = Budget(1.0, 1e-5)
 

@@ -15,9 +15,8 @@ from dpviz.core.problem import Budget, group_budget
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, levels_in
 from dpviz.datasets import check_columns, load, read_raw, rows_lost, suggested_drops
-from dpviz.datasets.check import ColumnCheck, sentinel_effects
+from dpviz.datasets.check import _ORDERS, ColumnCheck, in_order, sentinel_effects
 from dpviz.datasets.columns import Kind
-from dpviz.datasets.scales import _ORDERS, in_order
 from dpviz.datasets.table import ReadOptions
 
 N = 60

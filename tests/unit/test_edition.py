@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from dpviz.cli import export_browser, main
+from dpviz.cli import edition, main
 from dpviz.cli.edition import bundle
 from dpviz.cli.edition.bundle import Library, installed, libraries_of
 from dpviz.cli.edition.folder import UNDRAWN, drawn, export, page_names, third_party
@@ -100,7 +100,7 @@ def test_the_first_page_shows_a_board_or_leads_to_a_lesson(
     small: tuple[Lock, Path], wheels: Path | None, tmp_path: Path
 ) -> None:
     out, (lock, files) = tmp_path / "out", small
-    workflow = export_browser.WORKFLOW
+    workflow = edition.WORKFLOW
     export(out, lock, files, (), wheels, lambda: b"<p>a board</p>", dict([workflow]))
     top, page = (
         (out / name).read_text(encoding="utf-8") for name in ("index.html", "guide/index.html")
@@ -110,12 +110,12 @@ def test_the_first_page_shows_a_board_or_leads_to_a_lesson(
     assert ("./board.html" in top, "board.html" in page) == (True, False)
     assert ('rel="modulepreload"' in top, 'rel="modulepreload"' in page) == (False, True)
     assert "actions/deploy-pages" in (out / workflow[0]).read_text(encoding="utf-8")
-    export(out, lock, files, (), wheels, first=export_browser.lesson_address(4))
+    export(out, lock, files, (), wheels, first=edition.lesson_address(4))
     led = (out / "index.html").read_text(encoding="utf-8")
     assert 'content="0; url=./guide/?lesson=4&amp;step=1"' in led
     assert not (out / "board.html").exists()
     with pytest.raises(InvalidSetting, match="lesson must be from 1 to"):
-        export_browser.lesson_address(99)
+        edition.lesson_address(99)
 
 
 def test_the_lock_of_the_folder_has_the_sha256_of_each_file(folder: Path) -> None:
@@ -521,7 +521,7 @@ def test_the_command_says_what_is_wrong_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # and before it draws what takes seconds
-    monkeypatch.setattr(export_browser, "board_file", lambda: pytest.fail("a board was drawn"))
+    monkeypatch.setattr(edition, "board_file", lambda: pytest.fail("a board was drawn"))
     (tmp_path / "iris.csv").write_bytes(CSV)
     out = str(tmp_path / "out")
     assert main(["export-browser", out, "--embed", str(tmp_path / "iris.csv")]) == 2

@@ -11,13 +11,12 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
 from dp_accounting.rdp import RdpAccountant
 
-from dpviz.accounting.subsampled import ORDERS, epsilon_of_steps, least_multiplier, renyi
 from dpviz.core.errors import CannotRun
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws, generator
-from dpviz.mechanisms.oja import Oja
+from dpviz.mechanisms.oja import ORDERS, Oja, epsilon_of_steps, least_multiplier, renyi
 
 
 def problem(relation: Relation = Relation.REPLACE, n: int = 1_000, k: int = 1) -> Problem:

@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpviz.core.number_text import decimals, numeral
-from dpviz.report.figures.failing import stretches, symbols, verdict_words
 from dpviz.report.figures.theme import (
     BELOW,
     GREY,
@@ -19,7 +18,10 @@ from dpviz.report.figures.theme import (
     faded,
     scatter,
     standing,
+    stretches,
+    symbols,
     told,
+    verdict_words,
     wrapped,
 )
 from dpviz.simulation.tasks.learners import Score

@@ -12,9 +12,19 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.core.number_text import numeral, percent
-from dpviz.report.figures.failing import stretches, symbols, verdict_words
 from dpviz.report.figures.names import Frame, add_names
-from dpviz.report.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing, told
+from dpviz.report.figures.theme import (
+    BELOW,
+    TRUE_COLOUR,
+    Panel,
+    faded,
+    scatter,
+    standing,
+    stretches,
+    symbols,
+    told,
+    verdict_words,
+)
 from dpviz.report.tables.ticks import decades, power_text
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend

@@ -16,7 +16,7 @@ from dpviz.core.problem import (
 # a normal difference exceeds that by chance about once in 370 comparisons.
 SEPARATED = 3.0
 
-# What the marks of `dpviz.report.figures.failing` say.
+# What the marks of `dpviz.report.figures.theme` say.
 FAILS_THERE = "Dashed, open marks: the claim fails there."
 
 
