@@ -21,7 +21,16 @@ from dpviz.core.platform import NO_DOWNLOADS, ONE_PROCESS, in_browser
 from dpviz.datasets import remote
 from dpviz.papers import all_shipped, experiment
 from dpviz.papers.experiment import Effort, Experiment
-from dpviz.papers.report import PAPERS, command, drawn, lines_table, markdown, printing_order, runs
+from dpviz.papers.report import (
+    PAPERS,
+    command,
+    drawn,
+    lines_table,
+    markdown,
+    printing_order,
+    reproduction_sentence,
+    runs,
+)
 from dpviz.papers.run import Findings
 from dpviz.papers.said import MEANINGS
 from dpviz.papers.shipped import shipped
@@ -35,7 +44,6 @@ from dpviz.report.figures.reproduction import (
     squares_html,
     table_exhibit,
 )
-from dpviz.report.sentences.papers import reproduction_sentence
 from dpviz.report.sentences.phrases import since_words, time_words
 from pages.ui import controls, parts, reproduction_cache, shell, state
 from pages.ui.guard import guard

@@ -26,8 +26,8 @@ def test_each_file_adds_the_commands_it_is_listed_with() -> None:
     folder = Path(cli.__file__).parent
     with_add = {
         path.stem
-        for path in folder.glob("[!_]*.py")
-        if hasattr(import_module(f"dpviz.cli.{path.stem}"), "add")
+        for path in (*folder.glob("[!_]*.py"), *folder.glob("*/"))
+        if path.stem != "__pycache__" and hasattr(import_module(f"dpviz.cli.{path.stem}"), "add")
     }
     assert with_add == {*cli._FILES, "asking"}
 

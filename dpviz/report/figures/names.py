@@ -24,7 +24,7 @@ _ON_A_LINE, _TAKEN, _MET = 50.0, 1e4, 8.0
 
 
 @dataclass(frozen=True)
-class Frame:
+class Plot:
     """A plot as names see it.
 
     Attributes
@@ -63,7 +63,7 @@ class Frame:
         )
 
 
-def add_names(figure: go.Figure, names: Sequence[tuple[str, str, str]], frame: Frame) -> None:
+def add_names(figure: go.Figure, names: Sequence[tuple[str, str, str]], plot: Plot) -> None:
     """Write each name beside its line, where nothing lies below it and other lines are far.
 
     Parameters
@@ -73,13 +73,13 @@ def add_names(figure: go.Figure, names: Sequence[tuple[str, str, str]], frame: F
         group.
     names : sequence of (str, str, str)
         Key, name and colour of each, the first to be placed first.
-    frame : Frame
+    plot : Plot
     """
     drawn: dict[str, list[tuple[str, _Path]]] = {}
-    everything = np.zeros((frame.wide // _CELL + 1, frame.high // _CELL + 1))
+    everything = np.zeros((plot.wide // _CELL + 1, plot.high // _CELL + 1))
     for trace in figure.data:
         if "lines" in (trace.mode or "") and trace.fill is None and trace.yaxis in (None, "y"):
-            path = _path(*frame.pixels(trace))
+            path = _path(*plot.pixels(trace))
             drawn.setdefault(trace.legendgroup or "", []).append((trace.name, path))
             _mark(everything, path)
     notes = []
@@ -93,12 +93,12 @@ def add_names(figure: go.Figure, names: Sequence[tuple[str, str, str]], frame: F
         others = [
             np.stack(rest[0][1], axis=1) for other, rest in drawn.items() if rest and other != key
         ]
-        found = _best(lines, name, colour, everything, own, others, frame)
+        found = _best(lines, name, colour, everything, own, others, plot)
         if found is None:
             continue
         (across, up), (right, above), box = found
         everything[box] += _TAKEN
-        x, y = frame.value(across, up)
+        x, y = plot.value(across, up)
         notes.append(
             {
                 "text": name, "name": f"name:{key}", "showarrow": False, "align": "left",
@@ -142,7 +142,7 @@ def _best(
     everything: FloatArray,
     own: FloatArray,
     others: Sequence[FloatArray],
-    frame: Frame,
+    plot: Plot,
 ) -> tuple[tuple[float, float], tuple[int, int], _Box] | None:
     """Return the point, the side of it and the cells of the best place for a name, if any.
 
@@ -158,7 +158,7 @@ def _best(
             for right, above in ((-1, 1), (1, -1), (1, 1), (-1, -1), (0, 1), (0, -1)):
                 left = point[0] + right * _GAP + (right - 1) * wide / 2
                 foot = point[1] + above * _GAP / 2 - (high if above < 0 else 0)
-                if left < 0 or foot < 0 or left + wide > frame.wide or foot + high > frame.high:
+                if left < 0 or foot < 0 or left + wide > plot.wide or foot + high > plot.high:
                     continue
                 box = _box(left, foot, wide, high, 0)
                 under = _ON_A_LINE * _within(below, box)

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.core.number_text import numeral, percent
-from dpviz.report.figures.names import Frame, add_names
+from dpviz.report.figures.names import Plot, add_names
 from dpviz.report.figures.theme import (
     BELOW,
     TRUE_COLOUR,
@@ -141,8 +141,8 @@ def tradeoff_figure(
     _set_axis(figure.layout.yaxis, y_title, y, log=log_y)
     if shares and not log_y:
         figure.update_yaxes(tickformat="~%")
-    frame = Frame(x, y, (log_x, log_y), NARROWEST, _set_size(figure))
-    add_names(figure, [(one.key, one.label, one.colour) for one in reversed(named)], frame)
+    plot = Plot(x, y, (log_x, log_y), NARROWEST, _set_size(figure))
+    add_names(figure, [(one.key, one.label, one.colour) for one in reversed(named)], plot)
     return _filled(figure, 0.0) if pointed else figure
 
 
