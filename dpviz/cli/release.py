@@ -24,6 +24,18 @@ _ACTIONS = ("show", "new", "bind", "verify")
 def add(commands: Commands) -> None:
     """Add the parser of each command."""
     _add_schema(commands)
+    _add_release(commands)
+    _add_ledger(commands)
+    _add_card(commands)
+    checking = commands.add_parser(
+        "verify", help="check a card against its release and ledger; exit status 1 if they differ"
+    )
+    for name in ("card", "release", "ledger"):
+        checking.add_argument(name, metavar=name.upper())
+    checking.set_defaults(run=_check)
+
+
+def _add_release(commands: Commands) -> None:
     releasing = commands.add_parser(
         "release", help="make one real release, with noise that is safe on a computer"
     )
@@ -50,6 +62,8 @@ def add(commands: Commands) -> None:
     releasing.add_argument("--out", metavar="FILE", required=True, help="a new JSON file")
     releasing.set_defaults(run=_release)
 
+
+def _add_ledger(commands: Commands) -> None:
     ledgers = commands.add_parser(
         "ledger", help="make a ledger with its limit, show it, or check it against releases"
     )
@@ -86,6 +100,8 @@ def add(commands: Commands) -> None:
     verifying.add_argument("releases", metavar="RELEASE", nargs="*", help="files of releases")
     verifying.set_defaults(run=_verify)
 
+
+def _add_card(commands: Commands) -> None:
     filing = commands.add_parser("card", help="make the privacy card of a release, to be filed")
     filing.add_argument("release", metavar="RELEASE", help="file of a release")
     filing.add_argument("--ledger", metavar="FILE", default=None, help="that paid for it")
@@ -109,13 +125,6 @@ def add(commands: Commands) -> None:
         "--out", metavar="FILE", required=True, help="a JSON file; beside it, to print, .html"
     )
     filing.set_defaults(run=_card)
-
-    checking = commands.add_parser(
-        "verify", help="check a card against its release and ledger; exit status 1 if they differ"
-    )
-    for name in ("card", "release", "ledger"):
-        checking.add_argument(name, metavar=name.upper())
-    checking.set_defaults(run=_check)
 
 
 def _release(arguments: argparse.Namespace) -> int:

@@ -107,35 +107,18 @@ def tradeoff_figure(
     """
     figure = go.Figure()
     write = percent if shares else partial(numeral, digits=3)  # the measure, under the pointer
-    kinds: _Kinds = {}
-    named = []
-    ranked = sorted(enumerate(panels), key=lambda one: (one[1].highlighted, -one[0]))
-    for number, panel in ranked:
-        look = _Look(panel, panel.highlighted or len(panels) <= FEW, number, write)
-        part, foretold = _of(bands, panel), _of(predicted, panel)
-        if part is not None:
-            _add_band(figure, part, look, beyond)
-            named.append(panel)
-        _add_draws(figure, _of(draws, panel), look, kinds)
-        if foretold is not None:
-            _add_predicted(figure, foretold, look, kinds, alone=part is None)
-            if part is None:
-                named.append(panel)
-        _add_second(figure, _of(bound, panel), "value", look, kinds, "longdash", _BOUND)
-        _add_second(figure, _of(other, panel), "mean", look, kinds, "dashdot", other_name)
-        _add_second(figure, _of(before, panel), "mean", look, kinds, "solid", _BEFORE)
+    tables = _Tables(bands, predicted, draws, bound, other, before)
+    named, kinds = _add_variants(figure, panels, tables, other_name, beyond, write)
     if marks is not None:
         _add_marks(figure, marks, panels)
     if best is not None and not best.empty:
         _add_best(figure, best)
-    for words, style_of in kinds.items():
-        figure.add_trace(
-            scatter(x=[None], y=[None], mode="lines", name=words, line=style_of, hoverinfo="skip")
-        )
+    _add_kinds(figure, kinds)
     for lines_of, ending in ((limits, ""), (scalings, " (scaling only)")):
         if lines_of is not None:
             _add_lines(figure, lines_of, ending, write, log_y=log_y)
     figure.update_layout(overwrite=True, **standing(now, log=log_x))
+    # axes and names last: they keep clear of all that is drawn
     x, y = _spans(figure, now, log_x=log_x, log_y=log_y)
     _set_axis(figure.layout.xaxis, x_title, x, log=log_x)
     _set_axis(figure.layout.yaxis, y_title, y, log=log_y)
@@ -144,6 +127,58 @@ def tradeoff_figure(
     plot = Plot(x, y, (log_x, log_y), NARROWEST, _set_size(figure))
     add_names(figure, [(one.key, one.label, one.colour) for one in reversed(named)], plot)
     return _filled(figure, 0.0) if pointed else figure
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """What is drawn of each variant, as `tradeoff_figure` takes it."""
+
+    bands: pd.DataFrame
+    predicted: pd.DataFrame | None
+    draws: pd.DataFrame | None
+    bound: pd.DataFrame | None
+    other: pd.DataFrame | None
+    before: pd.DataFrame | None
+
+
+def _add_variants(
+    figure: go.Figure,
+    panels: Sequence[Panel],
+    tables: _Tables,
+    other_name: str,
+    beyond: float,
+    write: Write,
+) -> tuple[list[Panel], _Kinds]:
+    """Add every line of each variant; return who has a mean to be named, and the kinds of line."""
+    kinds: _Kinds = {}
+    named = []
+    # what has a colour is drawn last, on top
+    ranked = sorted(enumerate(panels), key=lambda one: (one[1].highlighted, -one[0]))
+    for number, panel in ranked:
+        look = _Look(panel, panel.highlighted or len(panels) <= FEW, number, write)
+        part, foretold = _of(tables.bands, panel), _of(tables.predicted, panel)
+        if part is not None:
+            _add_band(figure, part, look, beyond)
+        _add_draws(figure, _of(tables.draws, panel), look, kinds)
+        if foretold is not None:
+            _add_predicted(figure, foretold, look, kinds, alone=part is None)
+        if part is not None or foretold is not None:
+            named.append(panel)
+        for table, column, dash, words in (
+            (tables.bound, "value", "longdash", _BOUND),
+            (tables.other, "mean", "dashdot", other_name),
+            (tables.before, "mean", "solid", _BEFORE),
+        ):
+            _add_second(figure, _of(table, panel), column, look, kinds, dash, words)
+    return named, kinds
+
+
+def _add_kinds(figure: go.Figure, kinds: _Kinds) -> None:
+    """Add an entry of the legend for each kind of line, without a line."""
+    for words, style_of in kinds.items():
+        figure.add_trace(
+            scatter(x=[None], y=[None], mode="lines", name=words, line=style_of, hoverinfo="skip")
+        )
 
 
 _Span = tuple[float, float]
