@@ -1,5 +1,6 @@
-"""What others bring: files and modules that a user names, and packages that offer entry points.
+"""What is found by looking: the modules of a package, and what others bring to them.
 
+Others bring files and modules that a user names, and packages that offer entry points.
 ``DPVIZ_PLUGINS`` names them, as ``--plugin`` does; it is inherited by every process that works for
 this one. A package offers an object under an entry point of ``dpviz.mechanisms``,
 ``dpviz.metrics`` or ``dpviz.datasets``. The rooms that hold such objects ask `from_outside` for
@@ -17,7 +18,9 @@ from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import isabstract
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -111,6 +114,34 @@ def from_outside(group: str) -> Iterator[Any]:
         yield _loaded(point)
     for file in _files():
         yield from of_module(plugin_module(file))
+
+
+def modules_of(package: str) -> Iterator[ModuleType]:
+    """Yield the modules of a package, imported: a file that is added is found.
+
+    Its folders are passed by, and so is what begins with an underscore: it is shared by the rest.
+    """
+    for found in iter_modules(import_module(package).__path__):
+        if not found.ispkg and not found.name.startswith("_"):
+            yield import_module(f"{package}.{found.name}")
+
+
+def only_class(module: ModuleType, base: type[T], what: str) -> type[T]:
+    """Return the one class of a kind that a module defines and that can be made.
+
+    Raises
+    ------
+    TypeError
+        If there is none, or another one: a file is one of its kind.
+    """
+    classes = [
+        one
+        for one in of_module(module)
+        if isinstance(one, type) and issubclass(one, base) and not isabstract(one)
+    ]
+    if len(classes) != 1:
+        raise TypeError(f"{module.__name__} must define one {what}; it has {len(classes)}")
+    return classes[0]
 
 
 def of_module(module: ModuleType) -> list[Any]:

@@ -7,15 +7,13 @@ and the contract tests by being here; what packages and plugins offer
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import Declared, split_outside_brackets
-from dpviz.core.plugins import from_outside, from_plugin, kept_apart
+from dpviz.core.plugins import from_outside, from_plugin, kept_apart, modules_of, only_class
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms._base import Mechanism
 
@@ -44,23 +42,11 @@ def all_mechanisms() -> dict[str, type[Mechanism]]:
     InvalidSetting
         If what another package or a plugin offers is none, or its name is taken.
     """
-    found = {}
-    for module in pkgutil.iter_modules(__path__):
-        if module.name.startswith("_"):
-            continue
-        loaded = importlib.import_module(f"{__name__}.{module.name}")
-        classes = [
-            item
-            for item in vars(loaded).values()
-            if inspect.isclass(item)
-            and issubclass(item, Mechanism)
-            and item.__module__ == loaded.__name__
-            and not inspect.isabstract(item)
-        ]
-        if len(classes) != 1:
-            raise TypeError(f"{loaded.__name__} must define one mechanism; it has {len(classes)}")
-        found[module.name] = classes[0]
-    ours = dict(sorted(found.items(), key=lambda item: item[1].info.slot))
+    found = [
+        only_class(module, Mechanism, "mechanism")  # type: ignore[type-abstract]
+        for module in modules_of(__name__)
+    ]
+    ours = {one.key: one for one in sorted(found, key=lambda one: one.info.slot)}
     return ours | _brought(ours)
 
 

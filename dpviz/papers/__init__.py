@@ -7,12 +7,11 @@ Papers page, on the command line, in the report and in the tests by being here.
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import pkgutil
 from functools import cache
 
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.plugins import modules_of, only_class
 from dpviz.papers.experiment import Effort, Experiment
 from dpviz.papers.run import Findings, kept
 from dpviz.papers.shipped import shipped
@@ -29,21 +28,9 @@ def experiments() -> dict[str, Experiment]:
         If a module does not define exactly one experiment, or two share a slot.
     """
     found: dict[str, Experiment] = {}
-    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
-        paper, _, name = module.name.removeprefix(f"{__name__}.").rpartition(".")
-        if not paper or name.startswith("_"):
-            continue
-        loaded = importlib.import_module(module.name)
-        classes = [
-            item
-            for item in vars(loaded).values()
-            if inspect.isclass(item)
-            and issubclass(item, Experiment)
-            and item.__module__ == loaded.__name__
-        ]
-        if len(classes) != 1:
-            raise TypeError(f"{loaded.__name__} must define one experiment; it has {len(classes)}")
-        only = classes[0]()
+    papers = [one.name for one in pkgutil.iter_modules(__path__, f"{__name__}.") if one.ispkg]
+    for module in (module for paper in papers for module in modules_of(paper)):
+        only = only_class(module, Experiment, "experiment")()  # type: ignore[type-abstract]
         found[only.key] = only
     slots = [item.info.slot for item in found.values()]
     if len(set(slots)) != len(slots):

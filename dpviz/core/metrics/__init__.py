@@ -7,9 +7,7 @@ package that has no underscore is looked through, and what packages and plugins 
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterable
-from importlib import import_module
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.metrics._base import (
@@ -26,7 +24,7 @@ from dpviz.core.metrics._base import (
     share_at_recovery,
     summarise,
 )
-from dpviz.core.plugins import from_outside, kept_apart
+from dpviz.core.plugins import from_outside, kept_apart, modules_of
 
 __all__ = [
     "FLAT",
@@ -49,12 +47,10 @@ __all__ = [
 
 def _found() -> dict[str, Metric]:
     """Return every metric by its key, in the order of their places."""
-    # found and not listed, so that a file added is a measure added
-    modules = [one.name for one in pkgutil.iter_modules(__path__) if one.name[0] != "_"]
     found = {
         item.key: item
-        for name in modules
-        for item in vars(import_module(f"{__name__}.{name}")).values()
+        for module in modules_of(__name__)
+        for item in vars(module).values()
         if isinstance(item, Metric)
     }
     brought = ((one.key, one) for one in from_outside("metrics") if isinstance(one, Metric))

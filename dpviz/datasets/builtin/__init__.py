@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from dpviz.core.errors import InvalidTable, printable
 from dpviz.core.files import app_path
-from dpviz.core.plugins import from_outside, kept_apart
+from dpviz.core.plugins import from_outside, kept_apart, modules_of
 from dpviz.datasets.files import read_raw
 from dpviz.datasets.table import Table
 
@@ -69,8 +67,7 @@ def builtin_tables() -> dict[str, BuiltIn]:
 @cache
 def _ours() -> tuple[BuiltIn, ...]:
     """Return the tables of every module of this package, in the order of their places."""
-    modules = [import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)]
-    found = [entry for module in modules for entry in module.TABLES]
+    found = [entry for module in modules_of(__name__) for entry in module.TABLES]
     return tuple(sorted(found, key=lambda entry: entry.place))
 
 
