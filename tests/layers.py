@@ -96,8 +96,9 @@ LAYERS: tuple[Layer, ...] = (
     Layer("docs", 220, folder="docs", workers=0),
     Layer("statistical", 150, folder="statistical"),
     Layer("ui", 180, folder="ui"),
-    # Two browsers, each with a server of its own that all files share; a few tests take long.
-    Layer("e2e", 580, folder="e2e", dist="worksteal"),
+    # Two browsers, each with a server of its own that all files share; a few tests take long. A
+    # third of the time a test waits, for frames, for a picture at rest, for the other process.
+    Layer("e2e", 580, folder="e2e", dist="worksteal", load=1.4),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 200, folder="browser", workers=0),
     Layer("papers", 130, folder="papers", dist="loadgroup"),
@@ -232,7 +233,7 @@ def run(layers: Sequence[Layer], extra: Sequence[str], cores: int) -> dict[str, 
                 layer = waiting.pop(0)
                 left_out = _left_out(layer)
                 if left_out is None:
-                    beside = bool(running) or (layer.single and bool(waiting) and cores > 1)
+                    beside = bool(running) or (layer.cores < cores and bool(waiting))
                     running.append(Running(layer, extra, quiet=beside))
                 else:
                     outcomes[layer.name] = left_out
@@ -328,8 +329,8 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [layer for layer in LAYERS if not names or layer.name in names]
     if few:
         chosen = list(_reached(chosen))
-    # Of those for one core the longest first: the others fit beside it.
-    order = sorted(chosen, key=lambda layer: -layer.budget if layer.single else 1)
+    # Of those that leave room the longest first: the others fit beside it.
+    order = sorted(chosen, key=lambda layer: -layer.budget if layer.cores < 2 else 1)
     began = time.monotonic()
     outcomes = run(order, extra, cores=2)
     whole = time.monotonic() - began
