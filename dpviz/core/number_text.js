@@ -16,13 +16,16 @@ const DpvizNumbers = (() => {
     return value.toFixed(places).replace(/^-(?=0(?:\.0+)?$)/, "");
   }
 
+  // No line parts a number from its sign.
+  const perCent = (number) => `${number}\u00a0%`;
+
   function percent(share) {
     const value = 100 * share;
-    if (value > -0.05 && value <= 0) return "0 %";
-    if (value > 0 && value < 0.1) return "< 0.1 %";
-    if (value > 99.9 && share < CERTAIN) return "> 99.9 %";
+    if (value > -0.05 && value <= 0) return perCent("0");
+    if (value > 0 && value < 0.1) return perCent("< 0.1");
+    if (value > 99.9 && share < CERTAIN) return perCent("> 99.9");
     const digits = Math.abs(value) < 1 || (value > 99 && value <= 99.9) ? 1 : 0;
-    return `${decimals(value, digits)} %`;
+    return perCent(decimals(value, digits));
   }
 
   function ofHundred(share) {

@@ -12,6 +12,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from importlib.resources import files
 
+PER_CENT = "\u00a0%"
+"""What stands behind a share; no line parts it from its number."""
+
 _CERTAIN = 1 - 1e-9
 """From here on a share is 1 but for what doubles leave of a sum."""
 
@@ -69,6 +72,11 @@ def numeral(value: float, digits: int = 2) -> str:
     return f"{mantissa}e{int(power)}" if mark else mantissa
 
 
+def per_cent(number: str) -> str:
+    """Return a written number as one of a hundred."""
+    return number + PER_CENT
+
+
 def percent(share: float) -> str:
     """Return a share in per cent, with more digits near 0 and 1; one below 0 keeps its sign.
 
@@ -76,12 +84,12 @@ def percent(share: float) -> str:
     """
     value = 100 * share
     if -0.05 < value <= 0:
-        return "0 %"
+        return per_cent("0")
     if 0 < value < 0.1:
-        return "< 0.1 %"
+        return per_cent("< 0.1")
     if value > 99.9 and share < _CERTAIN:
-        return "> 99.9 %"
-    return f"{decimals(value, int(abs(value) < 1 or 99 < value <= 99.9))} %"
+        return per_cent("> 99.9")
+    return per_cent(decimals(value, int(abs(value) < 1 or 99 < value <= 99.9)))
 
 
 def of_hundred(share: float) -> str:

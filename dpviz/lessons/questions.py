@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpviz.core.number_text import per_cent
 from dpviz.core.params import Declared, choice, integer, number, text
 
 LEVELS = ("50", "75", "90", "95")
@@ -66,7 +67,7 @@ class Answers(Declared):
     )
     survive: str = choice(
         "90",
-        {level: f"{level} %" for level in LEVELS},
+        {level: per_cent(str(level)) for level in LEVELS},
         label="How much of the structure must survive?",
         help="Recovery: 0 is a random picture, 100 % the exact one.",
         examples=("50",),

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.auditing.attack import posterior_bound
 from dpviz.auditing.leaking import leak
-from dpviz.core.number_text import numeral, thousands
+from dpviz.core.number_text import PER_CENT, numeral, thousands
 from dpviz.datasets.builtin.school import PUPILS
 from dpviz.lessons.cloud import cloud
 from dpviz.lessons.languages import names, own_words, words
@@ -153,8 +153,8 @@ def tally(lesson: Lesson, step: int, course: Sequence[Lesson], bets: Mapping[str
 
 def _of_hundred(fact: Fact) -> dict[str, Any]:
     """Return a share, or a count of 100, as how many dots are filled and what is written."""
-    count = 100 * fact.value if fact.text.endswith("%") else fact.value
-    return {"count": round(count), "text": fact.text.removesuffix(" %")}
+    count = 100 * fact.value if fact.text.endswith(PER_CENT) else fact.value
+    return {"count": round(count), "text": fact.text.removesuffix(PER_CENT)}
 
 
 def _axis(ends: tuple[float, float]) -> dict[str, Any]:
@@ -305,7 +305,7 @@ def _faces(states: Sequence[State]) -> dict[str, Any]:
     return {
         "before": 100 * prior,
         "frames": [
-            {"epsilon": epsilon, "count": 100 * share, "text": belief(share).removesuffix(" %")}
+            {"epsilon": epsilon, "count": 100 * share, "text": belief(share).removesuffix(PER_CENT)}
             for epsilon, share in frames
         ],
         "stops": [{"epsilon": state.settings.epsilon} for state in states],

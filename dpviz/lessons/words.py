@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpviz.core.number_text import numeral, of_hundred, percent
+from dpviz.core.number_text import numeral, of_hundred, per_cent, percent
 from dpviz.core.problem import Budget
 from dpviz.lessons.decide import Card, Offer, rounded_up
 from dpviz.lessons.questions import Answers
@@ -26,7 +26,7 @@ def headline(card: Card) -> str:
     """Return the answer in one sentence."""
     if card.answers.shows_rows:
         return "No. A picture of the people cannot be published: no promise covers it."
-    wanted = f"{card.answers.survive} % of the structure"
+    wanted = f"{per_cent(str(card.answers.survive))} of the structure"
     if card.best is None:
         return f"No mechanism whose claim holds keeps {wanted} here."
     return f"{wanted} survives from an epsilon of {epsilon_words(card.best)}."
@@ -61,10 +61,10 @@ def people_words(card: Card, offer: Offer) -> str:
 def belief(share: float) -> str:
     """Return a belief in per cent, never rounded to certainty."""
     if share > 0.999:
-        return "more than 99.9 %"
+        return per_cent("more than 99.9")
     if 0 < share < 0.001:
-        return "less than 0.1 %"
-    return f"{numeral(100 * share)} %" if share < 0.1 else f"{numeral(100 * share, 3)} %"
+        return per_cent("less than 0.1")
+    return per_cent(numeral(100 * share, 2 if share < 0.1 else 3))
 
 
 def worlds_words(risk: Risk) -> tuple[str, str]:

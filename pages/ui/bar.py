@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.core.allocation import parse_allocation
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, per_cent
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms, parse_variant
@@ -130,7 +130,7 @@ def _share(prepared: Prepared) -> None:
     st.select_slider(
         "Precision",
         options,
-        format_func=lambda share: "equal" if share == EQUAL else f"{numeral(share, 6)} %",
+        format_func=lambda share: "equal" if share == EQUAL else per_cent(numeral(share, 6)),
         key="bar.share",
         help=params_of(Settings)["allocation"].help,
         on_change=state.on_change(moved),

@@ -53,7 +53,7 @@ def sent_as(token: str, *, published: bool) -> str:
 
 
 def _text(frame: Frame) -> bytes:
-    return json.dumps(frame, separators=(",", ":")).encode()
+    return json.dumps(frame, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _ships(key: tuple[str, ...], name: str) -> Shipped[bytes] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, per_cent
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import BoundedTable
 from dpviz.theory.bounds import needs
@@ -62,7 +62,8 @@ def section(data_key: tuple[str, ...], rows: BoundedTable, settings: Settings) -
     st.caption(
         "People needed to find the first component (k = 1) with |cosine| at least "
         f"{numeral(RHO, 6)} in "
-        f"{numeral(100 * (1 - ETA), 6)} % of releases, at epsilon {numeral(settings.epsilon, 6)}, "
+        f"{per_cent(numeral(100 * (1 - ETA), 6))} of releases, "
+        f"at epsilon {numeral(settings.epsilon, 6)}, "
         "for this "
         "table's spectrum. Proved: enough whatever the data, constants included. Our reading: the "
         "line is garbled in print. Scaling only: an order of growth, not a number to be met. A "

@@ -57,6 +57,6 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
     epsilon.focus()
     with rerun(page):
         epsilon.press("ArrowRight")
-    assert "exactly 30.7 % in every dimension" in text(page)
+    assert "exactly 30.7\u00a0% in every dimension" in text(page)
     # The address is a link to this part and holds none of its own widgets.
     assert page.url.endswith("part=refutations")

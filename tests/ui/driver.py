@@ -168,7 +168,7 @@ def another(widget: Any) -> Any:
         other = shown[place + 1 if place + 1 < len(shown) else place - 1]
         if len(shown) == 1:
             return None
-        return float(other.removesuffix(" %")) if isinstance(widget, SelectSlider) else other
+        return float(other.removesuffix("\u00a0%")) if isinstance(widget, SelectSlider) else other
     if isinstance(widget, Multiselect):
         return widget.value[:-1] if len(widget.value) > 1 else None
     if isinstance(widget, Checkbox | Toggle):

@@ -269,7 +269,7 @@ def test_the_exhibits_follow_the_one_epsilon() -> None:
     change(at, "view.epsilon.slider", 2.0)
     change(at, "claims.d", 12)
     assert "At a claimed epsilon of 2 and d = 12" in words(at)
-    assert "exactly 48.7 % in every dimension" in words(at)
+    assert "exactly 48.7\u00a0% in every dimension" in words(at)
     show(at, "claims", {"part": "refutations", "exhibit": "direction"})
     assert [key for key in keys(at) if "epsilon" in key] == [
         "view.epsilon.slider", "view.epsilon.box",
@@ -281,12 +281,12 @@ def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
     at = start("claims", **QUICK, part="attacker")
     change(at, "claims.attack.mechanism", parse_variant("wishart_difference").label)
     # e/(1 + e), and with a prior of a fifth e/(4 + e)
-    assert "at most 73.1 % sure" in words(at)
+    assert "at most 73.1\u00a0% sure" in words(at)
     risk = "Of 100 guesses who is in, after {}: {}"  # in the words of Explore
     assert risk.format("Wishart difference", "73 right, 27 wrong.") in words(at)
     change(at, "claims.attack.prior", 20)
-    assert "thinks it 20 % likely" in words(at)
-    assert "at most 40.5 % sure" in words(at)
+    assert "thinks it 20\u00a0% likely" in words(at)
+    assert "at most 40.5\u00a0% sure" in words(at)
     change(at, "claims.attack.mechanism", parse_variant("gaussian").label)
     limit = "after anything at ε 1 without δ at most 73 right"
     # Phi(mu/2) where delta(1) = 1e-6: mu = 0.2367

@@ -88,7 +88,7 @@ def test_every_mechanism_is_asked_behind_it() -> None:
     assert "after one release" in shown
     assert "after 10 releases" in html(at)
     change(at, "decide.prior", 50.0)
-    assert "believed with 50 %" in html(at)
+    assert "believed with 50\u00a0%" in html(at)
     press(at, "decide.back")
     assert held(at, "shown", "decide") == "ceiling"
     assert errors(at) == []
@@ -97,7 +97,7 @@ def test_every_mechanism_is_asked_behind_it() -> None:
 def test_without_a_delta_claims_have_no_exceptions() -> None:
     at = start("decide", table="iris", k="1", ask="card", survive="50", with_delta="no")
     assert errors(at) == []
-    assert "50 % of the structure" in html(at)
+    assert "50\u00a0% of the structure" in html(at)
     assert "without a delta from" not in html(at)
     assert "no exceptions" in html(at)
 

@@ -254,16 +254,16 @@ def test_the_row_bound_of_a_box_is_refused_in_one_sentence() -> None:
 
 def test_target_mode_predicts_and_searches() -> None:
     at = page(m="gaussian", table="wine")
-    assert "least epsilon to recover 90 % of what 2 components can show" in said(at)
+    assert "least epsilon to recover 90\u00a0% of what 2 components can show" in said(at)
     found(at, "target.what").set_value("number of people").run()
     change(at, "target.search", True)
     assert errors(at) == []
-    assert re.search(r"needs about \d+ people, between \d+ and \d+, to recover 90 %", said(at))
-    assert "people to recover 90 %" in said(at)
+    assert re.search(r"needs about \d+ people, between \d+ and \d+, to recover 90\u00a0%", said(at))
+    assert "people to recover 90\u00a0%" in said(at)
     found(at, "target.measure").set_value("captured share").run()
     assert errors(at) == []
-    assert "people to keep 90 % of the variance" in said(at)
-    assert "recover 90 %" not in said(at)
+    assert "people to keep 90\u00a0% of the variance" in said(at)
+    assert "recover 90\u00a0%" not in said(at)
 
 
 def test_the_papers_stand_beside_the_measured_need() -> None:

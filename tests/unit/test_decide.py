@@ -342,7 +342,7 @@ def test_a_rate_is_never_rounded_to_none_or_all() -> None:
     assert of_hundred(0.001) == "less than 1"
     assert of_hundred(0.999) == "more than 99"
     assert of_hundred(0.0) == "0"
-    assert words.belief(0.9999) == "more than 99.9 %"
+    assert words.belief(0.9999) == "more than 99.9\u00a0%"
 
 
 @pytest.mark.parametrize("pure", [True, False], ids=["pure", "with delta"])

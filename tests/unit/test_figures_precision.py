@@ -143,7 +143,7 @@ def test_the_payoff_stands_beside_equal_shares() -> None:
     second, first = figure.data
     assert list(first.x) == [0.1, 0.95]
     assert list(first.marker.symbol) == ["circle-open", "circle"]
-    assert first.text[1] == "95 %"
-    assert second.text[1] == "-20 %"
+    assert first.text[1] == "95\u00a0%"
+    assert second.text[1] == "-20\u00a0%"
     assert figure.layout.xaxis.range[0] < -0.2
     assert {note.text for note in figure.layout.annotations} == {"chance", "exact PCA"}

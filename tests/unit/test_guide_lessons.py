@@ -118,7 +118,7 @@ def drawn(lesson: Lesson, step: int) -> dict[str, Any]:
 
 
 def of_hundred(text: str) -> float:
-    return float(text.removesuffix(" %"))
+    return float(text.removesuffix("\u00a0%"))
 
 
 def test_what_printed_points_tell_and_where_it_is_half() -> None:
@@ -133,7 +133,7 @@ def test_what_printed_points_tell_and_where_it_is_half() -> None:
     assert abs(of_hundred(facts["told_least"]) - told(0.1)) <= 0.5
     crossing = float(facts["crossing"])
     # The number of cells is whole, so what is told rises in small steps to and fro.
-    assert facts["asked"] == "40 %"
+    assert facts["asked"] == "40\u00a0%"
     assert abs(told(crossing) - 40) <= 0.5
     assert told(0.8 * crossing) < 40 < told(1.2 * crossing)
     boards = [scene(lesson, place)["boards"] for place in (0, 1)]
@@ -237,7 +237,7 @@ def test_the_class_is_seen_from_its_widest_side() -> None:
     np.testing.assert_allclose(np.abs(np.sum(first.T * vectors[:, ::-1], axis=0)), 1, atol=1e-4)
     kept = values[1:].sum() / values.sum()
     assert found.kept == pytest.approx(kept)
-    assert COURSE[0].facts["kept"] == f"{100 * kept:.0f} %"
+    assert COURSE[0].facts["kept"] == f"{100 * kept:.0f}\u00a0%"
     # no view is wider: two others at random, and the axes of the features
     rng = np.random.default_rng(0)
     for frame in [np.linalg.qr(rng.normal(size=(3, 2)))[0] for _ in range(20)] + [np.eye(3)[:, :2]]:
@@ -376,8 +376,8 @@ def test_drowning_speaks_of_what_is_drawn() -> None:
 def test_the_shares_that_the_cone_betrays() -> None:
     facts = COURSE[-1].facts
     for name, epsilon in (("tiny", 0.1), ("now", 1.0), ("large", 10.0)):
-        assert facts[name] == f"{100 * (1 - math.exp(-epsilon / 3)):.0f} %"
-    assert (facts["tiny"], facts["now"], facts["large"]) == ("3 %", "28 %", "96 %")
+        assert facts[name] == f"{100 * (1 - math.exp(-epsilon / 3)):.0f}\u00a0%"
+    assert (facts["tiny"], facts["now"], facts["large"]) == ("3\u00a0%", "28\u00a0%", "96\u00a0%")
     assert facts["odds"] == "2.7"
     assert facts["crossing"] == f"{-3 * math.log(1 - 0.49):.2g}" == "2"
     assert (published().key, pure().key) == ("wishart", "wishart_difference")
@@ -413,7 +413,7 @@ def test_the_risk_of_one_person() -> None:
         assert facts[within] == f"{100 / (1 + math.exp(-epsilon)):.0f}"
     assert (facts["out"], facts["within"]) == ("27", "73")
     odds = 0.01 / 0.99 * math.e
-    assert facts["after"] == f"{100 * odds / (1 + odds):.2g} %" == "2.7 %"
+    assert facts["after"] == f"{100 * odds / (1 + odds):.2g}\u00a0%" == "2.7\u00a0%"
     assert facts["sure"] == f"{math.log(0.88 / 0.12):.2g}" == "2"
     assert facts["turned"] == f"{math.log(0.6 / 0.4 * 0.99 / 0.01):.2g}" == "5"
     for name in ("sure", "turned"):  # the clouds can be looked at there
@@ -424,12 +424,12 @@ def test_a_hundred_faces_show_what_a_suspicion_becomes() -> None:
     lesson = COURSE[1]
     held = scene(lesson, 3)
     assert held["kind"] == "faces"
-    assert (held["before"], lesson.facts["prior"]) == (1.0, "1 %")
+    assert (held["before"], lesson.facts["prior"]) == (1.0, "1\u00a0%")
     by = {one["epsilon"]: one for one in held["frames"]}
     for name, stop in zip(("after", "likely", "certain"), held["stops"], strict=True):
         odds = 0.01 / 0.99 * math.exp(stop["epsilon"])
         assert by[stop["epsilon"]]["count"] == pytest.approx(100 * odds / (1 + odds))
-        assert f"{by[stop['epsilon']]['text']} %" == lesson.facts[name]
+        assert f"{by[stop['epsilon']]['text']}\u00a0%" == lesson.facts[name]
     counts = [one["count"] for one in held["frames"]]
     assert counts == sorted(counts)
     assert len(set(counts)) == len(counts) > 20

@@ -70,10 +70,11 @@ def made(
 @pytest.mark.parametrize(
     ("share", "words"),
     [
-        (0, "0 %"), (0.0004, "< 0.1 %"), (0.004, "0.4 %"), (0.126, "13 %"),
-        (0.5, "50 %"), (0.125, "13 %"), (0.996, "99.6 %"), (0.999, "99.9 %"),
-        (0.9996, "> 99.9 %"), (0.99999, "> 99.9 %"), (1 - 1e-12, "100 %"), (1.0, "100 %"),
-        (-0.0, "0 %"), (-0.0003, "0 %"), (-0.006, "-0.6 %"), (-0.3, "-30 %"),
+        (0, "0\u00a0%"), (0.0004, "< 0.1\u00a0%"), (0.004, "0.4\u00a0%"), (0.126, "13\u00a0%"),
+        (0.5, "50\u00a0%"), (0.125, "13\u00a0%"), (0.996, "99.6\u00a0%"), (0.999, "99.9\u00a0%"),
+        (0.9996, "> 99.9\u00a0%"), (0.99999, "> 99.9\u00a0%"),
+        (1 - 1e-12, "100\u00a0%"), (1.0, "100\u00a0%"),
+        (-0.0, "0\u00a0%"), (-0.0003, "0\u00a0%"), (-0.006, "-0.6\u00a0%"), (-0.3, "-30\u00a0%"),
     ],
 )  # fmt: skip
 def test_percent(share: float, words: str) -> None:
@@ -97,7 +98,7 @@ def test_a_waterfall_that_rises_with_its_row_bound_says_why(bound: float, rises:
     steps = ["everything public", "mean private", "row bound private"]
     shown = pd.DataFrame({"step": steps, "recovery": [0.9, 0.65, bound], "se": 0.01})
     text = told(shown.assign(change=shown["recovery"].diff()))
-    assert text.startswith("Recovery is 90 % where everything but the rows is public, and ")
+    assert text.startswith("Recovery is 90\u00a0% where everything but the rows is public, and ")
     assert ("rises with the row bound" in text) == rises
     dearest = "row bound" if bound == 0.3 else "mean"
     assert f"the dearest step is the {dearest}." in text
@@ -128,8 +129,8 @@ def test_verdict_names_the_best_and_the_next(comparison: Comparison) -> None:
     shares = {"gaussian": (0.9, 0.001), "laplace": (0.3, 0.001), "wishart_difference": (0.6, 0.001)}
     text = verdict(made(comparison, shares))
     labels = {r.mechanism.key: r.mechanism.label for r in comparison.results}
-    assert f"{labels['gaussian']} recovers 90 % of what 2 components can show" in text
-    assert f"next comes {labels['wishart_difference']} with 60 %" in text
+    assert f"{labels['gaussian']} recovers 90\u00a0% of what 2 components can show" in text
+    assert f"next comes {labels['wishart_difference']} with 60\u00a0%" in text
     assert "cannot tell" not in text
     assert text.startswith("At epsilon 1 and delta ")
 
@@ -201,7 +202,7 @@ def test_delta_note_warns_from_a_hundredth_of_1_over_n_on() -> None:
     assert delta_note(3e-7, 1797) == ("Delta 3e-7, below 0.01/n = 5.6e-6.", False)
     note, warns = delta_note(2e-4, 1797)
     assert warns
-    assert "would expose somebody with probability 30 %" in note
+    assert "would expose somebody with probability 30\u00a0%" in note
     # the default of a small table is modest
     assert not delta_note(default_delta(178), 178)[1]
     assert too_few_rows(default_delta(178), 178) is None

@@ -140,7 +140,7 @@ def test_numbers_in_sentences() -> None:
     assert (thousands(1797), thousands(1234567.6), thousands(math.inf)) == (
         "1,797", "1,234,568", "inf",
     )  # fmt: skip
-    assert (percent(0.5), percent(0.9999)) == ("50 %", "> 99.9 %")
+    assert (percent(0.5), percent(0.9999)) == ("50\u00a0%", "> 99.9\u00a0%")
 
 
 @pytest.mark.parametrize("value", [1e-6, 0.1 + 0.2, 1e22, -99999999.0, 6.123456789e-5, 1 / 3])

@@ -124,7 +124,7 @@ def test_a_row_bound_shortens_longer_rows_and_keeps_their_direction() -> None:
     )
     assert_allclose(prepared.reference.A, moment_of(table.rows / 2), atol=1e-15)
     assert_allclose(prepared.moment.A, moment_of(bounded(prepared)), atol=1e-15)
-    assert prepared.notes == ("2 of 4 rows (50 %) were scaled down to the row bound.",)
+    assert prepared.notes == ("2 of 4 rows (50\u00a0%) were scaled down to the row bound.",)
 
 
 @pytest.mark.parametrize("level", [0.25, 0.9, 1.0])
@@ -163,7 +163,7 @@ def test_bounds_from_a_file_clip() -> None:
     prepared = prepare(table, Settings(domain="box", bounds=bounds))
     assert_allclose(bounded(prepared), [[-1, 0], [1, 1], [0, -0.75]])
     assert prepared.bounded_rows == 1
-    assert prepared.notes == ("1 of 3 rows (33 %) were clipped to the box.",)
+    assert prepared.notes == ("1 of 3 rows (33\u00a0%) were clipped to the box.",)
     assert prepared.assumed_public == ("the number of rows n and the features' names",)
     assert_allclose(prepared.reference.A, moment_of(np.array([[-1, 0], [1.5, 1.25], [0, -0.75]])))
 

@@ -143,7 +143,7 @@ def test_the_pictures_of_a_release_are_drawn_from_what_its_card_reads() -> None:
     found = biplot_picture(use)
     assert found is not None
     svg = found.svg()
-    assert all(f">{name}<" in svg for name in ("a", "b", "c &amp; d", "component 1: 60 %"))
+    assert all(f">{name}<" in svg for name in ("a", "b", "c &amp; d", "component 1: 60\u00a0%"))
     # two ends are told from 0, and the third one is hollow at the middle of both axes
     assert svg.count('fill="#1f5fa8"') == 2
     assert svg.count('fill="#ffffff"') == 1

@@ -387,7 +387,7 @@ def test_what_no_epsilon_reaches_and_what_cannot_answer() -> None:
     assert [a.estimate for a in counted] == sorted(a.estimate for a in counted)
     words = [sentence(answer, 2) for answer in answers]
     assert all(line.endswith(".") for line in words)
-    assert any("no epsilon up to 1,000,000 is enough to keep 95 %" in line for line in words)
+    assert any("no epsilon up to 1,000,000 is enough to keep 95\u00a0%" in line for line in words)
     assert any("Not counted there: claim is false." in line for line in words)
     matrix_goal = Goal("noise_frobenius", 0.1, of_draws=0.5)
     assert least(measured, settings, parse_variant("ppca"), matrix_goal).reason is not None
@@ -475,21 +475,23 @@ def test_bad_goals(goal: object, message: str) -> None:
 
 
 def test_goals_in_words() -> None:
-    assert goal_words(Goal(), 2) == "to keep 90 % of the variance that 2 components can explain"
+    assert (
+        goal_words(Goal(), 2) == "to keep 90\u00a0% of the variance that 2 components can explain"
+    )
     # The same goal, as it was asked: .9 of the way from a chance of .6 to 1 is a share of .96.
     asked = Goal.of_recovery(0.9, 0.6)
     assert asked.value == pytest.approx(0.96, abs=1e-15)
-    assert goal_words(asked, 2) == "to recover 90 % of what 2 components can show"
+    assert goal_words(asked, 2) == "to recover 90\u00a0% of what 2 components can show"
     angle = Goal("largest_angle", 0.5, of_draws=0.9)
     assert goal_words(angle, 1) == (
-        "for a largest principal angle of at most 0.5 radians with one component in 90 % of "
+        "for a largest principal angle of at most 0.5 radians with one component in 90\u00a0% of "
         "releases"
     )
     gaussian = parse_variant("gaussian")
     needed = Target(gaussian, "n", Goal(), low=1000, high=1200, first=10, last=1e12)
     assert sentence(needed, 1) == (
-        "Gaussian, exact needs about 1,100 people, between 1,000 and 1,200, to keep 90 % of the "
-        "variance that one component can explain (95 % confidence)."
+        "Gaussian, exact needs about 1,100 people, between 1,000 and 1,200, to keep 90\u00a0% of "
+        "the variance that one component can explain (95\u00a0% confidence)."
     )
     crooked = dataclasses.replace(needed, monotone=False)
     assert "no single least value" in sentence(crooked, 1)

@@ -64,9 +64,9 @@ def test_the_best_is_named_beside_both_floors() -> None:
     plan = plan_of("gaussian", "laplace")
     bands = bands_of(GAUSSIAN, ("laplace", 1.0, 0.65, 0.7, 0.75), floors=FLOORS)
     assert words.verdict(plan, bands) == (
-        "At epsilon 1, Linear SVM after Gaussian, exact reaches an accuracy of 85.0 %, against "
-        "90.0 % without privacy and 50.0 % after a random subspace. All of them do better than "
-        "the random subspace."
+        "At epsilon 1, Linear SVM after Gaussian, exact reaches an accuracy of 85.0\u00a0%, "
+        "against 90.0\u00a0% without privacy and 50.0\u00a0% after a random subspace. All of "
+        "them do better than the random subspace."
     )
 
 
@@ -335,7 +335,7 @@ def test_the_lead_is_fifteen_words_at_most(score: str) -> None:
     said = words.lead(plan, bands)
     assert said is not None
     assert said.startswith(f"{longest}: {SCORES[score].label} ")
-    assert len(said.replace(" %", "").split()) <= 15
+    assert len(said.replace("\u00a0%", "").split()) <= 15
     assert words.lead(plan, bands_of(floors=FLOORS)) is None
     # a claim that is false leads nowhere
     assert words.lead(plan, bands_of(GAUSSIAN, floors=FLOORS, verdict="refuted")) is None

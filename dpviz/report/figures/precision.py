@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.core.number_text import numeral, percent
+from dpviz.core.number_text import numeral, per_cent, percent
 from dpviz.report.figures.theme import TRUE_COLOUR, Panel, to_scale, told, wrapped
 
 PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -285,7 +285,7 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
     figure.update_xaxes(
         title="share of the precision", type="log", tickvals=PRICE_TICKS,
         range=[math.log10(PRICE_TICKS[0]) - 0.4, 0],
-        ticktext=[f"{numeral(100 * share, 6)} %" for share in PRICE_TICKS],
+        ticktext=[per_cent(numeral(100 * share, 6)) for share in PRICE_TICKS],
     )  # fmt: skip
     figure.update_yaxes(
         title="noise standard deviation", type="log", exponentformat="none", dtick=1

@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, per_cent
 from dpviz.report.figures.small import SCREEN, Drawing
 from dpviz.report.figures.theme import TRUE_COLOUR
 from dpviz.report.tables.ticks import decades, round_ticks
@@ -117,7 +117,7 @@ class _Axis:
         shares = "%" in str(self.said.get("tickformat") or "")
         words = [
             value if isinstance(value, str) else
-            f"{numeral(100 * value, 4)} %" if shares else numeral(value, 4)
+            per_cent(numeral(100 * value, 4)) if shares else numeral(value, 4)
             for value in values
         ] if texts is None else [_plain(text) for text in _listed(texts)]  # fmt: skip
         placed = [

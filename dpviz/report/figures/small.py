@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.number_text import decimals, numeral
+from dpviz.core.number_text import decimals, numeral, per_cent
 from dpviz.mechanisms import Mechanism
 from dpviz.report.figures.svg import image, source
 from dpviz.report.figures.theme import TRUE_COLOUR, Panel, colour_of
@@ -708,8 +708,8 @@ def biplot_picture(use: Mapping[str, Any]) -> Drawing | None:
     picture.stroke([(room, y0), (room + wide, y0)], _DROWNED, 0.6)
     picture.stroke([(x0, y0 - unit - 8), (x0, y0 + unit + 8)], _DROWNED, 0.6)
     share = [100 * value / use["total_variance"] for value in use["variances"][:2]]
-    picture.text(room + wide, y0 - 5, f"component 1: {numeral(share[0], 2)} %", "end")
-    picture.text(x0 + 5, 12, f"component 2: {numeral(share[1], 2)} % of the released total")
+    picture.text(room + wide, y0 - 5, f"component 1: {per_cent(numeral(share[0], 2))}", "end")
+    picture.text(x0 + 5, 12, f"component 2: {per_cent(numeral(share[1], 2))} of the released total")
     sides: dict[bool, list[tuple[float, float, int]]] = {False: [], True: []}
     for at in places:
         x, y = (unit * vector[at] / reach for vector in vectors)

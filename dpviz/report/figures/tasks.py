@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpviz.core.number_text import decimals, numeral
+from dpviz.core.number_text import decimals, numeral, per_cent
 from dpviz.report.figures.theme import (
     BELOW,
     GREY,
@@ -217,4 +217,4 @@ def _add_band(
 
 
 def _told(value: float, score: Score) -> str:
-    return f"{decimals(100 * value, 1)} %" if score.key == "accuracy" else numeral(value, 3)
+    return per_cent(decimals(100 * value, 1)) if score.key == "accuracy" else numeral(value, 3)

@@ -11,7 +11,7 @@ from dpviz.accounting.gaussian import loss_beyond
 from dpviz.auditing import Audit, AuditVerdict
 from dpviz.auditing.attack import Curve, check_prior, excess_probability, posterior_bound
 from dpviz.auditing.blackbox import BlackBox
-from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.core.number_text import decimals, numeral, per_cent, percent
 from dpviz.core.problem import Budget
 from dpviz.core.release import Verdict
 from dpviz.report.sentences.phrases import budget_words, join_words
@@ -30,7 +30,7 @@ def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> s
         The attacker's belief, before, that the person is in the table.
     """
     check_prior(prior)
-    before = "100 %" if prior == 1 else _percent(prior)
+    before = per_cent("100") if prior == 1 else _percent(prior)
     if spent is None or not math.isfinite(spent.epsilon):
         promise = "" if claim is None else " whatever its claim,"
         return (
@@ -71,10 +71,10 @@ def beyond_words(spent: Spent) -> str:
 def _percent(share: float) -> str:
     """Return a share in per cent, never rounded to certainty."""
     if share > 0.999:
-        return "more than 99.9 %"
+        return per_cent("more than 99.9")
     if 0 < share < 0.001:
-        return "less than 0.1 %"
-    return f"{numeral(100 * share, 3)} %"
+        return per_cent("less than 0.1")
+    return per_cent(numeral(100 * share, 3))
 
 
 def headline(claims: pd.DataFrame) -> str:
@@ -89,12 +89,14 @@ def headline(claims: pd.DataFrame) -> str:
 def support_caption(table: pd.DataFrame, epsilon: float, d: int) -> str:
     """Return how often a release betrays its table, counted beside exact."""
     row = table[table["epsilon"] == epsilon].iloc[0]
+    share, low, high, exact = (
+        decimals(100 * row[name], 1) for name in ("share", "low", "high", "exact")
+    )
     return (
         f"At a claimed epsilon of {numeral(epsilon, 6)} and d = {d}, {int(row['outside']):,} of "
-        f"{int(row['draws']):,} releases betrayed their table: {decimals(100 * row['share'], 1)} % "
-        "(99 % "
-        f"interval {decimals(100 * row['low'], 1)} to {decimals(100 * row['high'], 1)} %), exactly "
-        f"{decimals(100 * row['exact'], 1)} % in every dimension. No larger epsilon covers them."
+        f"{int(row['draws']):,} releases betrayed their table: {per_cent(share)} (99 % "
+        f"interval {low} to {per_cent(high)}), exactly "
+        f"{per_cent(exact)} in every dimension. No larger epsilon covers them."
     )
 
 

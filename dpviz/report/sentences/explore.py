@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.core.metrics import chance_distance, farthest_distance
-from dpviz.core.number_text import decimals, numeral, percent, thousands
+from dpviz.core.number_text import decimals, numeral, per_cent, percent, thousands
 from dpviz.core.problem import exposure
 from dpviz.core.release import Verdict
 from dpviz.core.settings import AS_RELEASED, Settings
@@ -112,10 +112,10 @@ def failing(comparison: Comparison) -> str:
 
 def least_words(found: Mapping[str, Mapping[str, Any] | None]) -> str | None:
     """Return from where 90 % is recovered (`dpviz.report.tables.board.least_epsilons`)."""
-    any_kind, pure = found["approximate"], found["pure"]
-    said = [("90 %", any_kind), ("without delta", pure), ("not on the board", found["elsewhere"])]
+    any_kind, pure, goal = found["approximate"], found["pure"], per_cent("90")
+    said = [(goal, any_kind), ("without delta", pure), ("not on the board", found["elsewhere"])]
     if any_kind is not None and pure is not None and any_kind["key"] == pure["key"]:
-        said[:2] = [("90 %, without delta too,", pure)]
+        said[:2] = [(f"{goal}, without delta too,", pure)]
     parts = [(start, answer) for start, answer in said if answer is not None]
     if not parts:
         return None
@@ -124,7 +124,7 @@ def least_words(found: Mapping[str, Mapping[str, Any] | None]) -> str | None:
         f"({answer['label']})"
         for place, (start, answer) in enumerate(parts)
     ]
-    lead = "" if words[0].startswith("90 %") else "90 %, "
+    lead = "" if words[0].startswith(goal) else f"{goal}, "
     return lead + ", ".join(words)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.core.number_text import decimals, numeral
+from dpviz.core.number_text import decimals, numeral, per_cent
 from dpviz.core.release import VERDICT_MARKS, VERDICT_WORDS, Verdict
 from dpviz.report.sentences.phrases import join_words
 from dpviz.simulation.tasks.learners import CLUSTERING, REGRESSION, Score
@@ -21,7 +21,7 @@ BAND = "central 95 % of the rounds (a release on a split each), not an interval 
 
 def value_words(score: Score, value: float) -> str:
     """Return a score as text: a share in per cent, other numbers with two digits."""
-    return f"{decimals(100 * value, 1)} %" if score.key == "accuracy" else decimals(value, 2)
+    return per_cent(decimals(100 * value, 1)) if score.key == "accuracy" else decimals(value, 2)
 
 
 def floor_words(name: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from dpviz.core.metrics import METRICS
-from dpviz.core.number_text import numeral, thousands
+from dpviz.core.number_text import numeral, per_cent, thousands
 from dpviz.core.problem import (
     EPSILON_RANGE,
 )
@@ -74,17 +74,18 @@ def goal_words(goal: Goal, k: int) -> str:
     """Return the goal as the end of a sentence, such as "to keep 90 % of ..."."""
     noun = "one component" if k == 1 else f"{k} components"
     if goal.recovery is not None:
-        words = f"to recover {numeral(100 * goal.recovery, 4)} % of what {noun} can show"
+        words = f"to recover {per_cent(numeral(100 * goal.recovery, 4))} of what {noun} can show"
     elif goal.metric == "captured_share":
-        words = f"to keep {numeral(100 * goal.value, 4)} % of the variance that {noun} can explain"
+        share = per_cent(numeral(100 * goal.value, 4))
+        words = f"to keep {share} of the variance that {noun} can explain"
     elif goal.metric == "captured_total":
-        words = f"to keep {numeral(100 * goal.value, 4)} % of all variance with {noun}"
+        words = f"to keep {per_cent(numeral(100 * goal.value, 4))} of all variance with {noun}"
     else:
         side = "at least" if goal.measure.better == "higher" else "at most"
         unit = f" {goal.measure.unit}" if goal.measure.unit else ""
         words = f"for a {goal.measure.label} of {side} {numeral(goal.value, 4)}{unit} with {noun}"
     if goal.of_draws is not None:
-        words += f" in {numeral(100 * goal.of_draws, 4)} % of releases"
+        words += f" in {per_cent(numeral(100 * goal.of_draws, 4))} of releases"
     return words
 
 
@@ -125,7 +126,7 @@ def sentence(target: Target, k: int) -> str:
     label, what, goal = target.mechanism.label, target.what, goal_words(target.goal, k)
     if target.reason is not None:
         return f"{label} cannot answer: {target.reason}."
-    sure = f"{numeral(100 * target.confidence, 6)} % confidence"
+    sure = f"{per_cent(numeral(100 * target.confidence, 6))} confidence"
     if not target.monotone:
         return (
             f"{label}: the measure does not move one way with {what}, so there is no single least "

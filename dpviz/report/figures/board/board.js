@@ -1045,7 +1045,7 @@ class Board {
       return;
     }
     if (!column) {
-      setText(value, "100 %");
+      setText(value, "100\u00a0%");
       setText(words, this.says("recovered; chance: 0\u00a0%"));
       words.title = `Chance captures a share of ${this.payload.chance.share}`;
       bar.style.width = "100%";

@@ -17,8 +17,8 @@ const DpvizStage = (() => {
     return node;
   };
   const said = (value) => DpvizNumbers.numeral(value, 2);
-  // A number stays on one line with its sign and with what it is of.
-  const whole = (text) => text.replace(/ %/g, "\u00a0%").replace(/(epsilon|ε) (?=\d)/gi, "$1\u00a0");
+  // A number stays on one line with what it is of.
+  const whole = (text) => text.replace(/(epsilon|ε) (?=\d)/gi, "$1\u00a0");
   const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
   const wait = (time) => new Promise((done) => setTimeout(done, time));
   const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
