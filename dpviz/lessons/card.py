@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, of_hundred
 from dpviz.core.release import VERDICT_WORDS
 from dpviz.lessons import words
 from dpviz.lessons.decide import Card, Offer
@@ -34,7 +34,8 @@ STYLE = """
 
 
 def _worlds(risk: Risk) -> str:
-    out, within = words.worlds_words(risk)
+    out = f"she is not in: {of_hundred(risk.worlds.out)} of 100 guesses are wrong"
+    within = f"she is in: {of_hundred(risk.worlds.within)} of 100 guesses are right"
     return (
         '<div class="dp-worlds">'
         f"<div>{hundred(round(100 * risk.worlds.out), out)}<p>{escape(out)}</p></div>"
@@ -95,6 +96,7 @@ def card_html(card: Card, risk: Risk | None, command: str, link: str) -> str:
     if best is not None and risk is not None:
         parts += [
             f"<h2>Risk for one person, {escape(best.mechanism.label)}</h2>",
+            f"<p>{escape(words.risk_words(best, card.answers, risk))}</p>",
             _worlds(risk),
             f"<p>{escape(words.belief_words(card.answers, risk))}</p>",
         ]

@@ -15,6 +15,7 @@ from html import escape
 
 import numpy as np
 
+from dpviz.accounting.accounting import Spent
 from dpviz.auditing.attack import excess_probability, posterior_bound
 from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import CannotRun
@@ -29,6 +30,7 @@ from dpviz.releasing.picture import counting
 from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
 from dpviz.report.figures.svg import hundred, picture
 from dpviz.report.privacy_card import CARD_FORMAT, PLAN
+from dpviz.report.sentences.phrases import capital, risk_words
 from dpviz.simulation.picture.account import SHARE
 
 PRIOR = 0.01
@@ -399,6 +401,8 @@ def _risk(found: CeilingCard) -> str:
         else ""
     )
     title = "The risk it would take" if refused else "The risk"
+    spent = Spent(epsilon, delta, False, "claim")
+    phrase = capital(risk_words("this release", spent, epsilon))
     return (
         f"<div><h3>{title}, for each {unit} in {found.prospect.rows.n:,} rows</h3>"
         f'<div class="dp-dots"><figure>{hundred(1, "before: 1 of 100", 92)}<figcaption>'
@@ -407,7 +411,7 @@ def _risk(found: CeilingCard) -> str:
         f"<small>after: at most <b>{shown}</b>,<br>whatever else is known</small></figcaption>"
         f"</figure></div><p><b>{who}</b> A suspicion such as “{said}”: of 1,000 like it 10 are "
         f"right before, at most {math.ceil(10 * after - 1e-9)} after. That is ε "
-        f"{numeral(epsilon, 2)}.<small>{odds}</small></p></div>"
+        f"{numeral(epsilon, 2)}. {phrase}.<small>{odds}</small></p></div>"
     )
 
 

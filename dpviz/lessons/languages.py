@@ -59,7 +59,7 @@ WALL_WORDS = (
     "One release of {people} people for each phone, half of them with her.",
     "{count} of {dealt} have tapped", "{right} of {count} were right.",
     "She was in: {right} of {count} right", "She was out: {right} of {count} right",
-    "At epsilon {epsilon} nobody gets beyond {limit} of 100.",
+    "Of 100 guesses who is in, after {mechanism}: at most {limit} right.",
     "On average over both hundreds, whoever guesses. Luck: at the limit, 95 of 100 such classes"
     " have at most {luck} of {count} right.",
     "Show the taps", "Draw the limit", "Another round", "Back to the lesson", "with her",

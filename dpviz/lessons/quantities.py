@@ -23,10 +23,11 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import decimals, numeral, percent, thousands
 from dpviz.core.params import format_number
 from dpviz.core.settings import Settings
-from dpviz.lessons import measures, words
+from dpviz.lessons import measures
 from dpviz.lessons.cloud import cloud
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.load import load_measured
+from dpviz.report.sentences.phrases import belief
 from dpviz.report.tables.board import FIRST_COMPONENTS
 
 
@@ -211,7 +212,7 @@ def _guessed(settings: Settings, world: str) -> float:
     return 100 * {"in": seen.within, "out": seen.out}[world]
 
 
-@_shown(words.belief)
+@_shown(belief)
 def _belief(settings: Settings, prior: float) -> float:
     return posterior_bound(prior, settings.epsilon)
 

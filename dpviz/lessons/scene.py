@@ -27,9 +27,9 @@ from dpviz.lessons.measures import (
 )
 from dpviz.lessons.person import EPSILONS, person_payload
 from dpviz.lessons.quantities import Fact
-from dpviz.lessons.words import belief
 from dpviz.mechanisms import parse_variant
 from dpviz.report.figures.board import shown
+from dpviz.report.sentences.phrases import belief
 from dpviz.report.tables import board
 from dpviz.report.tables.payload import BoardColumn
 from dpviz.simulation.compare import Comparison

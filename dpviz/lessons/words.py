@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
-from dpviz.core.number_text import numeral, of_hundred, per_cent, percent
+from dpviz.core.number_text import numeral, per_cent, percent
 from dpviz.core.problem import Budget
 from dpviz.lessons.decide import Card, Offer, rounded_up
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import Risk
 from dpviz.mechanisms import Mechanism
-from dpviz.report.sentences.phrases import join_words
+from dpviz.report.sentences import phrases
+from dpviz.report.sentences.phrases import capital, join_words
 from dpviz.report.sentences.tradeoffs import range_words
 
 
@@ -58,37 +59,24 @@ def people_words(card: Card, offer: Offer) -> str:
     return f"{more:,} more ({numeral(offer.people / card.measured.n)} times as many)"
 
 
-def belief(share: float) -> str:
-    """Return a belief in per cent, never rounded to certainty."""
-    if share > 0.999:
-        return per_cent("more than 99.9")
-    if 0 < share < 0.001:
-        return per_cent("less than 0.1")
-    return per_cent(numeral(100 * share, 2 if share < 0.1 else 3))
-
-
-def worlds_words(risk: Risk) -> tuple[str, str]:
-    """Return what a balanced guesser reaches in either world."""
-    return (
-        f"If she is not in the table, at most {of_hundred(risk.worlds.out)} of 100 releases would "
-        "make a balanced guesser say that she is.",
-        f"If she is in the table, at most {of_hundred(risk.worlds.within)} of 100 would.",
-    )
-
-
 def belief_words(answers: Answers, risk: Risk) -> str:
     """Return what becomes of an attacker's prior."""
     times = "one release" if answers.releases == 1 else f"{answers.releases} releases"
-    words = (
-        f"Somebody who believed with {belief(answers.prior / 100)} that she is in believes it with "
-        f"at most {belief(risk.most)} after {times}"
-    )
+    words = f"{capital(phrases.belief_words(answers.prior / 100, risk.spent))} after {times}"
     if risk.spent.delta > 0:
         words += (
             "; odds more than twice as high come up with a probability of at most "
             f"{numeral(risk.beyond, 1)}"
         )
     return words + "."
+
+
+def risk_words(offer: Offer, answers: Answers, risk: Risk) -> str:
+    """Return the one phrase for risk, of all releases together."""
+    place = offer.mechanism.label
+    if answers.releases > 1:
+        place += f", {answers.releases} releases"
+    return f"{capital(phrases.risk_words(place, risk.spent, offer.epsilon))}."
 
 
 def label(card: Card) -> list[tuple[str, str]]:

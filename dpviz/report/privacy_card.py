@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from dpviz.accounting.accounting import Spent
 from dpviz.core.entries import OTHER
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.report.figures.small import loadings_picture
 from dpviz.report.figures.svg import hundred
+from dpviz.report.sentences.phrases import capital, risk_words
 from dpviz.report.tables.projection import LABEL_COLOURS
 
 CARD_FORMAT = 1
@@ -163,11 +165,14 @@ def _lead(card: Mapping[str, Any]) -> str:
         if beyond
         else ""
     )
+    claim = card["claim"]
+    spent = Spent(claim["epsilon"], claim["delta"], False, "claim")
+    risk = capital(risk_words("this release", spent, claim["epsilon"]))
     warning = ' <b class="open">? Hardly protection.</b>' if first["after"] >= 0.5 else ""
     return (
         f'<div class="lead">{grids}<div><strong>{suspicion_words(first)}</strong>{warning}<p>For '
-        f"each {card['unit']['protected']}, whatever else the suspicious reader knows. {more}."
-        f"{odds}</p></div></div>"
+        f"each {card['unit']['protected']}, whatever else the suspicious reader knows. {more}. "
+        f"{risk}.{odds}</p></div></div>"
     )
 
 

@@ -61,6 +61,9 @@ class Decision(Answer):
         """Return the answer, who gives it, and what an attacker can make of it."""
         said = [words.headline(self.card), words.by_whom(self.card)]
         if self.risk is not None:
+            best = self.card.best
+            assert best is not None  # whose risk it is
+            said.append(words.risk_words(best, self.card.answers, self.risk))
             said.append(words.belief_words(self.card.answers, self.risk))
         if not self.card.answers.shows_rows:  # there is no release to say anything of
             said += [f"{heading}: {text}" for heading, text in words.label(self.card)]

@@ -13,7 +13,7 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.report.figures.claims import attack_figure, posterior_figure
 from dpviz.report.sentences import claims as claims_words
 from dpviz.report.sentences.claims import sentence
-from dpviz.report.tables.board import risk_words
+from dpviz.report.sentences.phrases import capital, risk_words
 from pages.ui import one_person as picture
 from pages.ui import parts
 
@@ -47,10 +47,9 @@ def attacker(problem: Problem, budget: Budget) -> None:
     spent = mechanism.spent(problem, budget)
     seen = attack.attacker_curve(mechanism, problem, budget)
     table = attack.attack_table(seen, prior)
-    st.markdown(f"**{sentence(mechanism.claim(problem, budget), spent, prior)}**")
-    if spent is not None and math.isfinite(spent.epsilon):  # the phrase of Explore
-        said = risk_words(mechanism.label, spent, budget.epsilon)
-        st.caption(f"{said[0].upper()}{said[1:]}.")
+    if spent is not None and math.isfinite(spent.epsilon):
+        st.markdown(f"**{capital(risk_words(mechanism.label, spent, budget.epsilon))}.**")
+    st.markdown(sentence(mechanism.claim(problem, budget), spent, prior))
     first, second = st.columns(2)
     caption = claims_words.attack_caption(seen)
     first.plotly_chart(

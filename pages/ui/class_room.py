@@ -82,6 +82,7 @@ async def _wall(request: Request) -> Response:
         "epsilons": [[str(one), numeral(one)] for one in EPSILONS],
         "at": EPSILONS.index(played.epsilon),
         "round": played.number,
+        "mechanism": played.mechanism.label,
         "people": table().n,
         "picture": played.picture,
         "ask": played.asked.ask,

@@ -19,6 +19,7 @@ from playwright.sync_api import Page, expect
 
 from dpviz.core.files import app_path
 from dpviz.lessons import course
+from dpviz.lessons.cast import pure
 from dpviz.lessons.in_or_out import Round
 from dpviz.lessons.languages import words
 from tests.e2e.harness import Server, free_port, open_app, open_popover
@@ -399,7 +400,10 @@ def test_a_phone_taps_and_the_wall_draws_what_nobody_passes(
         assert page.locator("#hundreds .limit:visible").count() == 0
         page.keyboard.press("m")
         expect(page.locator("#hundreds .limit:visible")).to_have_count(2)
-        text = says("At epsilon {epsilon} nobody gets beyond {limit} of 100.", epsilon=1, limit=73)
+        text = says(
+            "Of 100 guesses who is in, after {mechanism}: at most {limit} right.",
+            mechanism=f"{pure().label} ε\u00a01", limit=73,
+        )  # fmt: skip
         expect(page.locator("#ask")).to_have_text(text)
         assert page.evaluate(MEASURE_WALL)
         # A further round, at the next epsilon, reaches the phone by itself; then the lesson again.

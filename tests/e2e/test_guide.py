@@ -104,7 +104,7 @@ def test_a_shared_step_is_the_first_visit_of_a_server(
         page, f"{server.url}/guide?v=1&lesson={len(lessons())}&step=3&bet=1&moved=yes&present=yes"
     )
     assert plain_text(question.then[0])[1:] in stage_text(page)
-    expect(page.locator(".dp-sentence")).to_contain_text("at most 73 right, 27 wrong")
+    expect(page.locator(".dp-sentence")).to_contain_text("at most 73 right")
     assert page.locator(".dp-worlds circle.sure").count() == 0
     expect(page.locator(".dps-foot")).to_be_hidden()
     whole = page.locator(".dps").bounding_box()
@@ -259,16 +259,16 @@ def test_a_person_is_dragged_without_the_server(page: Page, server: Server) -> N
     page.mouse.move(*middle, steps=8)
     page.mouse.up()
     expect(sentence).not_to_have_text(before)
-    expect(sentence).to_contain_text("in, 50 right, 50 wrong")
+    expect(sentence).to_contain_text(": 50 right, 50 wrong")
     assert arrays.count() == 100
     handle = page.locator(".dp-handle")
     handle.focus()
     for _ in range(20):
         handle.press("ArrowRight")
-    expect(sentence).to_contain_text("at most 73 right, 27 wrong")
+    expect(sentence).to_contain_text("at most 73 right")
     assert arrays.count() == 100  # so many say "in" in both worlds together, whatever the row
     assert filled == 100
-    assert "in, 50 right" not in sentence.inner_text()
+    assert ": 50 right" not in sentence.inner_text()
     assert watch_of(page).runs == runs
 
 

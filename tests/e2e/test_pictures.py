@@ -355,7 +355,7 @@ def test_directions_of_both_worlds_are_two_histograms_with_the_guessers_threshol
         assert heights[0].sum() == pytest.approx(heights[1].sum(), rel=1e-6)
         # The rates that are said are the shares that are drawn before the threshold.
         said = plain_page.locator(".dp-sentence").inner_text()
-        (told,) = re.findall(r"is in, (\d+) right, (\d+) wrong", said)
+        (told,) = re.findall(r": (\d+) right, (\d+) wrong", said)
         rates = [int(told[1]), int(told[0])]
         starts = np.array([one[0] for one in up]) - 1.5
         wide = starts[1] - starts[0]

@@ -265,7 +265,7 @@ def test_an_audit_that_cannot_run_says_why_in_one_sentence() -> None:
 def test_the_exhibits_follow_the_one_epsilon() -> None:
     at = start("claims", **QUICK, part="refutations")
     assert "At a claimed epsilon of 1 and d = 5" in words(at)
-    assert "exactly 28.3 % in every dimension" in words(at)
+    assert "exactly 28.3\u00a0% in every dimension" in words(at)
     change(at, "view.epsilon.slider", 2.0)
     change(at, "claims.d", 12)
     assert "At a claimed epsilon of 2 and d = 12" in words(at)
@@ -281,12 +281,12 @@ def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
     at = start("claims", **QUICK, part="attacker")
     change(at, "claims.attack.mechanism", parse_variant("wishart_difference").label)
     # e/(1 + e), and with a prior of a fifth e/(4 + e)
-    assert "at most 73.1\u00a0% sure" in words(at)
+    assert "becomes at most 73.1\u00a0%" in words(at)
     risk = "Of 100 guesses who is in, after {}: {}"  # in the words of Explore
     assert risk.format("Wishart difference", "73 right, 27 wrong.") in words(at)
     change(at, "claims.attack.prior", 20)
-    assert "thinks it 20\u00a0% likely" in words(at)
-    assert "at most 40.5\u00a0% sure" in words(at)
+    assert "A belief of 20\u00a0%" in words(at)
+    assert "becomes at most 40.5\u00a0%" in words(at)
     change(at, "claims.attack.mechanism", parse_variant("gaussian").label)
     limit = "after anything at ε 1 without δ at most 73 right"
     # Phi(mu/2) where delta(1) = 1e-6: mu = 0.2367

@@ -88,7 +88,7 @@ def test_every_mechanism_is_asked_behind_it() -> None:
     assert "after one release" in shown
     assert "after 10 releases" in html(at)
     change(at, "decide.prior", 50.0)
-    assert "believed with 50\u00a0%" in html(at)
+    assert "A belief of 50\u00a0%" in html(at)
     press(at, "decide.back")
     assert held(at, "shown", "decide") == "ceiling"
     assert errors(at) == []

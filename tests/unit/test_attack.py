@@ -169,10 +169,10 @@ def test_an_empirical_curve_at_the_ends() -> None:
 
 def test_sentences() -> None:
     pure = claims_words.sentence(Budget(1.0), Spent(1.0, 0.0, True, ""))
-    assert "73.1\u00a0% sure" in pure
+    assert "becomes at most 73.1\u00a0%" in pure
     assert "50\u00a0%" in pure
     approximate = claims_words.sentence(Budget(1.0, 1e-5), Spent(1.0, 1e-5, True, ""), prior=0.01)
-    assert "2.67\u00a0% sure" in approximate
+    assert "becomes at most 2.7\u00a0%" in approximate
     assert "1e-5" in approximate
     assert "certain" in claims_words.sentence(Budget(1.0), None)
     assert "nothing" in claims_words.sentence(None, Spent(0.0, 0.0, True, ""))

@@ -12,8 +12,10 @@ from scipy.stats import norm
 
 from dpviz.core import number_text
 from dpviz.lessons.cast import plain, published, pure
+from dpviz.lessons.languages import messages
 from dpviz.lessons.person import EPSILONS, candidates, others, person_payload
 from dpviz.report.figures.person import component_script
+from dpviz.report.sentences.phrases import RISK
 from tests.person_page import person_page
 
 PAYLOAD = person_payload([plain(), pure(), published()], 1e-5)
@@ -25,6 +27,14 @@ def test_the_payload_is_json_and_small() -> None:
     text = json.dumps(PAYLOAD, allow_nan=False)
     assert json.loads(text) == PAYLOAD
     assert len(text) < 150_000
+
+
+def test_it_says_the_phrase_of_every_page_and_each_text_in_the_readers_language() -> None:
+    script = component_script()
+    assert f'says("{RISK}"' in script
+    drawn = re.findall(r'(?:fillText|says)\(\s*"([^"]+)"|\bkey, "([^"]+)"', script)
+    said = set(re.findall(r'says\(\s*"([^"]+)"', script))
+    assert {first or second for first, second in drawn} == said <= messages()
 
 
 def test_limits_are_the_exact_rates_of_both_worlds() -> None:

@@ -9,12 +9,18 @@ import pandas as pd
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.gaussian import loss_beyond
 from dpviz.auditing import Audit, AuditVerdict
-from dpviz.auditing.attack import Curve, check_prior, excess_probability, posterior_bound
+from dpviz.auditing.attack import Curve, check_prior, excess_probability
 from dpviz.auditing.blackbox import BlackBox
 from dpviz.core.number_text import decimals, numeral, per_cent, percent
 from dpviz.core.problem import Budget
 from dpviz.core.release import Verdict
-from dpviz.report.sentences.phrases import budget_words, join_words
+from dpviz.report.sentences.phrases import (
+    belief,
+    belief_words,
+    budget_words,
+    capital,
+    join_words,
+)
 
 
 def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> str:
@@ -30,23 +36,18 @@ def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> s
         The attacker's belief, before, that the person is in the table.
     """
     check_prior(prior)
-    before = per_cent("100") if prior == 1 else _percent(prior)
     if spent is None or not math.isfinite(spent.epsilon):
         promise = "" if claim is None else " whatever its claim,"
         return (
-            f"An attacker who thinks it {before} likely that a person is in the table can become "
-            f"certain from this release:{promise} no epsilon limits what it gives away."
+            f"A belief of {belief(prior)} that she is in can become certain after this release:"
+            f"{promise} no epsilon limits what it gives away."
         )
     if spent.epsilon == 0 and spent.delta == 0:
         return (
             "An attacker learns nothing about any person from this release, because it does not "
             "depend on the data."
         )
-    after = _percent(posterior_bound(prior, spent.epsilon))
-    start = (
-        f"An attacker who knows everybody else's row and thinks it {before} likely that a person "
-        f"is in the table can be at most {after} sure after seeing the release"
-    )
+    start = f"{capital(belief_words(prior, spent))}, whoever knows everybody else's row"
     if spent.delta == 0:
         return f"{start}."
     return f"{start}, but for rare releases: {beyond_words(spent)}."
@@ -66,15 +67,6 @@ def beyond_words(spent: Spent) -> str:
         f"a loss beyond epsilon {numeral(spent.epsilon, 3)} + t comes up with probability at most "
         f"{numeral(spent.delta)}/(1 - e^-t), which is {numeral(limit)} for t = 1"
     )
-
-
-def _percent(share: float) -> str:
-    """Return a share in per cent, never rounded to certainty."""
-    if share > 0.999:
-        return per_cent("more than 99.9")
-    if 0 < share < 0.001:
-        return per_cent("less than 0.1")
-    return per_cent(numeral(100 * share, 3))
 
 
 def headline(claims: pd.DataFrame) -> str:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dpviz.accounting.accounting import Spent
+from dpviz.auditing.attack import both_worlds, posterior_bound
 from dpviz.core.metrics import Summary
-from dpviz.core.number_text import decimals, numeral
+from dpviz.core.number_text import decimals, numeral, of_hundred, per_cent
 from dpviz.core.problem import (
     Budget,
 )
@@ -18,6 +19,55 @@ SEPARATED = 3.0
 
 # What the marks of `dpviz.report.figures.theme` say.
 FAILS_THERE = "Dashed, open marks: the claim fails there."
+
+
+RISK = "of 100 guesses who is in, after {mechanism}: {within} right, {out} wrong"
+"""The one phrase for what a release gives away about one person; a browser fills it alike."""
+
+
+def risk_words(mechanism: str, spent: Spent, epsilon: float) -> str:
+    """Return `RISK` with its numbers, and what anything that claims this epsilon keeps to.
+
+    Parameters
+    ----------
+    mechanism : str
+        Its label, or what else a release is by.
+    spent : Spent
+    epsilon : float
+        Claimed.
+    """
+    worlds = both_worlds(spent)
+    return risk_of(mechanism, (of_hundred(worlds.out), of_hundred(worlds.within)), epsilon)
+
+
+def risk_of(mechanism: str, risk: tuple[str, str], epsilon: float) -> str:
+    """Return `risk_words` of false alarms and hits that are written already."""
+    out, within = risk
+    most = of_hundred(both_worlds(Spent(epsilon, 0.0, True, "pure")).within)
+    # where the whole of what its epsilon allows is taken, the limit is said already
+    limit = f"; after anything at ε {numeral(epsilon, 3)} without δ at most {most} right"
+    return RISK.format(mechanism=mechanism, within=within, out=out) + limit * (most != within)
+
+
+def belief_words(prior: float, spent: Spent) -> str:
+    """Return what a release can make of a belief, but for what delta allows."""
+    before = per_cent("100") if prior == 1 else belief(prior)
+    after = belief(posterior_bound(prior, spent.epsilon))
+    return f"a belief of {before} that she is in becomes at most {after}"
+
+
+def belief(share: float) -> str:
+    """Return a belief in per cent, never rounded to certainty."""
+    if share > 0.999:
+        return per_cent("more than 99.9")
+    if 0 < share < 0.001:
+        return per_cent("less than 0.1")
+    return per_cent(numeral(100 * share, 2 if share < 0.1 else 3))
+
+
+def capital(text: str) -> str:
+    """Return a phrase with a capital letter, as a sentence begins."""
+    return text[:1].upper() + text[1:]
 
 
 def bias_note(d: int) -> str:

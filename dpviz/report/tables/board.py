@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.accounting import Spent
 from dpviz.auditing.attack import both_worlds
 from dpviz.core.arrays import FloatArray
 from dpviz.core.cancelling import in_threads
@@ -42,6 +41,7 @@ from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants
 from dpviz.preparation.account import is_numeric
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured, reference_variances
+from dpviz.report.sentences.phrases import risk_of
 from dpviz.report.tables.payload import (
     BoardCell,
     BoardColumn,
@@ -498,32 +498,8 @@ def _headline(epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
     tie = f", tied with {rivals}" if tied else ""
     return {
         "recovery": f"{at}, {label} recovers {texts['recovery']}{tie}",
-        "risk": _risk_words(label, texts["risk"], epsilon),
+        "risk": risk_of(label, texts["risk"], epsilon),
     }
-
-
-def risk_words(label: str, spent: Spent, epsilon: float) -> str:
-    """Return the one phrase for what a release gives away about one person.
-
-    Parameters
-    ----------
-    label : str
-        Of the mechanism.
-    spent : Spent
-    epsilon : float
-        Claimed: what anything without delta keeps to is said for it.
-    """
-    worlds = both_worlds(spent)
-    return _risk_words(label, (of_hundred(worlds.out), of_hundred(worlds.within)), epsilon)
-
-
-def _risk_words(label: str, risk: tuple[str, str], epsilon: float) -> str:
-    out, within = risk
-    most = of_hundred(both_worlds(Spent(epsilon, 0.0, True, "pure")).within)
-    limit = f"; after anything at ε {numeral(epsilon, 3)} without δ at most {most} right"
-    if most == within:  # it takes the whole of what its epsilon allows
-        limit = ""
-    return f"of 100 guesses who is in, after {label}: {within} right, {out} wrong{limit}"
 
 
 def frame_of(

@@ -190,10 +190,11 @@ function drawReleased(frame, { payload, cell, look, own, ghost }, spectrum) {
   drawKnots(frame, own, median, shown, released ? 2.4 : 3.4);
   const levels = [];
   if (cell?.edges && cell.threshold !== null) {
-    const curves = [median, truth];
-    levels.push(cell.edges[1], cell.threshold);
-    drawLevel(frame, curves, shown, cell.edges[1], look.says("noise edge"), [2, 3], true);
-    drawLevel(frame, curves, shown, cell.threshold, look.says("threshold"), [7, 4], false);
+    const [edge, threshold] = [cell.edges[1], cell.threshold];
+    levels.push(edge, threshold);
+    const curves = [median, lower, upper, truth].map((one) => Array.from(one).slice(0, count));
+    drawLevel(frame, curves, edge, look.says("noise edge"), [2, 3], threshold);
+    drawLevel(frame, curves, threshold, look.says("threshold"), [7, 4], edge);
   }
   const noted = [];
   if (median[0] > high) noted.push("▲ beyond the scale");
@@ -210,18 +211,14 @@ function drawReleased(frame, { payload, cell, look, own, ghost }, spectrum) {
  * @param {number[]} levels
  * @param {string[]} noted
  */
-function drawNotes({ pen, look, size, left, right, bottom, x, y }, curves, levels, noted) {
+function drawNotes(frame, curves, levels, noted) {
+  const { pen, look, size, left, right, bottom, y } = frame;
   /** @type {(from: number, to: number, top: number) => boolean} */
-  const clear = (from, to, top) => {
-    const [high, low] = [top - 4, top + size + 4];
-    if (high < 0 || low > bottom + 4) return false;
+  const free = (from, to, top) => {
     // a level has its name above it or below
-    if (levels.some((one) => y(one) > high - size && y(one) < low + size)) return false;
-    return curves.every((values) => Array.from(values).slice(1).every((value, i) => {
-      if (x(i + 1) < from - 4 || x(i) > to + 4) return true;
-      const [a, b] = [y(values[i]), y(value)];
-      return Math.max(a, b) < high || Math.min(a, b) > low;
-    }));
+    const [high, low] = [top - 4 - size, top + 2 * size + 4];
+    if (levels.some((one) => y(one) > high && y(one) < low)) return false;
+    return clear(frame, curves, { from, to, top, low: top + size });
   };
   pen.textBaseline = "top";
   pen.textAlign = "left";
@@ -230,11 +227,30 @@ function drawNotes({ pen, look, size, left, right, bottom, x, y }, curves, level
     const wide = pen.measureText(text).width;
     const low = bottom - 3 - size - above;
     const places = [[left + 2, low], [right - wide, low], [right - wide, 2 + above]];
-    const free = places.find(([from, top]) => from >= left && clear(from, from + wide, top));
-    if (!free) continue;
-    haloed(pen, look, text, free[0], free[1]);
+    const place = places.find(([from, top]) => from >= left && free(from, from + wide, top));
+    if (!place) continue;
+    haloed(pen, look, text, place[0], place[1]);
     above += size + 3;
   }
+}
+
+/**
+ * Return whether a text is inside of the picture and no curve runs through it.
+ *
+ * @param {Frame} frame
+ * @param {Values[]} curves
+ * @param {{ from: number, to: number, top: number, low: number }} text
+ */
+function clear({ bottom, x, y }, curves, { from, to, top, low }) {
+  if (top < 4 || low > bottom) return false;
+  return curves.every((values) => {
+    for (let i = 1; i < values.length; i += 1) {
+      if (x(i) < from - 4 || x(i - 1) > to + 4) continue;
+      const [a, b] = [y(values[i - 1]), y(values[i])];
+      if (Math.max(a, b) >= top - 4 && Math.min(a, b) <= low + 4) return false;
+    }
+    return true;
+  });
 }
 
 /**
@@ -312,18 +328,18 @@ function drawKnots({ pen, x, y }, colour, values, shown, size) {
 }
 
 /**
- * Draw a line across, named at its right end, or at the left one where less runs there.
+ * Draw a line across, named above or below it where no curve runs, as far to the right as can be;
+ * without a name where there is no such place.
  *
  * @param {Frame} frame
  * @param {Values[]} curves
- * @param {number} shown
  * @param {number} value
  * @param {string} name
  * @param {number[]} dash
- * @param {boolean} upper
+ * @param {number} other the level that the name must not stand on
  */
-function drawLevel(frame, curves, shown, value, name, dash, upper) {
-  const { pen, look, high, size, left, right, x, y } = frame;
+function drawLevel(frame, curves, value, name, dash, other) {
+  const { pen, look, high, size, left, right, y } = frame;
   if (value >= high) return;
   const level = Math.round(y(value)) + 0.5;
   pen.strokeStyle = look.faint;
@@ -331,15 +347,16 @@ function drawLevel(frame, curves, shown, value, name, dash, upper) {
   pen.setLineDash(dash);
   stroke(pen, left, level, right + 2, level);
   pen.setLineDash([]);
-  const above = upper && level > size + 2;
-  const middle = level + (above ? -size : size) / 2;
-  const long = Math.ceil(pen.measureText(name).width / (x(1) - x(0)));
-  /** @type {(from: number, to: number) => number} */
-  const crossings = (from, to) => curves
-    .flatMap((values) => Array.from(values).slice(Math.max(0, from), Math.min(to, shown)))
-    .filter((one) => Math.abs(y(one) - middle) < size * 0.75).length;
-  const atLeft = crossings(0, long) < crossings(shown - long, shown);
-  pen.textAlign = atLeft ? "left" : "right";
-  pen.textBaseline = above ? "bottom" : "top";
-  haloed(pen, look, name, atLeft ? left + 2 : right, level + (above ? -1 : 2));
+  const wide = pen.measureText(name).width;
+  const tops = value > other ? [level - 1 - size, level + 2] : [level + 2, level - 1 - size];
+  pen.textAlign = "left";
+  pen.textBaseline = "top";
+  for (let from = right - wide; from >= left + 2; from -= size / 2) {
+    const top = tops.find((one) => (y(other) < one - 2 || y(other) > one + size + 2)
+      && clear(frame, curves, { from, to: from + wide, top: one, low: one + size }));
+    if (top !== undefined) {
+      haloed(pen, look, name, from, top);
+      return;
+    }
+  }
 }

@@ -125,7 +125,7 @@ const DpvizDirections = (() => {
   }
 
   // Both worlds about one axis, at one scale: what the guesser's threshold has to tell apart.
-  function drawAngles(pen, width, height, { seen, threshold }, colours) {
+  function drawAngles(pen, width, height, { seen, threshold }, colours, says) {
     const pad = { left: 12, right: 12, top: 20, bottom: 40 };
     const long = width - pad.left - pad.right, tall = height - pad.top - pad.bottom;
     const middle = pad.top + tall / 2;
@@ -160,14 +160,14 @@ const DpvizDirections = (() => {
     pen.setLineDash([]);
     pen.fillStyle = colours.text;
     pen.textAlign = "right";
-    pen.fillText("with her", width - pad.right, pad.top + 12);
-    pen.fillText("without her", width - pad.right, pad.top + tall - 4);
+    pen.fillText(says("with her"), width - pad.right, pad.top + 12);
+    pen.fillText(says("without her"), width - pad.right, pad.top + tall - 4);
     pen.textAlign = cut < width / 2 ? "left" : "right";
-    pen.fillText("the guesser says “in” up to here", cut, pad.top - 6);
+    pen.fillText(says("the guesser says “in” up to here"), cut, pad.top - 6);
     pen.textAlign = "center";
     for (const [degrees, text] of TICKS) pen.fillText(text, x(degrees), pad.top + tall + 15);
-    const whole = "angle between the released direction and hers";
-    const fits = pen.measureText(whole).width < width ? whole : "angle from her direction";
+    const whole = says("angle between the released direction and hers");
+    const fits = pen.measureText(whole).width < width ? whole : says("angle from her direction");
     pen.fillText(fits, width / 2, height - 6);
     pen.textAlign = "left";
   }

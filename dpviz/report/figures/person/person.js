@@ -206,7 +206,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
         in: colour("--dp-in"), out: colour("--dp-out"), text: colour("--dp-text"), soft: colour("--dp-soft"),
       };
       const guess = DpvizDirections.guess(mechanism(), now, data.others, state.row, state.turn);
-      DpvizDirections.drawAngles(pen, width, height, guess, colours);
+      DpvizDirections.drawAngles(pen, width, height, guess, colours, says);
       return;
     }
     const { noise, grain, oneSided } = mechanism();
@@ -356,16 +356,18 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
 
   function words(seen) {
     const now = setting(), epsilon = label(data.epsilons[state.at]);
-    const start = says("{mechanism} at epsilon {epsilon}:", { mechanism: mechanism().label, epsilon });
-    if (!seen) return `${start} ${says("cannot run here")}.`;
+    const where = says("{mechanism} at epsilon {epsilon}", { mechanism: mechanism().label, epsilon });
+    if (!seen) return `${where}: ${says("cannot run here")}.`;
     const out = DpvizNumbers.ofHundred(seen.out), within = DpvizNumbers.ofHundred(seen.within);
     if (seen.certain) {
-      return `${start} ${says("of 100 releases without her, {out} cannot have come from the table with her: whoever sees one of these is certain.", { out })}`;
+      return `${where}: ${says("of 100 releases without her, {out} cannot have come from the table with her: whoever sees one of these is certain.", { out })}`;
     }
-    const [low, high] = (now.limit ?? [0, 0]).map(DpvizNumbers.ofHundred);
     const limit = now.limit
-      ? ` ${says("Wherever she stands, at most {high} right, {low} wrong.", { low, high })}` : "";
-    return `${start} ${says("of 100 guesses whether she is in, {within} right, {out} wrong.", { out, within })}${limit}`;
+      ? `; ${says("wherever she stands at most {most} right", { most: DpvizNumbers.ofHundred(now.limit[1]) })}` : "";
+    const told = says("of 100 guesses who is in, after {mechanism}: {within} right, {out} wrong", {
+      mechanism: where, out, within,
+    });
+    return `${told[0].toUpperCase()}${told.slice(1)}${limit}.`;
   }
 
   function draw() {
@@ -386,8 +388,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     node("span", "dp-mark dp-in", key, says("with her"));
     node("span", "dp-mark dp-out", key, says("without her"));
     if (kind === "direction") {
-      node("span", "", key, "How far one released direction lies from hers: bars up with her, bars "
-        + "down without, at one scale.");
+      node("span", "", key, says("How far one released direction lies from hers: bars up with her, bars down without, at one scale."));
     }
     if (oneSided) node("span", "dp-mark dp-sure", key, says("without her: impossible with her"));
     worlds.forEach(({ picture, cells, words: caption, world }) => {
