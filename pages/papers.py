@@ -227,13 +227,15 @@ def offer(chosen: Experiment, effort: Effort, done: int, total: int) -> None:
     def begin() -> None:
         st.session_state[RUNNING].append(token)
 
-    word = "Run" if shipped(chosen) is None else "Run it again here"
-    if done:
-        word = f"Go on ({done} of {total} parts done)"
+    afresh = "Run" if shipped(chosen) is None else "Run it again here"
     st.button(
-        word, key="papers.run", type="secondary", icon=":material/play_arrow:", on_click=begin,
+        f"Go on ({done} of {total} parts done)" if done else afresh,
+        key="papers.run",
+        type="primary",
+        icon=":material/play_arrow:",
+        on_click=begin,
         disabled=total == 0,
-    )  # fmt: skip
+    )
     if in_browser():
         st.caption(ONE_PROCESS)
     if total == 0:

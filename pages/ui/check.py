@@ -429,6 +429,7 @@ def _ways(checks: tuple[ColumnCheck, ...]) -> None:
         st.button(
             "Standardise the features",
             key="check.standardise",
+            type="primary",
             on_click=state.on_change(standardise),
         )
     parts.settings_file(

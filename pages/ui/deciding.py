@@ -195,6 +195,7 @@ def _go_on(step: NextStep, found: Found) -> None:
     st.button(
         "Go on",
         key="decide.proceed",
+        type="primary",
         icon=":material/play_arrow:",
         on_click=state.on_change(proceed),
     )

@@ -144,7 +144,7 @@ def _make() -> None:
                 persist_state="session",
             )
             st.caption("None of this can be changed afterwards.")
-        st.button("Make the ledger", key="release.new.make", on_click=_create)
+        st.button("Make the ledger", key="release.new.make", type="primary", on_click=_create)
         if REFUSED in st.session_state:
             say_error(st.session_state[REFUSED])
 

@@ -30,6 +30,13 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
     box = card.bounding_box()
     assert box is not None
     assert box["y"] + box["height"] <= 900, "all three shelves stand on the first screen"
+    for width in (1024, 1200, 1400):  # a picture shrinks with its card, its texts do not
+        page.set_viewport_size({"width": width, "height": 900})
+        sizes = page.locator(".dp-card svg text").evaluate_all(
+            "all => all.map(one => parseFloat(getComputedStyle(one).fontSize)"
+            " * one.ownerSVGElement.getBoundingClientRect().width / 260)"
+        )
+        assert min(sizes) >= 14, (width, sizes)
     evidence = page.locator("#claim-wishart")
     expect(evidence).to_be_hidden()
     card.click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -59,6 +60,23 @@ def _repository_files() -> list[Path]:
         if path.is_file()
         and not any(aside.match(part) for part in path.relative_to(ROOT).parts[:-1])
     ]
+
+
+def test_a_button_that_acts_is_primary() -> None:
+    """What runs, goes on, makes or releases is drawn alike on every page."""
+    acts = re.compile("(Run|Go on|Make|Release)\\b")
+    found = []
+    for path in sorted((ROOT / "pages").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            if not (called and node.func.attr == "button" and node.args):
+                continue
+            said = [one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)]
+            if any(isinstance(one, str) and acts.match(one) for one in said):
+                kinds = [ast.unparse(one.value) for one in node.keywords if one.arg == "type"]
+                found.append((path.name, said[0], kinds))
+    assert len(found) >= 5
+    assert [one for one in found if one[2] != ["'primary'"]] == []
 
 
 def test_the_core_loads_no_browser_library() -> None:

@@ -226,9 +226,7 @@ def spending_picture(row: ROW) -> str:
     delta, claimed = row["true_delta"], row["claimed_delta"]
     if not _none(delta) and delta > claimed:
         words += f"; delta {numeral(delta, 2)}, promised {numeral(claimed, 2)}"
-        inside.append(
-            _text(130, 184, f"δ {numeral(delta, 2)}, promised {numeral(claimed, 2)}", "small")
-        )
+        inside.append(_text(130, 184, f"δ {numeral(delta, 2)}, promised {numeral(claimed, 2)}"))
     return _picture(inside, words)
 
 
@@ -269,7 +267,7 @@ def cone_picture(table: pd.DataFrame, share: float) -> str:
     inside += [
         _text(edge - 5, 18, "never", "bad", "end"),
         _text(edge + 6, 18, f"possible {WITH}", "", "start"),
-        f'<text x="10" y="184" class="small"><tspan class="bad">{count}</tspan> '
+        f'<text x="10" y="184"><tspan class="bad">{count}</tspan> '
         f"of {total}, {decimals(share * total, 0)} expected</text>",
     ]
     return _picture(inside, f"{count} of {total} releases {WITHOUT} can never come {WITH}")
@@ -303,6 +301,6 @@ def turn_picture(table: pd.DataFrame) -> str:
     inside += [
         '<path d="M90 160A50 50 0 0 0 40 110" class="turn"/>',
         _text(100, 118, f"{decimals(turn, 0)}°", "bad big", "start"),
-        _text(10, 184, f"{draws} draws, all alike: no noise", "small", "start"),
+        _text(10, 184, f"{draws} draws, all alike: no noise", "", "start"),
     ]
     return _picture(inside, f"One row turns what is published by {decimals(turn, 0)} degrees")
