@@ -222,8 +222,9 @@ def _faces(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, s
             on.mark(x, y, size * math.sqrt(filled), _OWN)
         for along, up in _FACE:
             on.mark(x + along * size, y - up * size, 0.1 * size, ink)
-    ringed, text = "ringed: before the release", "{count} of 100"
-    on.text(_EDGE + 10 * step, _TALL - 22, says.get(ringed, ringed), "end")
+    ringed, text = "ringed: {count} of 100 before the release", "{count} of 100"
+    told = says.get(ringed, ringed).format(count=held["beforeText"])
+    on.text(_EDGE + 10 * step, _TALL - 22, told, "end")
     on.text(_EDGE, _TALL - 18, says.get(text, text).format(count=frame["text"]), size=24)
 
 

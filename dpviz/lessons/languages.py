@@ -38,6 +38,8 @@ WORDS = {
     "farther": "more",
     "read": "Read next: Claims says what each mechanism promises, Decide asks about your table.",
     "hundred": "of 100",
+    "exact": "exact picture",
+    "chance": "by chance",
     "bets": "bets",
     "bet_one": "bet",
     "join": "join",

@@ -165,6 +165,8 @@ class Step:
         One or two sentences after the reveal.
     hundred : tuple of str
         For each stop of the moves the number that is shown as so many of 100 dots.
+    ringed : tuple of str
+        The numbers that are compared with there: a ring round so many-th dot, with their names.
     """
 
     title: str
@@ -179,6 +181,7 @@ class Step:
     question: Question | None = None
     why: str = ""
     hundred: tuple[str, ...] = ()
+    ringed: tuple[str, ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -11,19 +11,23 @@ import numpy as np
 
 from dpviz.auditing.attack import posterior_bound
 from dpviz.auditing.leaking import leak
-from dpviz.core.number_text import PER_CENT, numeral, thousands
+from dpviz.core.number_text import PER_CENT, numeral, percent, thousands
 from dpviz.datasets.builtin.school import PUPILS
 from dpviz.lessons.cloud import cloud
 from dpviz.lessons.languages import names, own_words, words
 from dpviz.lessons.lesson import INVENTED, NEAR, Asked, Lesson, State
 from dpviz.lessons.measures import (
     DRAWS,
+    above_lone_threshold,
     people_needed,
     recovery,
     sorted_apart,
     sorting_line,
     table_of,
     typical,
+)
+from dpviz.lessons.measures import (
+    found as components_found,
 )
 from dpviz.lessons.person import EPSILONS, person_payload
 from dpviz.lessons.quantities import Fact
@@ -70,6 +74,10 @@ def stage(
         "stops": _stops(lesson, step),
         "hidesEpsilon": at.scene in INVENTED,
         "hundred": [_of_hundred(lesson.numbers[name].fact) for name in at.hundred],
+        "ringed": [
+            _of_hundred(lesson.numbers[name].fact) | {"name": own.get(name, name)}
+            for name in at.ringed
+        ],
         "scene": {**scene, "texts": list(map(lesson.written, scene.get("texts", ())))},
         "leaves": own[lesson.page(step)],
         "words": own,
@@ -251,6 +259,15 @@ def board_scene(
     for frame in frames:
         if label is not None:
             frame["lines"] = lines[frame["epsilon"]]
+        if state.view.get("counted"):
+            there = replace(settings, epsilon=frame["epsilon"])
+            frame["counted"] = {
+                key: [
+                    count(there, parse_variant(key))
+                    for count in (components_found, above_lone_threshold)
+                ]
+                for key in settings.variants
+            }
     payload = board.payload(prepared, settings, columns, epsilons, frames)
     if state.view.get("marked"):
         payload["marked"] = list(range(PUPILS))
@@ -304,6 +321,7 @@ def _faces(states: Sequence[State]) -> dict[str, Any]:
     frames = [(one, posterior_bound(prior, one)) for one in board_epsilons(states)]
     return {
         "before": 100 * prior,
+        "beforeText": belief(prior).removesuffix(PER_CENT),
         "frames": [
             {"epsilon": epsilon, "count": 100 * share, "text": belief(share).removesuffix(PER_CENT)}
             for epsilon, share in frames
@@ -332,6 +350,7 @@ def _leak(states: Sequence[State]) -> dict[str, Any]:
     return {
         "features": [found.features[axis] for axis in found.axes],
         "rows": found.rows[:, found.axes].tolist(),
+        "lastText": ", ".join(numeral(value, 3) for value in found.rows[-1]),
         "mean": found.mean[found.axes].tolist(),
         "recovered": found.recovered[found.axes].tolist(),
         "recoveredText": ", ".join(numeral(value, 3) for value in found.recovered),
@@ -358,6 +377,7 @@ def _cloud(states: Sequence[State]) -> dict[str, Any]:
         "features": list(found.features),
         "rows": np.round(found.rows, 3).tolist(),
         "components": np.round(found.components, 5).T.tolist(),
+        "keptText": percent(found.kept),
         "stops": [
             {"widest": state.view.get("shown") == "widest", "epsilon": state.settings.epsilon}
             for state in states

@@ -45,13 +45,13 @@ _PARTS: dict[str, Callable[[], Mechanism]] = {
 }  # fmt: skip
 VIEW = (
     "measures", "clouds", "shown", "declared", "draw", "play_draws", "mechanisms", "publishable",
-    "line", "marked", "prior",
+    "line", "marked", "prior", "counted",
 )  # fmt: skip
 """What a step may say of its picture alone; settings have names of their own."""
 _TOP = ("number", "title", "question", "experts", "opens", "numbers", "steps", "teaching")
 _STEP = (
     "title", "say", "scene", "changes", "view", "control", "move", "extreme", "moved", "question",
-    "why", "hundred",
+    "why", "hundred", "ringed",
 )  # fmt: skip
 _CONTROLS = (
     "", "epsilon", "mechanism", "row", "precision", "draws", "mean", "bound", "declared"
@@ -137,7 +137,7 @@ def _used(lesson: Lesson, texts: Iterable[str]) -> set[str]:
     for told in lesson.teaching.exercises if lesson.teaching else ():
         used |= set().union(*map(names_in, told))
     for step in lesson.steps:
-        used |= set(step.hundred)
+        used |= {*step.hundred, *step.ringed}
         used |= set() if step.question is None else {step.question.right}
         for move in (step.changes, step.move, step.extreme):
             used |= {
@@ -327,14 +327,18 @@ def _step(said: Any, place: int, numbers: Mapping[str, NamedNumber]) -> Step:
         moved=_text(said, "moved", name, ""),
         question=_question(said["question"], name, numbers) if "question" in said else None,
         why=_text(said, "why", name, ""),
-        hundred=_hundred(said.get("hundred", []), name, numbers),
+        hundred=_hundred(said, "hundred", name, numbers),
+        ringed=_hundred(said, "ringed", name, numbers),
     )
 
 
-def _hundred(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> tuple[str, ...]:
-    if not isinstance(said, list) or not set(map(str, said)) <= set(numbers):
-        raise _Wrong(f"hundred of {place} must be a list of names in [numbers]")
-    return tuple(map(str, said))
+def _hundred(
+    said: Mapping[str, Any], name: str, place: str, numbers: Mapping[str, NamedNumber]
+) -> tuple[str, ...]:
+    named = said.get(name, [])
+    if not isinstance(named, list) or not set(map(str, named)) <= set(numbers):
+        raise _Wrong(f"{name} of {place} must be a list of names in [numbers]")
+    return tuple(map(str, named))
 
 
 def _changes(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> dict[str, Any]:

@@ -44,14 +44,14 @@ class Bars {
     this.root = document.createElement("div");
     this.root.className = "sh";
     this.root.innerHTML = `<div class="sh-head"><strong></strong><span class="sh-said"></span></div>
-      <div class="sh-flow"><span>Noise</span><div role="img"></div></div>
+      <div class="sh-flow"><span>Noise</span><div role="img"></div><p></p></div>
       <div class="sh-list" role="group"></div><p class="sh-note" role="status"></p>`;
     this.title = this.root.querySelector("strong");
     this.said = this.root.querySelector(".sh-said");
     this.list = this.root.querySelector(".sh-list");
     this.note = this.root.querySelector(".sh-note");
     this.flow = this.root.querySelector(".sh-flow");
-    this.noise = this.flow.lastElementChild;
+    [, this.noise, this.colours] = this.flow.children;
     parent.append(this.root);
     this.rows = [];
   }
@@ -140,6 +140,16 @@ class Bars {
       part.toggleAttribute("data-chosen", chosen.includes(i + 1));
       part.title = `${names[i]}: ${percent(noise[i] / all)} of the noise`;
     });
+    // what the two colours are, and how much of the noise each has
+    const of = (on) => noise.reduce((sum, one, i) => sum + (chosen.includes(i + 1) === on ? one : 0), 0);
+    this.colours.replaceChildren(...[["favoured", true], ["the others", false]]
+      .filter(([, on]) => of(on) > 0)
+      .map(([word, on]) => {
+        const said = document.createElement("span");
+        said.toggleAttribute("data-chosen", on);
+        said.textContent = `${chosen.length ? word : "all alike"} ${percent(of(on) / all)}`;
+        return said;
+      }));
     const most = noise.indexOf(Math.max(...noise));
     this.noise.setAttribute("aria-label", `Noise: most on ${this.noise.children[most].title}`);
   }

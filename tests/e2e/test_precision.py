@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+from dpviz.core.number_text import percent
 from tests.e2e.harness import (
     Server,
     new_page,
@@ -283,6 +284,10 @@ def test_an_example_is_one_click_and_fits_a_phone(page: Page, server: Server) ->
     # The bar of noise is the other way round.
     little, much = noise_of(page)[0], noise_of(page)[2]
     assert much / little == pytest.approx(share(page, "signal 1") / share(page, "noise 1"))
+    favoured = percent(sum(noise_of(page)[:2]))  # and what its colours are stands below it
+    said = page.locator(".sh-flow p span").all_inner_texts()
+    assert said[0] == f"favoured {favoured}"
+    assert said[1].startswith("the others ")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 420
     track = bar(page, "signal 1").bounding_box()
     assert track is not None

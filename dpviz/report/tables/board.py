@@ -266,6 +266,9 @@ def _cell(
             "recovery": text,
             "words": words,
             "said": "; ".join([f"{words}, not counted" if status.verdict.fails else words, *best]),
+            "range": []
+            if drawn is None
+            else [_said(float(end))[0] for end in (drawn.min(), drawn.max())],
             "before": "" if before is None else f"as released {_said(float(before.mean()))[0]}",
             "aim": aim,
             "risk": (of_hundred(worlds.out), of_hundred(worlds.within)),

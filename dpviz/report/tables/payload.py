@@ -210,6 +210,7 @@ class Texts(TypedDict):
     Attributes
     ----------
     said : the words, that the claim does not count where it does not, and how far the aim leads
+    range : the least and the most that a draw recovers
     before : what was recovered before post-processing; empty where nothing was done
     aim : what it aims at instead of A and how far that leads, empty where that is all the way
     risk : of a hundred releases, how many make an informed guesser say that a person is in, when
@@ -220,6 +221,7 @@ class Texts(TypedDict):
     recovery: str
     words: str
     said: str
+    range: list[str]
     before: str
     aim: str
     risk: tuple[str, str]
@@ -302,6 +304,8 @@ class Frame(TypedDict):
     skipped : why a mechanism cannot run, by mechanism
     lines : by mechanism, and of the exact one, A, B and C of a straight line Ax + By = C
         through the picture, where a lesson draws one
+    counted : by mechanism, how many components are found and how many variances lie above the
+        threshold, where a lesson counts them
     """
 
     epsilon: float
@@ -310,6 +314,7 @@ class Frame(TypedDict):
     skipped: dict[str, str]
     answer: Headline
     lines: NotRequired[dict[str, list[float]]]
+    counted: NotRequired[dict[str, list[int]]]
 
 
 class Payload(TypedDict):

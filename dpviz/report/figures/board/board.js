@@ -35,6 +35,7 @@ import { Strip } from "./strip.js";
  * @property {boolean} [masked]
  * @property {boolean} [large] whether it is seen from the back of a hall, presented or not
  * @property {number} [phoneBelow]
+ * @property {boolean} [range] whether the least and the most of the draws are written
  * @property {(epsilon: number) => void} [onScrub]
  * @property {(epsilon: number) => void} [onCommit]
  * @property {(epsilon: number) => void} [onBeyond]
@@ -990,6 +991,7 @@ class Board {
       kind: this.kind,
       publishable: this.publishable,
       first,
+      counted: (column && frame?.counted?.[column.key]) || null,
       line: frame?.lines?.[column ? column.key : "exact"] ?? null,
       most: this.most,
     };
@@ -1070,7 +1072,11 @@ class Board {
     let shown = [mean, cell.texts.recovery, cell.texts.said];
     if (!exact) shown = told ? [told[0], told[1], `${told[2]}, predicted`] : [0, "…", "drawing"];
     setText(value, shown[1]);
-    setText(words, this.says(shown[2]));
+    const [least, most] = this.options.range && exact ? cell.texts.range : [];
+    const count = cell.distances.length;
+    const ends = most === undefined || count < 2 ? ""
+      : `; ${this.says("{count} draws from {least} to {most}", { count, least, most })}`;
+    setText(words, this.says(shown[2]) + ends);
     words.title = cell.texts.aim;
     const before = held?.cell.recovery ? held.cell : null;
     const asReleased = exact && !before ? cell.before : null;

@@ -149,6 +149,8 @@ export interface Frame {
   answer: Headline;
   /** by mechanism, and of the exact one, A, B and C of a straight line Ax + By = C through the picture, where a lesson draws one */
   lines?: Record<string, number[]>;
+  /** by mechanism, how many components are found and how many variances lie above the threshold, where a lesson counts them */
+  counted?: Record<string, number[]>;
 }
 
 /** An axis of variances. */
@@ -226,6 +228,8 @@ export interface Texts {
   words: string;
   /** the words, that the claim does not count where it does not, and how far the aim leads */
   said: string;
+  /** the least and the most that a draw recovers */
+  range: string[];
   /** what was recovered before post-processing; empty where nothing was done */
   before: string;
   /** what it aims at instead of A and how far that leads, empty where that is all the way */

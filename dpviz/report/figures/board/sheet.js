@@ -42,6 +42,7 @@
  * @property {boolean} publishable what may be published in place of the rows
  * @property {boolean} first whether this column says what the axes are
  * @property {number[] | null} line A, B and C of a straight line Ax + By = C through the picture
+ * @property {number[] | null} counted components found, and variances above the threshold
  * @property {number} most the share of the variance that the scree of every column reaches up to
  */
 

@@ -172,7 +172,7 @@ function drawMarks({ pen, look, count, size, left, y }, marks, { width, height }
  * @param {Scene} scene
  * @param {Spectrum} spectrum
  */
-function drawReleased(frame, { payload, cell, look, own, ghost }, spectrum) {
+function drawReleased(frame, { payload, cell, look, own, ghost, counted }, spectrum) {
   const { pen, count, high } = frame;
   const { released, count: sent } = spectrum;
   const raw = unpack(spectrum.lines, Float32Array);
@@ -188,15 +188,17 @@ function drawReleased(frame, { payload, cell, look, own, ghost }, spectrum) {
   if (cell?.predicted) drawLine(frame, unpack(cell.predicted, Float32Array), count, look.ink, 1.3, [1.5, 3]);
   if (released) drawLine(frame, median, shown, own, 2);
   drawKnots(frame, own, median, shown, released ? 2.4 : 3.4);
+  if (counted) drawFound(frame, median, counted[0]);
   const levels = [];
   if (cell?.edges && cell.threshold !== null) {
     const [edge, threshold] = [cell.edges[1], cell.threshold];
     levels.push(edge, threshold);
     const curves = [median, lower, upper, truth].map((one) => Array.from(one).slice(0, count));
     drawLevel(frame, curves, edge, look.says("noise edge"), [2, 3], threshold);
-    drawLevel(frame, curves, threshold, look.says("threshold"), [7, 4], edge);
+    drawLevel(frame, curves, threshold, counted ? look.says("threshold: {count} above", { count: counted[1] }) : look.says("threshold"), [7, 4], edge);
   }
   const noted = [];
+  if (counted) noted.push(look.says("ringed: {count} found", { count: counted[0] }));
   if (median[0] > high) noted.push("▲ beyond the scale");
   if (!released) noted.push("kept along each direction");
   drawNotes(frame, [median, lower, upper, truth], levels, noted);
@@ -231,6 +233,21 @@ function drawNotes(frame, curves, levels, noted) {
     if (!place) continue;
     haloed(pen, look, text, place[0], place[1]);
     above += size + 3;
+  }
+}
+
+/**
+ * @param {Frame} frame
+ * @param {Values} values
+ * @param {number} count of components that are found
+ */
+function drawFound({ pen, look, x, y }, values, count) {
+  pen.strokeStyle = look.ink;
+  pen.lineWidth = 2;
+  for (let i = 0; i < Math.min(count, values.length); i += 1) {
+    pen.beginPath();
+    pen.arc(x(i), y(values[i]), 8, 0, 2 * Math.PI);
+    pen.stroke();
   }
 }
 

@@ -52,6 +52,7 @@ const DpvizStage = (() => {
       root.hidden = true;
       const board = DpvizBoard.mount(root, payload, {
         ...options, controls: [], strip: false, answer: false, phoneBelow: 0, says,
+        range: (options.rows ?? []).includes("distance"),
         large: place.clientWidth > 500,
       });
       board.setPublishable(publishable);
@@ -199,6 +200,12 @@ const DpvizStage = (() => {
       });
       const last = scene.rows.length - 1;
       const far = scene.rows.map((row, place) => [dot(row, deep), place]).sort((a, b) => a[0] - b[0]);
+      if (widest === 1) {
+        pen.globalAlpha = 1;
+        pen.fillStyle = ink;
+        pen.font = `600 ${small ? 14 : 18}px ${font}`;
+        pen.fillText(says("{share} of the differences are kept", { share: scene.keptText }), width / 2, height - 12);
+      }
       for (const [depth, place] of far) {
         const [x, y] = at(scene.rows[place]);
         pen.globalAlpha = 0.55 + 0.4 * Math.min(1, Math.max(0, 0.5 + depth / (2 * reach)));
@@ -303,7 +310,7 @@ const DpvizStage = (() => {
       pen.fillStyle = ink;
       pen.font = `${width < 500 ? 14 : 18}px ${font}`;
       pen.textAlign = "right";
-      pen.fillText(says("ringed: before the release"), width - (width < 500 ? 4 : left), height - 14);
+      pen.fillText(says("ringed: {count} of 100 before the release", { count: scene.beforeText }), width - (width < 500 ? 4 : left), height - 14);
       pen.textAlign = "left";
       pen.font = `600 ${width < 500 ? 22 : 40}px ${font}`;
       pen.fillText(words, width < 500 ? 4 : left, height - 12);
@@ -401,8 +408,14 @@ const DpvizStage = (() => {
       };
       const last = scene.rows.length - 1;
       scene.rows.forEach((row, place) => dot(row, place === last ? 12 : 10, place === last ? accent : "#818d99"));
-      name(says("her"), scene.rows[last], shown === "mean" ? -22 : 6);
+      const hers = shown === "mean" ? says("her: {row}", { row: scene.lastText }) : says("her");
+      name(hers, scene.rows[last], shown === "mean" ? -22 : 6);
       const words = [says("{count} people", { count: scene.rows.length })];
+      pen.fillStyle = ink;
+      pen.font = `${width < 500 ? 14 : 18}px ${font}`;
+      pen.textAlign = "right";
+      pen.fillText(words[0], width - pad.right, Y(0) - 10);
+      pen.textAlign = "left";
       if (shown === "mean") {
         const [x, y] = [X(scene.mean[0]), Y(scene.mean[1])];
         pen.strokeStyle = "#e76300";
@@ -649,13 +662,21 @@ const DpvizStage = (() => {
       const dots = make("div", "dps-dots", this.hundred);
       dots.setAttribute("aria-hidden", "true");
       this.dots = Array.from({ length: 100 }, () => make("i", "", dots));
+      if (!this.data.ringed.length) return;
+      this.beside = make("p", "dps-ringed", this.hundred);
+      for (const { text, name } of this.data.ringed) make("span", "", this.beside, `${text} ${name}`);
     }
 
     writeHundred() {
       if (!this.count) return;
       const { count, text } = this.data.hundred[this.stop];
       this.count.textContent = text;
-      this.dots.forEach((dot, place) => dot.toggleAttribute("data-on", place < count));
+      const told = this.data.ask !== "" && this.waits ? [] : this.data.ringed; // not before the bet: they would say half of it
+      this.dots.forEach((dot, place) => {
+        dot.toggleAttribute("data-on", place < count);
+        dot.toggleAttribute("data-ringed", told.some((one) => one.count === place + 1));
+      });
+      if (this.beside) this.beside.hidden = told.length === 0;
     }
 
     buildAxis() {
