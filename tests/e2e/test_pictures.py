@@ -245,7 +245,7 @@ def test_ends_of_a_legend_are_numbers_as_people_write_them(plain_page: Page) -> 
     assert "e1" not in said
 
 
-# Where the columns begin, and how far down the answer's own text reaches, at every epsilon.
+# Where what stands below the answer begins, and how far down its own text reaches, at each epsilon.
 _EVERY_EPSILON = """
 async () => {
   const answer = document.querySelector('.dpv-answer');
@@ -253,7 +253,9 @@ async () => {
   for (const epsilon of board.payload.epsilons) {
     board.setEpsilon(epsilon);
     await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
-    const top = document.querySelector('.dpv-grid').getBoundingClientRect().top;
+    const phone = answer.closest('[data-phone]');
+    const below = document.querySelector(phone ? '.dpv-legend' : '.dpv-grid');
+    const top = below.getBoundingClientRect().top;
     const said = document.createRange();
     said.selectNodeContents(answer);
     found.push([top, said.getBoundingClientRect().bottom]);
@@ -285,6 +287,10 @@ def test_the_board_holds_still_while_its_sentence_wraps(plain_page: Page, width:
     assert len({round(end) for end in ends}) > 1, "no sentence wraps, so nothing is tried"
     assert len(set(tops)) == 1
     assert max(ends) <= tops[0]
+    if width == 420:  # the picture comes before what is said of it
+        grid = plain_page.locator(".dpv-grid").bounding_box()
+        assert grid is not None
+        assert grid["y"] < 140
 
 
 # What one person's picture is made of: circles of its clouds, bars of its histograms.
