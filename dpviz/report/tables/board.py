@@ -945,6 +945,7 @@ def _publishable_cell(cell: BoardCell) -> BoardCell:
             "recovery": "",
             "words": "",
             "said": "",
+            "range": [],
             "before": "",
             "aim": "",
             "risk": texts["risk"],
