@@ -37,10 +37,12 @@ def add(commands: Commands, function: Any) -> None:
         # several declarations may be one question's, and the base is of one of them
         based = question.base if isinstance(question.base, cls) else None
         add_settings(parser, cls, based)
+    # parameters of a mechanism can be said only where there is one
     if {"mechanism", "mechanisms"} & set(params):
         add_set(parser)
     own = inspect.signature(function).parameters
     for action in parser._actions:
+        # a question of a plan needs no table, though it may have one
         if action.dest == "table" and own["table"].default is None:
             action.nargs = "?"
     if "cache" in own:

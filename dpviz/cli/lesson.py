@@ -61,6 +61,7 @@ def _check(arguments: argparse.Namespace) -> int:
             print(f"{lesson.number} {lesson.title}: {counts}, {words}")
             for sentence in said:
                 print(f"dpviz: {lesson.title}: {sentence}", file=sys.stderr)
+    # as wrong use: a lesson that says a wrong number is not to be shown
     return 2 if wrong else 0
 
 
@@ -71,6 +72,7 @@ def _check_languages() -> int:
     from dpviz.lessons.script import problems
 
     wrong = 0
+    # the first is the one that lessons are written in
     for language in list(names())[1:]:
         found = gaps(course(), language)
         found += [f"{one.title}: {said}" for one in lessons(language) for said in problems(one)]

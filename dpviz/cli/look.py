@@ -38,6 +38,7 @@ def look(arguments: argparse.Namespace) -> int:
     found = compare_prepared(prepared, settings, Steps().show, tell_ahead, tell_memory)
     end_progress()
     width = shutil.get_terminal_size().columns
+    # what came by a pipe has no name that could be typed again
     typed = YOUR_FILE if Path(table).stem == STDIN else table
     print(glance(found, typed, width, colour=_coloured()))
     return 0
@@ -54,6 +55,7 @@ def _coloured() -> bool:
 
 ROWS = 6
 _NARROWEST = 40
+# columns: a shorter bar tells nothing apart
 _LEAST_BAR = 4
 _GOOD, _BAD, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
@@ -90,6 +92,7 @@ def _ranked(results: Sequence[Result]) -> list[Result]:
 
     def place(result: Result) -> tuple[int, float]:
         verdict = result.status.verdict
+        # a false claim is last however much it keeps
         group = 0 if verdict.counts else 2 if verdict.fails else 1
         return group, -result.summaries[_measure(results)].mean
 
@@ -121,6 +124,7 @@ def _rows(results: Sequence[Result], width: int, colour: bool) -> list[str]:
         drawn = f"{_bar(value, bar)}  " if bar else ""
         if colour:
             ink = _BAD if one.status.verdict.fails else _GOOD if one.status.verdict.counts else ""
+            # after widths are known: a terminal counts no letters of a colour, and len does
             claim = f"{ink}{claim}{_PLAIN}" if ink else claim
         lines.append(f"{name:<{wide[0]}}  {drawn}{share:>{wide[1]}}  {claim}")
     return lines
@@ -128,6 +132,7 @@ def _rows(results: Sequence[Result], width: int, colour: bool) -> list[str]:
 
 def _bar(value: float, width: int) -> str:
     """Return a bar in eighths of a character."""
+    # blocks come in eighths, and few columns must show differences of a per cent
     eighths = round(value * width * 8)
     full, rest = divmod(eighths, 8)
     return ("█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width, "·")

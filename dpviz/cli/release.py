@@ -137,6 +137,7 @@ def _release(arguments: argparse.Namespace) -> int:
         sheet=arguments.sheet,
         **stated(arguments, ReleaseOptions),
     )
+    # the file is what matters here: its name goes where the summary says released
     print(made.summary().replace(" released: ", f" released to {arguments.out}: ", 1))
     return 0
 
@@ -169,6 +170,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         print(problem)
     if not found:
         print(f"{ledger.path.name} and its releases fit together")
+    # 1 and not 2: a ledger that does not fit is an answer, and no fault of the command
     return int(bool(found))
 
 
@@ -193,6 +195,7 @@ def _check(arguments: argparse.Namespace) -> int:
     return found.status
 
 
+# first among what a release needs, and so first in the help
 def _add_schema(commands: Commands) -> None:
     parser = commands.add_parser(
         "schema", help="write a first schema of a table: what a release reads it by"

@@ -85,10 +85,12 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     }
     folder = _folder(arguments.out)
     for item in chosen:
+        # one experiment's data at a time: the first can run while others are still away
         for name in absent_data(item) if arguments.download else ():
             remote.fetch(name, download_progress(name))
             end_progress()
         if not _redone(item, asked, folder):
+            # as a shell says of what an interrupt ended
             return 130
     return 0
 

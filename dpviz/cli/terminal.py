@@ -87,6 +87,7 @@ def tell_memory(size: float) -> None:
 def end_progress() -> None:
     """Clear the line of progress."""
     if sys.stderr.isatty():
+        # back to the start, and clear to the end of the line
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 

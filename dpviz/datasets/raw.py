@@ -55,6 +55,7 @@ def _fill_gaps(rows: FloatArray, numbers: Sequence[RawColumn], assumed: list[str
         if not gap.all():
             rows[gap, j] = np.median(rows[~gap, j])
         else:
+            # there is no median to take; a constant is dropped later
             rows[:, j] = 0.0
             notes.append(
                 f"'{numbers[j].name}' has values only in rows without a label: it was set to 0."
@@ -202,6 +203,7 @@ class RawTable:
         """Return which rows count of each person, as many as stated, or one."""
         assert reading.person is not None
         self._check_names("the column of the person", [reading.person])
+        # who names the column of the person and no number means one row each
         most = reading.rows_a_person or 1
         first = self._first_rows(reading.person, most)
         return _Person(most, first, _cut_note(reading.person, most, first))
@@ -211,6 +213,7 @@ class RawTable:
     ) -> tuple[list[RawColumn], list[RawColumn], list[str]]:
         """Return the columns of numbers, those that categories are made of, and what is said."""
         out = list(reading.leave_out)
+        # a number of a patient is no feature; as a label it was asked for
         if reading.person is not None and reading.person not in (*out, reading.label):
             out.append(reading.person)
         others = [
@@ -301,6 +304,8 @@ class RawTable:
             if column.kind is Kind.CATEGORICAL:
                 coded = self._coded(column)
                 words = [plain_word(word) for word in coded.dictionary.to_pylist()]
+                # the first scale that has every word: a word more, and the column is no answer on
+                # it
                 rank = next((rank for rank in ranks if words and set(words) <= set(rank)), None)
                 if rank is not None:
                     at = pa.array([rank[word] for word in words], pa.int64())
@@ -332,6 +337,7 @@ class RawTable:
                         missing=column.missing + found,
                         constant=ends["min"].as_py() == ends["max"].as_py(),
                     )
+                    # all of it was the code: nothing is left that could be a feature
                     if column.missing == len(values):
                         column, values = replace(column, kind=Kind.EMPTY), pa.nulls(len(values))
                     data = data.set_column(j, column.name, values)
@@ -377,6 +383,7 @@ class RawTable:
                 "so it groups nothing."
             )
         if found.kind in (Kind.CATEGORICAL, Kind.DATE):
+            # labels are names in a legend; a long text is somebody's words
             longest = pc.max(pc.utf8_length(self._coded(found).dictionary)).as_py()
             if longest > _MAX_LABEL_LETTERS:
                 raise InvalidTable(

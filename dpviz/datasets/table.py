@@ -167,6 +167,7 @@ class Table:
             raise InvalidTable(f"{self.name} must have at least 2 rows; it has {n}.")
         if d < 2:
             raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
+        # tables are shared between pages and threads: what changes one makes a copy
         self.rows.setflags(write=False)
 
     def noting(self, notes: Sequence[str]) -> Table:
@@ -201,6 +202,7 @@ class Table:
         return self.select([name for name in self.columns if name not in names]) if names else self
 
     def _labelled(self, label: str | None) -> Table:
+        # asked for what it has already
         if label is None or label == self.label_name:
             return self
         if label not in self.columns:

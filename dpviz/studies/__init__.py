@@ -253,6 +253,7 @@ class Answer(ABC):
 
     def _named(self, name: str | None) -> str:
         """Return the name of a figure, checked, where there is what draws it."""
+        # said in one sentence here, before a figure's own file asks for it
         need("plotly")
         if name is None:
             return self.figures[0]

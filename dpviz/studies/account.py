@@ -29,6 +29,7 @@ def _counts(written: str) -> str:
     try:
         counts = [int(item) for item in written.split(",")]
     except ValueError:
+        # refused below, in the one sentence for whatever is wrong with it
         counts = [0]
     if not all(1 <= count <= 100_000 for count in counts):
         raise InvalidSetting(
@@ -77,6 +78,7 @@ class AccountOptions(Declared):
     @property
     def paid(self) -> PrivateSteps | None:
         """The steps of the preparation that are paid for, or None where all is public."""
+        # settings are the one place that reads which steps are paid for
         both = {name: getattr(self, name) for name in params_of(Settings) if hasattr(self, name)}
         return private_steps(Settings(**both))
 
@@ -144,6 +146,7 @@ class Account(Answer):
             for item in self.view.repeated
         ]
         table = pd.DataFrame(rows, columns=["releases", "delta", "basic", "zcdp", "exact"])
+        # an account that does not apply is None: without this its column would hold objects
         return table.astype(dict.fromkeys(("delta", "basic", "zcdp", "exact"), float))
 
     def data(self) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class Audited(Answer):
     def printed(self) -> str:
         """Return what is claimed and what was found, as the command prints them."""
         answer = self.data()
+        # what is claimed is the head of the table, what was found its rows
         claimed = answer.pop("claimed")
         promise = "nothing" if claimed is None else f"epsilon {numeral(claimed['epsilon'], 6)}"
         if claimed is not None and claimed["delta"]:
@@ -281,6 +282,7 @@ def _claimed(claim: Any, options: Mapping[str, Any]) -> AuditKeywords:
     """Return the keywords that state a claim."""
     if not isinstance(claim, (tuple, list)) or len(claim) != 2:
         raise InvalidSetting("claim", "a pair (epsilon, delta), such as (1, 0)", claim)
+    # said twice, one of the two would be dropped in silence
     if {"epsilon", "delta"} & set(options):
         raise InvalidSetting("claim", "left out where epsilon or delta is said", claim)
     return {"epsilon": claim[0], "delta": claim[1]}
@@ -290,6 +292,7 @@ def _audited_function(
     function: Callable[..., Any], progress: Callable[[str], None] | None, options: AuditKeywords
 ) -> AuditedFunction:
     given: dict[str, Any] = dict(options)
+    # not said, several are tried: a fault may show in one of them alone
     dimension = given.pop("dimension", None)
     chosen = AuditOptions(**given, **({} if dimension is None else {"dimension": dimension}))
     if chosen.domain != "ball":

@@ -140,10 +140,13 @@ class Board(Answer):
         from dpviz.report.figures.boardfile import anybodys
         from dpviz.report.figures.handout import report_page
 
+        # what survives is a comparison with the exact result, which the publishable view never
+        # makes
         if card is not None and not (self.working_view or anybodys(self.prepared)):
             allowed = "given with the working view where the table is not public: it compares with "
             raise InvalidSetting("card", f"{allowed}the exact result", card, "--card")
         found = compare(self.prepared, self.settings, self._progress)
+        # the page says settings by what may be written down, without where files lie
         found = replace(found, plan=replace(found.plan, settings=self._written))
         return report_page(
             found,
@@ -262,6 +265,7 @@ def board(
     True
     """
     prepared, settings = ready(table, options)
+    # raises where k does not fit the table: the board itself skips what cannot run
     prepared.problem(settings)
     return Board(prepared, with_featured(prepared, settings), progress, working_view=working_view)
 
@@ -324,6 +328,7 @@ def notebook(settings: Settings, table: str | None = None) -> str:
         *(_cell("code", f'found.figure("{figure}")') for figure in FIGURES),
     ]
     for place, cell in enumerate(cells):
+        # numbered and not random, so that the same view is the same file
         cell["id"] = f"dpviz-{place}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return json.dumps(

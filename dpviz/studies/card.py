@@ -80,6 +80,7 @@ class Filed(Answer):
         """Return what a suspicion may become, who is protected, and what can be read."""
         found = self.card
         readable, unit = found["use"]["readable_components"], found["unit"]
+        # None is what a sentence takes for a row that is a person
         rows = None if unit["protected"] == "row" else unit["rows"]
         return (
             f"{suspicion_words(found['claim']['suspicions'][0])} It {protects(rows)}. {readable} "
@@ -179,9 +180,11 @@ def card(
     book = None if ledger is None else ledger_at(fspath(ledger))
     if book is not None:
         made["ledger"] |= _of_ledger(book, found)
+    # cells can be counted only as the release read them
     if (table is None) is not (schema is None):
         raise DpvizError("the copy for the file needs both the table and its schema.")
     if table is not None and schema is not None:
+        # exact counts of the rows: from here on it is the copy that stays in the house
         made |= {"copy": "file", "data": _counts(table, schema, sheet, found, book)}
         made["withheld"] = []
     return Filed(made)
@@ -200,6 +203,7 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
     """
     proved, unit = found["proved"], found.get("unit", {"protected": "row", "rows": 1})
     paid, purpose = found["ledger"], found.get("purpose", "")
+    # the release states its purpose, and its file is not to be reworded by a card
     if purpose and said.purpose not in ("", purpose):
         raise DpvizError(f"the release was made for {purpose!r}, and its card cannot say another.")
     seen = read(found)
@@ -329,6 +333,7 @@ def digest_of(path: Path) -> str:
 
 def _use(seen: Reading) -> dict[str, Any]:
     """Return what can be read from a release; components that cannot be have no bars."""
+    # JSON has no NaN
     bars = [[None if math.isnan(bar) else bar for bar in found] for found in seen.bars.T.tolist()]
     return {
         "recovery": seen.recovery,
@@ -375,9 +380,11 @@ def _sources(
     found = {}
     try:
         for number, (source, by) in dict({} if pairs is None else pairs).items():
+            # JSON has texts for keys, Python may hand numbers over
             found[int(number)] = (str(source), str(by))
     except (TypeError, ValueError):
         raise wrong from None
+    # a number without its assumption would be a confirmation of nothing
     if not set(found) <= set(range(1, assumptions + 1)):
         raise wrong
     for source, by in found.values():
@@ -396,8 +403,10 @@ def _counts(
     """Return exact counts of the table's cells: they are for the file, and nobody else."""
     given = table if isinstance(table, Table) else given_by(fspath(table), sheet)
     declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
+    # another schema would fill and cut other cells than those that were released
     if declared.digest != found["declared"]["schema"]:
         raise DpvizError("the release was made under another schema than this one.")
+    # the ledger knows the rows by a salted digest, so that another table is noticed
     if book is not None and book.fingerprint(content_of(given)) not in book.read().tables:
         raise DpvizError(f"{book.path.name} is about another table than this one.")
     return counted(open_records(given, declared).blocks(), declared)
@@ -412,6 +421,7 @@ def counted(blocks: Iterable[np.ndarray], schema: Schema) -> dict[str, int]:
         gone = ~np.isfinite(block)
         for j, column in enumerate(schema.used):
             gone[:, j] |= np.isin(block[:, j], column.missing)
+        # a missing cell is filled and not cut: each is counted once
         outside = ~gone & ((block < low) | (block > high))
         rows += len(used)
         filled += int(gone.sum())

@@ -52,6 +52,7 @@ class Claims(Answer):
 
     def summary(self) -> str:
         """Return how many claims there are of each status, and how many an audit refutes."""
+        # in the order of the table, which is that of the mechanisms
         counts = self.found["status"].value_counts(sort=False)
         listed = ", ".join(f"{number} {status}" for status, number in counts.items())
         refuted = int((self.found["verdict"] == "refuted").sum())

@@ -74,6 +74,7 @@ class Compared(Answer):
         prepared, budget, problem = found.prepared, found.budget, found.problem
         bound = f"row bound {numeral(prepared.row_bound, 4)}"
         if not prepared.domain.bounded:
+            # an unbounded domain has a longest row too, and it bounds nothing
             bound = "no row bound"
         lines = [
             f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
@@ -83,6 +84,7 @@ class Compared(Answer):
             "assumed public: " + "; ".join(found.assumed_public),
             "",
         ]
+        # a metric that no mechanism here has would be a column of dashes
         names = [name for name in METRICS if any(name in r.metrics for r in found.results)]
         rows = []
         for result in found.results:

@@ -181,9 +181,11 @@ def decide(
     >>> found.risk.most < 1
     True
     """
+    # a stakeholder's answers are no settings: they are told apart here
     own: Mapping[str, Any] = {name: options.pop(name) for name in params_of(DecideOptions)
                               if name in options}  # fmt: skip
     prepared, settings = ready(table, options)
+    # not asked: it is seen from what was given
     source = "table" if prepared.has_rows else "plan"
 
     def tell(step: NextStep) -> None:

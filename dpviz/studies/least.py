@@ -102,6 +102,7 @@ class Needed(Answer):
         goal = f"The least {'n' if self.what == 'n' else 'epsilon'} for a "
         goal += f"{METRICS[metric].label} of {side} {numeral(value, 6)}"
         if metric != self.goal.metric:
+            # recovery is asked for, and the search runs on the share that means it on this table
             goal += f" (a {METRICS[self.goal.metric].label} of {numeral(self.goal.value, 3)} here)"
         sentences = [sentence(target, self.settings.k) for target in self.targets]
         return "\n".join([f"{goal}.", *sentences])
@@ -121,6 +122,7 @@ class Needed(Answer):
         predicted = target.predicted
         return {
             "mechanism": target.mechanism.text,
+            # a goal out of reach has an infinite estimate, which JSON lacks; `reason` says it
             "least": target.estimate if math.isfinite(target.estimate) else None,
             "low": target.low,
             "high": target.high,

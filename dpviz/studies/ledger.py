@@ -71,11 +71,13 @@ class Books(Answer):
             (
                 number,
                 spend.when,
+                # a spend whose sampler is approximate is no proof, and the list must not hide it
                 spend.mechanism + (" (approximate)" if spend.approximate else ""),
                 spend.epsilon,
                 spend.delta,
                 spend.stated_purpose or spend.purpose,
                 spend.by,
+                # a spend may be written down and its release lost: that is said, and not left empty
                 self._kept.get(number, "no file" if spend.releases else ""),
             )
             for number, spend in enumerate(self.contents.spends, start=1)
@@ -178,6 +180,7 @@ def ledger(
     """
     if limit is None:
         book = ledger_at(fspath(file))
+        # a limit is stated once, with all that belongs to it, when the ledger is made
         if options or schema is not None:
             named = next(iter(options), "schema")
             raise params_of(LedgerOptions)["limit"].error(f"none, beside {named}")

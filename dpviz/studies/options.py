@@ -225,6 +225,7 @@ def _signature(
 ) -> tuple[inspect.Signature, list[inspect.Parameter]]:
     """Return a question's signature with its declared keywords in it, and these alone."""
     plain = inspect.signature(question.function, eval_str=True)
+    # the place of **options is taken by what is declared
     own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
     params, mine = question.params(), {p.name for p in own}
     # the types of `Options` say more than a declaration: a path, a mapping, a mechanism
@@ -295,6 +296,7 @@ def _with_options(doc: str, keywords: Sequence[inspect.Parameter], params: Any) 
     lines = []
     for keyword in keywords:
         param: Param = params[keyword.name]
+        # an empty list of mechanisms stands for all that apply
         default = repr(keyword.default) if keyword.default != () else "all that apply"
         lines.append(f"{keyword.name} : {_type_words(keyword.annotation)}, default {default}")
         words = param.help
@@ -307,6 +309,7 @@ def _with_options(doc: str, keywords: Sequence[inspect.Parameter], params: Any) 
         return doc
     section = ["Other Parameters", "----------------", *lines, "", ""]
     text = textwrap.indent("\n".join(section), "    ").rstrip(" ")
+    # numpydoc has Other Parameters before Raises
     before, found, after = doc.partition("    Raises\n    ------\n")
     return f"{before}{text}{found}{after}" if found else doc
 
@@ -357,6 +360,7 @@ def _written(name: str, value: Any) -> Any:
         return None  # what was in memory is its owner's: a Bunch too, which is a mapping
     if name == "bounds" and not isinstance(value, (str, PathLike, Mapping)):
         value = bounds_of(value)
+    # by feature where they have names, else one pair for all
     if isinstance(value, FeatureBounds):
         value = value.pairs or [value.low, value.high]
     if hasattr(value, "tolist"):
@@ -394,6 +398,7 @@ def command_of(question: Study, options: Mapping[str, Any]) -> str:
         param = params.get(name)
         if name == "table" or (param is not None and not param.flag.startswith("-")):
             words.append(YOUR_FILE if value is None else str(value))
+        # an axis and its values are one pair of flags, written by `_axes_words`
         elif name not in ("over", "values"):
             rest += _flags(name, param, value)
     return shlex.join([*words, *_axes_words(options), *rest])
@@ -411,6 +416,7 @@ def _flags(name: str, param: Param | None, value: Any) -> list[str]:
         # what was in memory has a file's name to fill in
         unnamed = item is None or isinstance(item, (Mapping, list) if name == "bounds" else Mapping)
         text = f"{name}.csv" if unnamed else _text(param, item)
+        # a negative number would be read as a flag of its own
         words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
     return words
 
@@ -468,6 +474,7 @@ def variants(given: Variants) -> Any:
 
 def ready(table: Any, options: Mapping[str, Any]) -> tuple[BoundedTable | PlannedTable, Settings]:
     """Return the prepared table of a call, and its settings with the allocation resolved."""
+    # what is prepared already brings its name; anything else has yet to be read
     at_hand = isinstance(table, (BoundedTable, PlannedTable))
     settings = settings_of(table.name if at_hand else name_of(table), options)
     prepared = prepared_of(table, settings)
@@ -492,6 +499,7 @@ def resolve_allocation(
     DpvizError
         If a feature is not known, or the file is not an allocation of the table's features.
     """
+    # a link or a command names a file, a call may hand the shares over
     if shares is None and is_file(settings.allocation):
         shares = read_thetas(settings.allocation)
     if shares is not None:

@@ -153,7 +153,9 @@ class Predictions(Answer):
             }
             table = expected_spectrum(rows, self.found)
             return side_by_side.spectra(table, shown, edges, thresholds)
+        # not every mechanism's law says every metric
         values = self.table()[["mechanism", name]].dropna()
+        # a figure of ranges, here without any width: nothing was drawn
         drawn = [(key, value, value, value) for key, value in values.itertuples(index=False)]
         table = pd.DataFrame(drawn, columns=list(MEASURE_COLUMNS))
         return side_by_side.measures(table, shown, METRICS[name])

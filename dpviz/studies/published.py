@@ -74,6 +74,7 @@ class PublishedPictures(Answer):
         hidden = [kinds[kind] for kind in drowned(picture)]
         if hidden:
             said.append(f"{' and '.join(hidden)} cannot be told apart at this epsilon")
+        # counted without labels, for with them noise would hide every one
         elif picture.plan.kinds == 1 < len(kinds):
             said.append("labels would drown")
         if picture.disk:
@@ -89,6 +90,7 @@ class PublishedPictures(Answer):
         if scree is not None and scree.clear and len(scree.shares):
             held = [
                 f"{percent(share)} ± {percent(error)}"
+                # the first two carry the picture; with k = 1 there is one
                 for share, error in zip(scree.shares[:2], TWO_SIDED * scree.errors, strict=False)
             ]
             first = "first component holds" if len(held) == 1 else "first two components hold"
@@ -100,6 +102,7 @@ class PublishedPictures(Answer):
         return () if self.prepared.labels is None else self.prepared.labels.kinds
 
     def _worth(self, result: Result) -> Expected | None:
+        # a stream of the mechanism's own: the same words each time they are asked for
         return expected(result.pictures[0], generator(0, "expected", result.mechanism.text))
 
     def table(self) -> pd.DataFrame:
@@ -213,6 +216,7 @@ def published_figure(results: Sequence[Result], prepared: Prepared) -> Figure:
     made = [result for result in results if result.pictures]
     kinds = () if prepared.labels is None else prepared.labels.kinds
     known = {result.mechanism.text: result.pictures[0] for result in made}
+    # one direction spans no plane: where one picture is a strip, all are, on one scale
     strip = any(picture.plan.axes == 1 for picture in known.values())
     table = published_table(known, kinds, _POINTS)
     ribbon = "published: points stand for people, none is a person"
@@ -269,7 +273,9 @@ def published(
     prepared, settings = ready(table, options)
     if not isinstance(prepared, Prepared):
         raise InvalidSetting("table", "rows in memory, to be counted", settings.table)
+    # raises where k does not fit the table, before anything is counted
     prepared.problem(settings)
+    # each picture costs epsilon: who names no mechanism gets one and not six
     chosen = settings.mechanisms or featured()[:1]
     settings = replace(
         settings, picture=settings.picture or SHARE, mechanisms=chosen, trials=1, post="none"
@@ -279,6 +285,7 @@ def published(
     for done, mechanism in enumerate(variants):
         if progress is not None:
             progress(done, len(variants), mechanism.text)
+        # whoever knows the seed can take the noise off again: it repeats for public tables alone
         seed = settings.seed if prepared.table.public else secrets.randbelow(2**63)
         cell = cell_at(prepared, replace(settings, seed=seed), mechanism, range(1))
         if not isinstance(cell, Cell):

@@ -120,6 +120,7 @@ def release(
     1
     """
     if "row_bound" in options:
+        # a number is a legal row bound, and the option is read as a text
         options["row_bound"] = str(options["row_bound"])
     chosen = ReleaseOptions(**options)
     book = ledger if isinstance(ledger, Ledger) else ledger_at(fspath(ledger))

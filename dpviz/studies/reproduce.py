@@ -88,6 +88,7 @@ class Reproduced(Answer):
     def __init__(self, found: Findings) -> None:
         self.found = found
         self._charts = {chart.name: chart for chart in drawn(found)}
+        # each experiment has charts of its own, so its answer names them and not its class
         self.figures = tuple(self._charts)  # type: ignore[misc]
 
     def summary(self) -> str:
@@ -132,13 +133,12 @@ class Reproduced(Answer):
         -------
         plotly.graph_objects.Figure
         """
+        if not self.figures:  # a set of theorems may have no chart
+            return super().figure(name)
         name = self._named(name)
         from dpviz.report.figures.reproduction import chart_figure
 
-        if not self.figures:
-            return super().figure(name)
-        chart = self._charts[name]
-        return chart_figure(self.found.points, chart)
+        return chart_figure(self.found.points, self._charts[name])
 
 
 @asks("redo the papers' tables and figures, reported beside measured")
@@ -203,6 +203,7 @@ def reproduce(
     if experiment is None:
         return coverage(None, store)
     item = _experiment(experiment)
+    # nothing is fetched unasked: what is absent is said in the answer
     for name in absent_data(item) if download else ():
         remote.fetch(name)
     chosen = Effort.QUICK if quick else Effort.FULL

@@ -105,6 +105,7 @@ class Rerun(Answer):
             count = len(self.differences)
             noun = "value differs" if count == 1 else "values differ"
             lines = [f"{count} {noun} from what {self.was.command} gave on {self.was.date}."]
+            # a text or a length that differs makes it infinite, and it is left unsaid
             far = max((_apart(item) for item in self.differences), default=0.0)
             if math.isfinite(far):
                 lines[0] += f" Numbers differ by at most {numeral(far, 2)} of themselves."
@@ -188,6 +189,7 @@ def rerun(
     """
     kept = load(path)
     function = function_named(kept.question)
+    # a release asked again would be a second release, paid for once more
     if kept.made is None or function is None or question_of(function).once:
         allowed = "an answer of a function of dpviz that may be asked again"
         raise InvalidSetting("path", allowed, kept.question or "one without a question")
@@ -206,6 +208,7 @@ def _check(asked: Mapping[str, Any]) -> None:
     table = asked.get("table", "")
     if "table" in asked and table is None:
         raise InvalidSetting("table", "given: it was a file or in memory", "nothing", "--table")
+    # a plan is a text and needs no file; any other name has to be found here
     if isinstance(table, str) and "table" in asked and not table.startswith(PREFIX):
         known = table in builtin_tables() or is_remote(table) or Path(table).exists()
         if not known:
@@ -216,6 +219,7 @@ def _check(asked: Mapping[str, Any]) -> None:
 def _differences(where: str, was: Any, now: Any) -> Iterator[Difference]:
     """Yield what differs in JSON data, from the top down."""
     if isinstance(was, dict) and isinstance(now, dict):
+        # in the order of what was kept, so that the first differences named are its first
         for key in dict.fromkeys([*was, *now]):
             inner = f"{where}.{key}" if where else str(key)
             if key not in was or key not in now:
@@ -238,4 +242,5 @@ def _apart(item: Difference) -> float:
     if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in pair):
         return math.inf
     was, now = float(item.was), float(item.now)
+    # they differ, so one of them is not 0
     return abs(now - was) / max(abs(was), abs(now))

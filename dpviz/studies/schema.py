@@ -25,8 +25,10 @@ def _bounds(given: Any) -> str | FeatureBounds:
     if isinstance(given, str) and given in ("data", "none"):
         return given
     found: str | FeatureBounds = bounds_of(given)
+    # a board's word for bounds from the data; a schema has its own for it
     if found == "max":
         return "data"
+    # the name of a file is a legal bound of a board: a schema is such a file itself
     if isinstance(found, str) and pair_of(found) is None:
         raise InvalidSetting("bounds", "data, none or LOW:HIGH", given, "--bounds")
     return found

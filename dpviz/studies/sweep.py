@@ -157,6 +157,7 @@ class Swept(Answer):
             log_x=axis in ("epsilon", "delta", "n"),
             # a measure without an upper end may span powers of ten
             log_y=metric.upper(rows.d, settings.k) > 1e300,
+            # a sweep has no current setting: the line that marks it stands at its start
             now=float(bands["x"].iloc[0]) if len(bands) else float("nan"),
             limits=limit_table(rows, settings, axis, self.over[axis], name),
         )
@@ -168,6 +169,7 @@ class Swept(Answer):
             if other == axis or table.empty:
                 continue
             values = list(dict.fromkeys(table[other]))
+            # an axis that is not drawn stands still at its first value, unless one is said
             value = at.get(other, values[0])
             if value not in values:
                 allowed = ", ".join(numeral(known, 6) for known in values)
@@ -186,6 +188,7 @@ class Swept(Answer):
 
     @property
     def _mechanisms(self) -> list[Mechanism]:
+        # what was skipped everywhere has no curve and no claim to list
         ran = set(self.sweep.table["mechanism"])
         return [m for m in variants_of(self.settings) if m.text in ran]
 

@@ -80,6 +80,8 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
     """
     paid = settings.row_bound.startswith(PRIVATE)
     wanted = settings.row_bound if paid else PRIVATE_BOUND
+    # a private quantile is compared with the public one of the same share, so the bar shows its
+    # price alone
     same = "max" if wanted == ADAPTIVE else wanted.replace(PRIVATE, "quantile", 1)
     public = replace(
         settings,
@@ -100,6 +102,7 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
     if settings.scale != "none":
         more("scale", scale=PRIVATE)
     more(_BOUND, row_bound=wanted)
+    # under replace n is public by definition, and there is nothing to pay for
     if settings.relation == Relation.ZERO_OUT:
         more("count", count=PRIVATE)
     return found

@@ -135,6 +135,7 @@ def _embedded(paths: list[Path]) -> list[Member]:
     if not paths:
         return []
     tables = [described(path) for path in paths]
+    # a link names a table by its key, so that no two may share one
     taken = set(builtin_tables())
     for each in tables:
         if each.key in taken:

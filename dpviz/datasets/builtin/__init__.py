@@ -61,6 +61,7 @@ def builtin_tables() -> dict[str, BuiltIn]:
     ours = {entry.key: entry for entry in _ours()}
     brought = ((one.key, one) for one in from_outside("datasets") if isinstance(one, BuiltIn))
     beside = {entry.key: entry for entry in map(_beside, embedded_tables())}
+    # a published copy's own tables come last and may not be left out
     return ours | kept_apart(ours, brought) | beside
 
 
@@ -90,6 +91,7 @@ def load_builtin(key: str) -> Table:
     known = builtin_tables()
     if key not in known:
         raise InvalidTable(f"table must be one of {', '.join(known)}; got {key[:60]!r}.")
+    # everybody has them: their rows may be shown
     return replace(known[key].loader(), public=True)
 
 

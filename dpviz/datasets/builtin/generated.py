@@ -65,6 +65,7 @@ def waveform_rows(n: int, rng: np.random.Generator) -> tuple[FloatArray, NDArray
     bases = waveform_bases()
     classes = rng.integers(0, 3, size=n)
     u = rng.random((n, 1))
+    # each class mixes two of the three waves by a share of its own in every row
     pairs = np.array(WAVEFORM_PAIRS)[classes]
     noise = rng.standard_normal((n, bases.shape[1]))
     return u * bases[pairs[:, 0]] + (1.0 - u) * bases[pairs[:, 1]] + noise, classes
@@ -138,7 +139,9 @@ def face_rows(n: int, rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.
     """
     parts = rng.choice(len(FACE_PARTS), size=n, p=_FACE_SHARES)
     turn = rng.uniform(0.0, 2 * np.pi, n)
+    # the lower half of a circle, from a fifth to four fifths of it
     smile = np.pi * (1.2 + 0.6 * turn / (2 * np.pi))
+    # the root spreads points evenly over a disk
     inside = 0.09 * np.sqrt(rng.random(n))
     eye = inside * np.cos(turn), 0.35 + inside * np.sin(turn)
     across = np.choose(parts, [np.cos(turn), eye[0] - 0.35, eye[0] + 0.35, 0.6 * np.cos(smile)])

@@ -28,6 +28,7 @@ def _adult(folder: Path) -> Table:
     names = (*_FEATURES, "income")
     text = [name for name in names if name not in _NUMBERS]
     whole = read_columns(folder / "adult.data", names, text=text)
+    # a row with a gap in a category has no place among its 0/1 features
     table = without(whole, [name for name in text if name != "income"], "?")
     rows, columns = features(parts_of(table, _FEATURES))
     labels = named(categories(table["income"]))

@@ -88,6 +88,7 @@ def _kddcup99(folder: Path) -> Table:
     names = (*_KDD, "connection")
     path = folder / "kddcup.data_10_percent.gz"
     table = read_columns(path, names, text=(*_KDD_TEXT, "connection"))
+    # every kind of attack is one class: as in the paper's task: the label is normal or not
     codes, kinds = categories(table["connection"])
     normal = np.array([kind == "normal." for kind in kinds])
     labels = np.where(normal[codes], "normal", "attack")
@@ -105,11 +106,13 @@ def _census_columns(folder: Path) -> Any:
 
 def _income(table: Any) -> Codes:
     codes, kinds = categories(table["income"])
+    # the file writes "- 50000." and "50000+."
     return codes, ["below 50,000" if kind.startswith("-") else "50,000 or more" for kind in kinds]
 
 
 def _census(folder: Path) -> Table:
     table = _census_columns(folder)
+    # the weight says how many people a row stands for, and nothing of the one in it
     kept = [name for name in _CENSUS if name != "instance weight"]
     rows, columns = features(parts_of(table, kept))
     return Table(
@@ -120,6 +123,7 @@ def _census(folder: Path) -> Table:
 def _census_as_paper(folder: Path) -> Table:
     table = _census_columns(folder)
     income = _income(table)
+    # the 513 features that are printed are ours, the weight and the two classes of the label
     rows, columns = features([*parts_of(table, _CENSUS), ("income", income)])
     return Table(
         "census",
@@ -139,6 +143,7 @@ def _localization_columns(folder: Path) -> Any:
 
 def _localization(folder: Path) -> Table:
     table = _localization_columns(folder)
+    # the date is the time stamp written out, and the activity is the label
     kept = [name for name in _LOCALIZATION if name not in ("date", "activity")]
     rows, columns = features(parts_of(table, kept))
     return Table(
@@ -184,8 +189,10 @@ def _insurance(folder: Path) -> Table:
             f"tictgts2000.txt must hold a line for each of the {len(rest)} rows of "
             f"ticeval2000.txt; it holds {len(answers)}."
         )
+    # both parts of the contest are one table here
     cells = np.vstack([train[:, :-1], rest])
     parts: list[tuple[str, Any]] = [
+        # numbers that only name a kind of customer: more of one means nothing
         (name, levels(cells[:, j]) if name in _INSURANCE_CODES else cells[:, j])
         for j, name in enumerate(_INSURANCE)
     ]

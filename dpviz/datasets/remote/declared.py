@@ -93,6 +93,7 @@ class Remote:
     def listed(self) -> str:
         """The names of the files, as words."""
         names = [file.name for file in self.files]
+        # a sentence has room for few names
         if len(names) > 4:
             return f"{len(names)} files {names[0]} to {names[-1]}"
         if len(names) == 1:

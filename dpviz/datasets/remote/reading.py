@@ -48,11 +48,14 @@ def read_columns(
         found = csv.read_csv(
             Source(path, path.name).open_text(),
             read_options=csv.ReadOptions(column_names=list(names)),
+            # none of these files quotes: a mark of quotation is a letter
             parse_options=csv.ParseOptions(delimiter=delimiter, quote_char=False),
+            # a question mark is a category until a table's own reader says it is a gap
             convert_options=csv.ConvertOptions(column_types=types, null_values=[]),
         )
     except (pa.ArrowInvalid, EOFError, gzip.BadGzipFile, zlib.error):
         raise _unexpected(path, f"lines of {len(names)} values") from None
+    # blocks are read apart, each with codes of its own
     return found.unify_dictionaries()
 
 
@@ -78,6 +81,7 @@ def read_numbers(path: Path, width: int, delimiter: str | None = None) -> FloatA
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a text without those that are empty."""
+    # every byte is a letter there: a strange one must not end in a traceback
     return [line for line in path.read_text(encoding="latin-1").splitlines() if line.strip()]
 
 
@@ -86,6 +90,7 @@ def parse_numbers(
 ) -> FloatArray:
     """Return the numbers of lines of a file; as `read_numbers`."""
     wrong = _unexpected(path, f"lines of {width} numbers")
+    # loadtxt takes # for a comment, and warns of an empty file instead of failing
     if not any(not line.startswith("#") for line in lines):
         raise wrong
     try:
@@ -112,10 +117,12 @@ def categories(values: Any) -> Codes:
     chunk = values.combine_chunks()
     chunk = chunk.chunk(0) if isinstance(chunk, pa.ChunkedArray) else chunk
     indices = chunk.indices.to_numpy(zero_copy_only=False)
+    # some files have a blank after each comma: two spellings are then one category
     spelled = [text.strip() for text in chunk.dictionary.to_pylist()]
     occurs = np.bincount(indices, minlength=len(spelled)) > 0
     names = sorted({text for text, used in zip(spelled, occurs, strict=True) if used})
     place = {name: index for index, name in enumerate(names)}
+    # -1 for one that no row has: it is never looked up
     rank = np.array([place.get(text, -1) for text in spelled], dtype=np.intp)
     return rank[indices], names
 

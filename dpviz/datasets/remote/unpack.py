@@ -146,6 +146,7 @@ def unpack_file(path: Path, target: Path) -> None:
     if head == GZIP_MAGIC:
         with gzip.open(path, "rb") as source:
             _write(cast(IO[bytes], source), target)
+    # musk and waveform are packed so, alone at their old addresses
     elif head == _COMPRESS_MAGIC:
         target.write_bytes(uncompress(path.read_bytes()))
     else:

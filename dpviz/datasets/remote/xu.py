@@ -44,6 +44,7 @@ def _semeion(folder: Path) -> Table:
     path = folder / "semeion.data"
     cells = read_numbers(path, _PIXELS + 10)
     pixels, marks = cells[:, :_PIXELS], cells[:, _PIXELS:]
+    # ten marks follow the pixels, one of them set: what looks otherwise is another file
     if not (np.isin(cells, (0.0, 1.0)).all() and (marks.sum(axis=1) == 1).all()):
         raise InvalidTable("semeion.data must hold pixels of 0 and 1 and one digit for each row.")
     columns = tuple(f"pixel {row},{column}" for row in range(1, 17) for column in range(1, 17))
@@ -54,6 +55,7 @@ def _semeion(folder: Path) -> Table:
 def _waveform(folder: Path) -> Table:
     path = folder / "waveform.data"
     lines, notes = read_lines(path), []
+    # the file on record has such a line, and its digest is of the file as it is
     for index, line in enumerate(lines):
         whole, count = _TAB_IN_A_NUMBER.subn("", line)
         if count:
@@ -76,6 +78,7 @@ def _waveform(folder: Path) -> Table:
 def _musk(folder: Path) -> Table:
     columns = tuple(f"f{j}" for j in range(1, 167))
     names = ("molecule", "conformation", *columns, "class")
+    # a molecule has many shapes: the first two columns name which, and are no features
     table = read_columns(folder / "clean1.data", names, text=names[:2])
     rows, columns = features(parts_of(table, columns))
     is_musk = table["class"].to_numpy() == 1
@@ -109,6 +112,7 @@ def _secom(folder: Path) -> Table:
     holed = np.flatnonzero(gaps.any(axis=0))
     for j in holed:
         seen = rows[~gaps[:, j], j]
+        # a sensor that never said anything is constant, and dropped with the constants
         rows[gaps[:, j], j] = np.median(seen) if len(seen) else 0.0
     return Table(
         "secom",

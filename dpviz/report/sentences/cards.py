@@ -100,6 +100,7 @@ def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> MechanismCa
             continue
         account = mechanism.spent(there, budget)
         found[relation] = mechanism.judged(there, budget, account)
+        # verdicts are told under both relations, what is spent under the setting's alone
         if relation is problem.relation:
             spent = account
     here = found[problem.relation]
@@ -109,6 +110,7 @@ def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> MechanismCa
         )
     words = account_words(mechanism.claim(problem, budget), spent)
     aim = mechanism.aims_at(problem, budget)
+    # components are what this page is about; an aim is said where it is another
     own = "" if aim is Aim.COMPONENTS else f"aims at {aim}"
     return MechanismCard(mechanism, budget, here, spent, _lines(found), words, own)
 
@@ -116,6 +118,7 @@ def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> MechanismCa
 def _lines(found: Mapping[Relation, Status | str]) -> tuple[StatusLine, ...]:
     """Return one line for each relation, or one for both where they say the same."""
     lines = [_line(str(relation), status) for relation, status in found.items()]
+    # most claims are judged alike under both, and a card has room for few lines
     if len(set(found.values())) == 1:
         return (replace(lines[0], relation="both relations"),)
     return tuple(lines)

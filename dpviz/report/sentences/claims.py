@@ -55,6 +55,7 @@ def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> s
 
 def beyond_words(spent: Spent) -> str:
     """Return how likely a release exceeds the epsilon spent; delta is not that probability."""
+    # with an exact Gaussian profile the chance itself is known, and no bound is needed
     if spent.mu is not None and spent.exact and math.isfinite(spent.mu):
         often = loss_beyond(spent.epsilon, spent.mu)
         times = f", {decimals(often / spent.delta, 0)} times delta" if spent.delta > 0 else ""
@@ -124,6 +125,7 @@ def mask_caption(table: pd.DataFrame) -> str:
     """Return what the mirrored mask publishes."""
     off = float((table["read_off"] - table["exact"]).abs().max())
     size = float(table["exact"].abs().max())
+    # within the rounding of the table's own numbers
     exactly = "to the last digit" if off <= 1e-12 * size else f"to within {numeral(off, 1)}"
     return (
         "MOD-SULQ adds symmetric noise. One public implementation fills the lower half of the "
@@ -161,6 +163,7 @@ def delta_caption(table: pd.DataFrame) -> str:
             continue
         last, start = part.iloc[-1], above["epsilon"].iloc[0]
         where = f"from about epsilon {numeral(start)} on"
+        # the first that was drawn is no place where anything begins
         if start == part["epsilon"].iloc[0]:
             where = "at every epsilon drawn"
         parts.append(
@@ -176,6 +179,7 @@ def delta_caption(table: pd.DataFrame) -> str:
 def gibbs_caption(table: pd.DataFrame) -> str:
     """Return how far chains are from the exact mean at their start and at their end."""
     exact = float(table["exact"].iloc[0])
+    # both starts, after the last sweep
     ends = table[table["sweep"] == table["sweep"].max()]
     first = (table[table["sweep"] == 0]["mean"] - exact).abs().max()
     inside = ((ends["low"] <= exact) & (exact <= ends["high"])).all()
@@ -200,6 +204,7 @@ def attack_caption(seen: Curve) -> str:
 def posterior_caption(table: pd.DataFrame, prior: float, exact: bool) -> str:
     """Return what an alarm of a careful test leaves believed."""
     most = "" if exact else "at most "
+    # the point nearest to one false alarm in twenty, the usual level of a test
     row = table.iloc[(table["alpha"] - 0.05).abs().argmin()]
     return (
         f"A test that sounds for {percent(row['alpha'])} of absent people sounds for "
@@ -242,6 +247,7 @@ def audit_verdict(found: Audit) -> str:
         if found.claim is None or found.claim.delta == 0
         else f" at delta {numeral(found.claim.delta)}"
     )
+    # at the claimed delta: a bound on epsilon means nothing without the delta beside it
     least = numeral(found.epsilon_lower, 3)
     words = f"{verdict}. {claim.capitalize()}; found epsilon at least {least}{at}"
     if found.delta_lower > 0:

@@ -31,6 +31,7 @@ _FAILING = {
 def competing(results: Sequence[Result]) -> list[Result]:
     """Return the results that make a claim which does not fail here, best first."""
     kept = [r for r in results if r.status.verdict.counts]
+    # not by recovery, which is missing where k leaves nothing to recover; both rank alike
     return sorted(kept, key=lambda r: -r.metrics["captured_share"].mean())
 
 
@@ -241,6 +242,7 @@ def projection_caption(comparison: Comparison) -> str:
         )
     if not ranked:
         return hidden
+    # near a right angle a drawn axis has next to nothing of the true one
     drowned = [r for r in ranked if np.median(r.angles[:, -1]) > math.radians(75)]
     if not drowned:
         return f"In every chosen mechanism the structure survives the noise. {hidden}"

@@ -58,6 +58,7 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
     if share is None or old is None:
         return "Nothing can be recovered here: any subspace is as good as the exact one."
     start = f"With these shares {now.mechanism.label} recovers {percent(share.mean)}"
+    # better by less than the draws vary is not told as a gain
     if not separated(share, old):
         return (
             f"{start}; these draws cannot tell that from the {percent(old.mean)} of equal shares."
@@ -109,6 +110,7 @@ def domain_caption(comparison: Comparison) -> str:
         )
         if chosen:
             beyond = _beyond_linear(comparison.problem)
+            # against equal shares, of which each direction has 1/d
             times = beyond * d * allocation.tau / len(chosen)
             rest = beyond * d * (1 - allocation.tau) / (d - len(chosen))
             words += (
@@ -131,6 +133,7 @@ def noise_caption(table: pd.DataFrame, comparison: Comparison) -> str:
     spread = table.groupby("mechanism")["std"].agg(lambda std: std.max() / std.min())
     labels = {r.mechanism.text: r.mechanism.label for r in comparison.results}
     most = str(spread.idxmax())
+    # equal shares give the same number but for rounding
     if spread.max() < 1 + 1e-9:
         return "All directions have the same noise: the shares are equal."
     shaded = " Shaded: the favoured directions." if comparison.problem.allocation.chosen else ""

@@ -52,6 +52,7 @@ def verdict(plan: TaskPlan, bands: pd.DataFrame) -> str:
             f"At epsilon {numeral(epsilon, 6)} none of these mechanisms makes a claim that holds."
         )
     floors, known = _floors(bands), _labels(plan)
+    # who makes no claim that holds is not ranked: it may win by giving the rows away
     ranked = sorted(made, key=lambda row: row["mean"], reverse=score.better == "higher")
     best, others = ranked[0], ranked[1:]
     beside = join_words(
@@ -65,6 +66,7 @@ def verdict(plan: TaskPlan, bands: pd.DataFrame) -> str:
         f"reaches {_article(score)} {score.label} of {value_words(score, best['mean'])}"
         f"{_unit(plan)}, against {beside}."
     )
+    # an early band is narrow by luck, and would tell apart what is not
     if min(row["rounds"] for row in here) < min(_LEAST_ROUNDS, plan.settings.trials):
         return f"{start} Too few rounds so far to tell mechanisms apart."
     tied = [known[row["mechanism"]] for row in others if _overlap(row, best)]
@@ -124,6 +126,7 @@ def _labels(plan: TaskPlan) -> dict[str, str]:
 
 def _random_floor(plan: TaskPlan, floors: dict[str, Row]) -> str:
     """Return the floor that a mechanism should beat: a random subspace, or a constant guess."""
+    # where rows are released there is no subspace to be drawn at random
     return CHANCE if CHANCE in floors else plan.learner.score.chance
 
 
@@ -157,6 +160,7 @@ def _at_the_floor(plan: TaskPlan, ranked: list[Row], floors: dict[str, Row]) -> 
         if not _overlap(row, floor) and (row["mean"] < floor["mean"]) == higher
     ]
     words = f" Worse than the {name}: {join_words(worse)}." if worse else ""
+    # if none beats chance, that alone is what a reader needs
     if len(lost) == len(ranked):
         none = "None of them can" if len(ranked) > 1 else "It cannot"
         return f" {none} be told from the {name}."
@@ -196,9 +200,11 @@ def gains(plan: TaskPlan, bands: pd.DataFrame) -> str:
         start = None
         rows = _records(bands[bands["mechanism"] == mechanism.text])
         for row in sorted(rows, key=lambda row: row["epsilon"]):
+            # band against band: the floor has rounds of its own, and they vary as well
             clear = row["low"] > floor["high"] if higher else row["high"] < floor["low"]
             if clear and start is None:
                 start = row
+            # a band that falls back is not above the floor from there on: the last rise counts
             elif not clear:
                 start = None
         if start is None:
@@ -231,6 +237,7 @@ def facts(plan: TaskPlan) -> str:
     if plan.task.source != PROJECTION:
         what = "rows" if plan.learner.kind == CLUSTERING else "rows and labels"
         parts = f"{train} {what} released and learned from, {test} clean rows tested on"
+    # rows that train and are in the subspace are counted once
     elif plan.task.subspace == APART:
         parts = f"{private} rows for the subspace, {train} trained on, {test} tested on"
     else:

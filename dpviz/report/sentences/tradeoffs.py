@@ -50,6 +50,7 @@ def row_bound_caption(bands: pd.DataFrame, mechanisms: Sequence[Mechanism]) -> s
     labels = {mechanism.text: mechanism.label for mechanism in mechanisms}
     parts = []
     for mechanism, table in bands.groupby("mechanism", sort=False):
+        # by place and not by label: rows of one mechanism keep their index of the whole table
         top = table.iloc[int(table["mean"].to_numpy().argmax())]
         last = table.iloc[int(table["x"].to_numpy().argmax())]
         if str(mechanism) in labels and top["x"] < last["x"]:
@@ -108,6 +109,7 @@ def range_words(low: float, high: float, what: str) -> str:
 
 def _inside(low: float, high: float) -> float:
     """Return the middle of an interval with as few digits as leave it there, two at least."""
+    # the search runs on logarithms, where an interval's middle is the geometric mean
     middle = math.sqrt(low * high)
     # a rounded middle may fall outside a narrow interval
     few = (float(f"{middle:.{digits}g}") for digits in range(2, 7))
@@ -118,6 +120,7 @@ def _outwards(value: float, side: int) -> str:
     """Return a number of three digits that is not inside of the one given."""
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
     turned = math.floor if side < 0 else math.ceil
+    # a value that is round but for its last bit is not to be moved by a whole step
     return numeral(turned(value / step - side * 1e-9) * step, 3)
 
 

@@ -30,6 +30,7 @@ def spectrum_table(prepared: Measured, results: Sequence[Result]) -> pd.DataFram
     parts = []
     for result in results:
         released = result.eigenvalues is not None
+        # a subspace has no spectrum: shown is the variance it captures, marked as not released
         values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
         count = values.shape[1]
         parts.append(
@@ -39,6 +40,7 @@ def spectrum_table(prepared: Measured, results: Sequence[Result]) -> pd.DataFram
                     "component": np.arange(1, count + 1),
                     "true": true[:count],
                     "median": np.median(values, axis=0),
+                    # of all draws and not of most: one draw is what a release is
                     "low": values.min(axis=0),
                     "high": values.max(axis=0),
                     "released": released,

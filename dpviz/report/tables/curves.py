@@ -192,6 +192,7 @@ def bound_table(points: Iterable[CurvePoint], metric: str) -> pd.DataFrame:
             continue
         value = bound
         if metric == "largest_angle":
+            # sqrt(2) times the norm of the sines, of which the largest is at most that norm
             value = math.asin(min(1.0, bound / math.sqrt(2)))
         if value >= METRICS[metric].upper(*point.shape):
             continue  # true, and says nothing
@@ -217,6 +218,7 @@ def scaling_table(
         x, unit = where(rows, measured, axis, value)
         scale = unit * measured.domain.radius**2
         n, d, epsilon = measured.n, measured.d, here.epsilon
+        # theory is for rows in the unit ball, and noise grows with the squared radius
         floor = scale * pure_error_floor_scaling(d, n, epsilon)
         found.append(("least of any pure release, d/(n epsilon)", x, floor))
         if metric == "low_rank_error" and here.k < d:
@@ -249,6 +251,7 @@ def frontier(bands: pd.DataFrame, metric: str) -> pd.DataFrame:
         best = ranked.iloc[:1]
         if len(ranked) > 1:
             mean, se = ranked["mean"].to_numpy()[:2], ranked["se"].to_numpy()[:2]
+            # luck names no winner; a NaN, of a single draw, names none either
             if not abs(mean[0] - mean[1]) > 3 * math.hypot(se[0], se[1]):
                 continue
         rows.append(best)
@@ -262,6 +265,7 @@ def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | Non
     """
     best = optimum(rows.reference, settings.k)
     total = rows.reference.total
+    # a random direction captures 1/d of all variance on average
     chance = settings.k / rows.d * total
     if metric == "recovery":
         return 0.0, 1.0

@@ -87,6 +87,7 @@ def noise_table(
         calibration = mechanism.calibrate(problem, budget)
         draws = Draws.trials(seed, mechanism.key, range(1))
         stds = mechanism.noise_along(prepared.moment, calibration, draws)
+        # samplers have no noise that lies along a direction
         if stds is not None:
             parts.append(
                 pd.DataFrame(
@@ -131,6 +132,7 @@ def account_table(
         Columns mechanism, std (of the variance along one direction) and spent
         (the epsilon really spent at the budget's delta).
     """
+    # with equal shares the accounts differ and nothing else does
     plain = replace(problem, allocation=UNIFORM)
     noise = noise_table(mechanisms, prepared, plain, budget, seed)
     rows = []
@@ -168,6 +170,7 @@ def price_table(
     rows = []
     for mechanism in mechanisms:
         along = _noise_of_first(mechanism, prepared, seed)
+        # noise falls as a power of the share, so that steps are even on its logarithm
         for share in np.geomspace(0.01, 0.99, points):
             bought = replace(
                 problem.allocation, strategy="binary", chosen=(1,), tau=float(share), theta=()
@@ -195,6 +198,7 @@ def _noise_of_first(
         if not isinstance(mechanism, DirectionalMechanism):
             stds = mechanism.noise_along(prepared.moment, calibration, draws)
             return None if stds is None else float(stds[0])
+        # directions do not depend on the share: they are released once, and each share only priced
         if not released:
             released.append(mechanism.released_directions(prepared.moment, calibration, draws))
         return float(mechanism.direction_stds(calibration, released[0])[0, 0])
@@ -220,8 +224,10 @@ def spend_table(comparison: Comparison) -> pd.DataFrame:
         if not isinstance(mechanism, FollowsAllocation):
             continue
         bought = mechanism.purchase(problem, budget)
+        # public directions cost nothing, and there is no split to show
         if bought.bought is None:
             continue
+        # what is pure leaves the setting's delta unused
         whole = budget.delta if mechanism.info.guarantee == "approximate" else 0.0
         rows.append(
             {
@@ -283,6 +289,7 @@ def overlap_with_chosen(result: Result, allocation: Allocation) -> float | None:
     if allocation.strategy != "binary" or allocation.directions != "features":
         return None
     rows = result.components[:, np.array(allocation.chosen) - 1, :]
+    # as many dimensions as two spaces can share, so that 1 is all of the smaller one
     most = min(rows.shape[1], rows.shape[2])
     return float(np.square(rows).sum(axis=(1, 2)).mean() / most)
 
@@ -309,6 +316,7 @@ def pair_table(noise: pd.DataFrame, first: int, second: int, *, only_near: bool)
     pair = pd.DataFrame({"first": wide[first], "second": wide[second]})
     if only_near and not pair.empty:
         largest = pair.max(axis=1)
+        # one mechanism with far more noise would press all other ellipses to a point
         pair = pair[largest <= 10 * largest.min()]
     return pair.reset_index()
 

@@ -83,6 +83,7 @@ def expected_spectrum(measured: Measured, found: Iterable[PredictedVariant]) -> 
                 "mechanism": item.mechanism.text,
                 "component": range(1, len(true) + 1),
                 "true": true,
+                # an expectation has no range: the columns are those of what is drawn
                 "median": item.prediction.spectrum,
                 "low": item.prediction.spectrum,
                 "high": item.prediction.spectrum,
