@@ -1,4 +1,7 @@
-"""A real server: what it asks outside, whom it answers, what it keeps, and how it ends."""
+"""A real server: what it asks outside, whom it answers, what it keeps, and how it ends.
+
+Where only what a command and an environment make of it is asked, it is a fork of a warm Python.
+"""
 
 from __future__ import annotations
 
@@ -190,12 +193,12 @@ async def each_session_has_its_room(server: Server) -> None:
             await asyncio.to_thread(ended, server, server.port)
 
 
-def test_until_it_is_opened_it_answers_its_own_machine_only(tmp_path: Path) -> None:
+def test_until_it_is_opened_it_answers_its_own_machine_only(tmp_path: Path, warm: Path) -> None:
     """`streamlit run app.py` listens everywhere: hosts that start it so knock from outside."""
     near = _other_address()
     if near is None:
         pytest.skip("this machine has no address but its loopback")
-    command = [sys.executable, "-m", "streamlit", "run", str(app_path())]
+    command = [str(warm), "-m", "streamlit", "run", str(app_path())]
     port = free_port()
     own = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_SERVER_PORT": str(port)}
     with Server(app_path(), tmp_path / "log", own, port=port, command=command) as server:
@@ -333,7 +336,7 @@ def test_a_browser_is_opened_and_where_uploads_are_off_a_file_is_refused(tmp_pat
         assert server.new_traceback() == ""
 
 
-def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path) -> None:
+def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path, warm: Path) -> None:
     """A host without a place for variables has one for secrets, which Streamlit puts there."""
     folder = tmp_path / "repository"
     folder.mkdir()
@@ -346,7 +349,7 @@ def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path) -> None
         f'DPVIZ_PUBLIC = "on"\nDPVIZ_HOSTS = {secret}\n', encoding="utf-8"
     )
     port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+    command = [str(warm), "-m", "streamlit", "run", "app.py"]
     own = {"STREAMLIT_SERVER_PORT": str(port), "STREAMLIT_SERVER_HEADLESS": "true"}
     with Server(
         folder / "app.py", tmp_path / "log", own, folder, port=port, command=command
@@ -370,11 +373,11 @@ def rows() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("command", "name"), rows(), ids=[row[0].split()[0] for row in rows()])
 def test_every_host_of_the_table_is_served_by_its_command(
-    command: str, name: str, tmp_path: Path
+    command: str, name: str, tmp_path: Path, warm: Path
 ) -> None:
     """As typed, but for where the programs lie and the port."""
     port = free_port()
-    program = f"{sys.executable} -m "
+    program = f"{warm} -m "
     written = re.sub(r"(?<![-\w])(dpviz (?:app|class)|streamlit run)", rf"{program}\1", command)
     if command == "dpviz class":  # it says its port itself, because phones type it
         written += f" --port {port}"
@@ -382,8 +385,8 @@ def test_every_host_of_the_table_is_served_by_its_command(
         "PORT": str(port), "STREAMLIT_SERVER_PORT": str(port), "XDG_CACHE_HOME": str(tmp_path),
         "STREAMLIT_SERVER_HEADLESS": "true",
     }  # fmt: skip
-    shell = ["bash", "-c", f"export {written.partition(sys.executable)[0] or 'X=1'}\nexec "
-             f"{written[written.index(sys.executable):]}"]  # fmt: skip
+    before, run, rest = written.partition(program)
+    shell = ["bash", "-c", f"export {before or 'X=1'}\nexec {run}{rest}"]
     with Server(app_path(), tmp_path / "log", own, ROOT, port=port, command=shell) as server:
         if name == "what it prints":
             said = (tmp_path / "log").read_text(encoding="utf-8")
