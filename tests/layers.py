@@ -2,11 +2,12 @@
 
 ``python -m tests.layers`` runs all; ``python -m tests.layers unit contract`` some; what follows
 ``--`` goes to pytest. With ``--changed`` unit and contract tests are those that a change can reach
-(`tests.reach`), without the slow ones of files that have not changed. Each layer is a process of
-its own, so that a browser left by one cannot slow the next and pytest-xdist can be on for the quiet
-layers and off for the browser. Those that keep one core busy, or less, come first; no layer waits
-while a core is idle. The last line is ``N passed, N failed, N skipped``, added up over the layers,
-and the exit status is 1 if any failed.
+(`tests.reach`), without the slow ones of files that have not changed. Layers without servers and
+browsers share one run of pytest: two processes import and collect once, and neither is idle before
+the end. Each other layer is a process of its own, so that a browser left by one cannot slow the
+next. Those that keep one core busy, or less, come first; no layer waits while a core is idle. The
+summary says of each how long it took, and how many core-seconds. The last line is ``N passed, N
+failed, N skipped``, added up over the layers, and the exit status is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -48,14 +49,18 @@ class Layer:
     workers : int
         Processes of pytest-xdist; 0 runs in one process.
     dist : str
-        How pytest-xdist hands out tests: by file, where files share costly fixtures, singly, or
-        by the groups that tests name.
+        How pytest-xdist hands out tests: half to each process, in order, and to who has done its
+        half what is left of the other's; or by file, where files share costly fixtures.
     files : tuple of str
         Test files, where not all of the folder are run.
     quick : bool
         Whether tests marked slow are left out, but for those of changed files.
     load : float or None
         How many cores it keeps busy on average; None for as many as it has processes.
+    shared : bool
+        Whether it is run together with the others that are; `together` makes that run.
+    parts : tuple of Layer
+        Those that such a run is of.
     """
 
     name: str
@@ -63,10 +68,17 @@ class Layer:
     command: tuple[str, ...] = ()
     folder: str = ""
     workers: int = 2
-    dist: str = "loadfile"
+    dist: str = "worksteal"
     files: tuple[str, ...] = ()
     quick: bool = False
     load: float | None = None
+    shared: bool = False
+    parts: tuple[Layer, ...] = ()
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What pytest is given."""
+        return self.files or (f"tests/{self.folder}",)
 
     @property
     def single(self) -> bool:
@@ -79,29 +91,28 @@ class Layer:
         return (1 if self.single else 2) if self.load is None else self.load
 
 
-# The goal for the whole is 8 minutes on two idle cores; it takes some 16, of which no core idles: a
-# third is the browser's. The budgets are what each layer may take on a machine that does something
-# else as well, half as long again as on idle cores, since a stopped layer counts as failed.
+# The goal for the whole is 8 minutes on two idle cores. The budgets are what each layer may take on
+# a machine that does something else as well, half as long again as on idle cores, since a stopped
+# layer counts as failed.
 LAYERS: tuple[Layer, ...] = (
     Layer("lint", 10, command=("-m", "ruff", "check", ".")),
     Layer("style", 10, command=("-m", "ruff", "format", "--check", ".")),
     Layer("types", 45, command=("-m", "mypy", "--strict", "dpviz")),
-    Layer("unit", 260, folder="unit"),
-    # Half of it is one file.
-    Layer("contract", 130, folder="contract", dist="worksteal"),
-    # It waits a third of its time: others run beside it.
-    Layer("process", 320, folder="process", workers=0, load=0.7),
-    Layer("golden", 30, folder="golden", workers=0),
+    Layer("unit", 260, folder="unit", shared=True),
+    Layer("contract", 130, folder="contract", shared=True),
+    # It waits four tenths of its time: others run beside it.
+    Layer("process", 320, folder="process", workers=0, load=0.6),
+    Layer("golden", 30, folder="golden", shared=True),
     # One process: it builds the site once, and types what README and docs print into one shell.
     Layer("docs", 220, folder="docs", workers=0),
-    Layer("statistical", 150, folder="statistical"),
-    Layer("ui", 180, folder="ui"),
+    Layer("statistical", 150, folder="statistical", shared=True),
+    Layer("ui", 180, folder="ui", dist="loadfile"),
     # Two browsers, each with a server of its own that all files share; a few tests take long. A
     # third of the time a test waits, for frames, for a picture at rest, for the other process.
-    Layer("e2e", 580, folder="e2e", dist="worksteal", load=1.4),
+    Layer("e2e", 580, folder="e2e", load=1.4),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 200, folder="browser", workers=0),
-    Layer("papers", 130, folder="papers", dist="loadgroup"),
+    Layer("papers", 130, folder="papers", shared=True),
 )
 
 
@@ -121,6 +132,8 @@ class Outcome:
         Wall time.
     note : str
         Anything the summary should say beside the numbers.
+    busy : float
+        Core-seconds of its process and of all that were waited for.
     """
 
     passed: int
@@ -128,6 +141,7 @@ class Outcome:
     skipped: int
     seconds: float
     note: str = ""
+    busy: float = 0.0
 
 
 class Running:
@@ -176,6 +190,7 @@ class Running:
         """
         limit = 3 * self.layer.budget
         left = self._began + limit - time.monotonic()
+        before = _busy()  # of what has ended, to which this is added when it is waited for
         try:
             status = self._process.wait(timeout=max(min(patience, left), 0))
         except subprocess.TimeoutExpired:
@@ -187,12 +202,14 @@ class Running:
         if self._log is not None:
             self._announce()
             print(self._log.read_text(encoding="utf-8", errors="replace"), end="", flush=True)
+        busy = _busy() - before
         if status is None:
-            return Outcome(0, 1, 0, seconds, f"stopped after {limit} s")
+            return Outcome(0, 1, 0, seconds, f"stopped after {limit} s", busy)
         note = f"over its budget of {self.layer.budget} s" if seconds > self.layer.budget else ""
         if self.layer.command:
-            return Outcome(int(status == 0), int(status != 0), 0, seconds, note)
-        return _read(self._report, status, seconds, note, selected=self._selected)
+            return Outcome(int(status == 0), int(status != 0), 0, seconds, note, busy)
+        found = _read(self._report, status, seconds, note, selected=self._selected)
+        return replace(found, busy=busy)
 
     def stop(self) -> None:
         """End it and all that it started."""
@@ -201,9 +218,39 @@ class Running:
             self._process.wait()
 
 
+def _busy() -> float:
+    """Return the core-seconds of all processes that have ended below this one."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def _environment() -> dict[str, str]:
     """Return what a layer finds: bytecode is kept, or each run rewrites every assertion anew."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def together(chosen: Sequence[Layer]) -> list[Layer]:
+    """Return what is run for these layers: those that share a run as one, the others as they are.
+
+    Parameters
+    ----------
+    chosen : sequence of Layer
+
+    Returns
+    -------
+    list of Layer
+    """
+    parts = tuple(layer for layer in chosen if layer.shared and _left_out(layer) is None)
+    if len(parts) < 2:
+        return list(chosen)
+    whole = Layer(
+        "+".join(part.name for part in parts),
+        sum(part.budget for part in parts),
+        files=tuple(target for part in parts for target in part.targets),
+        quick=any(part.quick for part in parts),  # those that are not have no slow tests
+        parts=parts,
+    )
+    return [whole if layer == parts[0] else layer for layer in chosen if layer not in parts[1:]]
 
 
 def run(layers: Sequence[Layer], extra: Sequence[str], cores: int) -> dict[str, Outcome]:
@@ -261,10 +308,9 @@ def _left_out(layer: Layer) -> Outcome | None:
 def _pytest_arguments(layer: Layer, report: Path, extra: Sequence[str]) -> list[str]:
     workers = ["-n", str(layer.workers), "--dist", layer.dist] if layer.workers else []
     durations = ["--durations=5", "--durations-min=5"]
-    targets = layer.files or (f"tests/{layer.folder}",)
     quick = ["--quick"] if layer.quick else []
     options = ["-q", f"--junitxml={report}", *workers, *durations, *quick]
-    return ["-m", "pytest", *targets, *options, *extra]
+    return ["-m", "pytest", *layer.targets, *options, *extra]
 
 
 def _read(report: Path, status: int, seconds: float, note: str, *, selected: bool) -> Outcome:
@@ -284,6 +330,31 @@ def _read(report: Path, status: int, seconds: float, note: str, *, selected: boo
     if status != 0 and failed == 0:
         failed, note = 1, f"pytest ended with status {status}"
     return Outcome(passed, failed, skipped, seconds, note)
+
+
+def _shares(whole: Layer, outcome: Outcome) -> dict[str, Outcome]:
+    """Return for each layer of a shared run its tests, and of the time what they took of it."""
+    report = REPORTS / f"{whole.name}.xml"
+    cases = list(ElementTree.parse(report).getroot().iter("testcase")) if report.exists() else []
+
+    def seconds(cases: Sequence[ElementTree.Element]) -> float:
+        return sum(float(case.get("time", "0")) for case in cases)
+
+    shares = {}
+    for part in whole.parts:
+        start = f"tests.{part.folder}."
+        # a file that cannot be collected is a case without a class
+        own = [c for c in cases if (c.get("classname") or c.get("name", "")).startswith(start)]
+        wrong = ("failure", "error")
+        failed = sum(any(case.find(kind) is not None for kind in wrong) for case in own)
+        skipped = sum(case.find("skipped") is not None for case in own)
+        share = seconds(own) / (seconds(cases) or 1.0)
+        took, note = share * outcome.seconds, outcome.note
+        if took > part.budget and not note:
+            note = f"over its budget of {part.budget} s"
+        passed = len(own) - failed - skipped
+        shares[part.name] = Outcome(passed, failed, skipped, took, note, share * outcome.busy)
+    return shares
 
 
 def _reached(chosen: Sequence[Layer]) -> Iterator[Layer]:
@@ -330,20 +401,25 @@ def main(arguments: Sequence[str]) -> int:
     if few:
         chosen = list(_reached(chosen))
     # Of those that leave room the longest first: the others fit beside it.
-    order = sorted(chosen, key=lambda layer: -layer.budget if layer.cores < 2 else 1)
+    order = sorted(together(chosen), key=lambda layer: -layer.budget if layer.cores < 2 else 1)
     began = time.monotonic()
     outcomes = run(order, extra, cores=2)
-    whole = time.monotonic() - began
+    seconds = time.monotonic() - began
+    told = dict(outcomes)
+    for whole in order:
+        told |= _shares(whole, outcomes[whole.name])
     print("\n== time per layer " + "=" * 60)
     for layer in chosen:
-        outcome = outcomes[layer.name]
+        outcome = told[layer.name]
         print(
-            f"{layer.name:<12} {outcome.seconds:7.1f} s  {outcome.passed:5d} passed"
-            f" {outcome.failed:4d} failed {outcome.skipped:4d} skipped  {outcome.note}".rstrip()
+            f"{layer.name:<12} {outcome.seconds:7.1f} s {outcome.busy:7.1f} core-s"
+            f" {outcome.passed:5d} passed {outcome.failed:4d} failed {outcome.skipped:4d} skipped"
+            f"  {outcome.note}".rstrip()
         )
     everything = outcomes.values()
     failed = sum(outcome.failed for outcome in everything)
-    print(f"{'total':<12} {whole:7.1f} s")
+    busy = sum(outcome.busy for outcome in everything)
+    print(f"{'total':<12} {seconds:7.1f} s {busy:7.1f} core-s")
     print(
         f"{sum(outcome.passed for outcome in everything)} passed, {failed} failed,"
         f" {sum(outcome.skipped for outcome in everything)} skipped",

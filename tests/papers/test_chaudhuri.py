@@ -158,7 +158,6 @@ def table1(quick: Callable[[str], Findings]) -> Measurements:
 
 
 # q_F of exact PCA: the preparation decides it. The printed axes are marked up to .6 and .5.
-@pytest.mark.xdist_group("chaudhuri_figure1")
 @pytest.mark.parametrize(("key", "stated"), [("kddcup99", 0.6655), ("insurance", 0.4941)])
 def test_exact_pca_is_at_the_top_of_the_printed_axis(
     figure1: Measurements, key: str, stated: float
@@ -167,7 +166,6 @@ def test_exact_pca_is_at_the_top_of_the_printed_axis(
     assert best == pytest.approx(stated, abs=1e-4)
 
 
-@pytest.mark.xdist_group("chaudhuri_figure1")
 @pytest.mark.parametrize("key", ["insurance", "kddcup99"])
 def test_gaussian_noise_under_the_same_claim_keeps_what_mod_sulq_loses(
     figure1: Measurements, key: str
@@ -185,7 +183,6 @@ def test_gaussian_noise_under_the_same_claim_keeps_what_mod_sulq_loses(
     assert 0 < draws_at(figure1, key, SULQ.label, ADVANTAGE)[0] < 2e-4
 
 
-@pytest.mark.xdist_group("chaudhuri_figure1")
 def test_ppca_on_kddcup99_is_in_the_range_of_its_limit(figure1: Measurements) -> None:
     n = DATA_SETS["kddcup99"].sizes[-1]
     loss = (
@@ -195,7 +192,6 @@ def test_ppca_on_kddcup99_is_in_the_range_of_its_limit(figure1: Measurements) ->
     assert loss == pytest.approx(tail_loss(n, 116, 4, ALPHA), rel=0.1)
 
 
-@pytest.mark.xdist_group("chaudhuri_figure1")
 @pytest.mark.parametrize("key", ["insurance", "kddcup99"])
 def test_chains_have_forgotten_their_starts(figure1: Measurements, key: str) -> None:
     first, last = (draws_at(figure1, key, PPCA.label, gap)[0] for gap in (FIRST_GAP, LAST_GAP))

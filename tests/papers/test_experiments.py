@@ -27,10 +27,9 @@ WITHOUT_CLAIMS = {
 }  # fmt: skip
 """What these measure is judged at other experiments."""
 
-# all tests of an experiment go to one process: its quick run is done once
-pytestmark = pytest.mark.parametrize(
-    "key", [pytest.param(key, marks=pytest.mark.xdist_group(key)) for key in KEYS]
-)
+# by the scope all tests of an experiment come one after the other, so mostly in one process, which
+# does its quick run once; another process would find it in the store
+pytestmark = pytest.mark.parametrize("key", KEYS, scope="module")
 
 
 def test_parts_are_named_and_their_data_is_known(key: str) -> None:

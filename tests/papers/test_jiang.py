@@ -97,7 +97,6 @@ def test_norms_of_a_mechanism_that_is_not_a_scaled_noise() -> None:
         noise_norms(PPCA, 4, np.random.default_rng(0), draws=2)
 
 
-@pytest.mark.xdist_group("jiang_table1")
 def test_norms_at_d_400_reach_the_edges_of_their_limits(quick: Quick) -> None:
     """The mean lies 0 to 2 % below the edge there; 20 draws know it to .5 %."""
     found = quick("jiang_table1").found
@@ -110,7 +109,6 @@ def test_norms_at_d_400_reach_the_edges_of_their_limits(quick: Quick) -> None:
         assert 0.965 < mean.value / (max(map(abs, edges)) * problem.n) < 1.01, mechanism.key
 
 
-@pytest.mark.xdist_group("jiang_table1")
 def test_over_its_rate_only_the_wishart_falls_far(quick: Quick) -> None:
     found = quick("jiang_table1").found
     first = {
@@ -127,7 +125,6 @@ def test_over_its_rate_only_the_wishart_falls_far(quick: Quick) -> None:
 # Theorem 5 -----------------------------------------------------------------------
 
 
-@pytest.mark.xdist_group("jiang_theorem5")
 def test_at_the_measured_ratio_the_noises_are_equal(quick: Quick) -> None:
     """Drawn without the mechanisms: Lap(l1/epsilon) against W_d(d + 1, nuclear/(2 epsilon) I).
 
@@ -162,7 +159,6 @@ def test_the_worst_noise_comes_up_to_the_bound() -> None:
 # Theorems 7 and 8 ------------------------------------------------------------------
 
 
-@pytest.mark.xdist_group("jiang_theorems7_8")
 def test_the_stated_n_is_enough_and_more_than_is_needed(quick: Quick) -> None:
     found = quick("jiang_theorems7_8")
     for table in theorems7_8.TABLES:
@@ -207,7 +203,6 @@ def test_more_people_keep_the_second_moment() -> None:
         assert changed.reference is changed.moment
 
 
-@pytest.mark.xdist_group("jiang_sample_growth")
 def test_the_need_falls_with_the_gap_and_grows_with_d(quick: Quick) -> None:
     found = quick("jiang_sample_growth").found
     for mechanism in growth.MECHANISMS:
@@ -236,7 +231,6 @@ def _all(found: Findings, panel: str, series: str, quantity: str) -> Any:
     return np.concatenate(list(draws_along(found.found, panel, series, quantity).values()))
 
 
-@pytest.mark.xdist_group("jiang_theorems9_10")
 def test_the_excess_lies_between_0_and_twice_the_noise(quick: Quick) -> None:
     """No matrix of rank k comes closer than lambda_(k+1); Theorem 9's inequality is the other."""
     found = quick("jiang_theorems9_10")
@@ -277,7 +271,6 @@ def test_an_excess_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 # Lemmas and remarks ----------------------------------------------------------------
 
 
-@pytest.mark.xdist_group("jiang_lemmas")
 def test_the_work_of_subspace_iteration_is_counted(quick: Quick) -> None:
     """3 k d^2 + 2 k d + 2 k^2 d multiplications a step; steps do not grow with d."""
     found = quick("jiang_lemmas").found

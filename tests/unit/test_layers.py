@@ -50,22 +50,34 @@ def test_single_processes_run_beside_each_other_and_print_whole(
 
 
 @pytest.mark.slow
-def test_a_layer_for_two_cores_starts_beside_the_last_for_one(
+def test_layers_in_one_run_start_beside_the_last_for_one_core_and_are_told_apart(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # The first waits for what only the second makes, which could use both cores.
     came = tmp_path / "came"
     wait = f"import pathlib, time\nwhile not pathlib.Path({str(came)!r}).exists(): time.sleep(.01)"
     monkeypatch.setattr(layers, "ROOT", tmp_path)
-    (tmp_path / "tests" / "wide").mkdir(parents=True)
-    (tmp_path / "tests" / "wide" / "test_it.py").write_text(
-        f"import pathlib\ndef test_it():\n    pathlib.Path({str(came)!r}).touch()\n"
-    )
-    found = layers.run([tool("narrow", wait), Layer("wide", 60, folder="wide")], (), cores=2)
+    for folder, does in (("wide", f"open({str(came)!r}, 'w').close()"), ("broken", "1 / 0")):
+        (tmp_path / "tests" / folder).mkdir(parents=True)
+        file = tmp_path / "tests" / folder / f"test_{folder}.py"
+        file.write_text(f"def test_it():\n    {does}\n")
+    empty = Layer("empty", 60, folder="empty", shared=True)
+    shared = [Layer(name, 60, folder=name, shared=True) for name in ("wide", "broken")]
+    narrow, whole, without = layers.together([tool("narrow", wait), *shared, empty])
+    assert (whole.parts, without) == (tuple(shared), empty)
+    found = layers.run([narrow, whole], (), cores=2)
+    found |= layers._shares(whole, found[whole.name])
     assert {name: (one.passed, one.failed) for name, one in found.items()} == {
         "narrow": (1, 0),
+        "wide+broken": (1, 1),
         "wide": (1, 0),
+        "broken": (0, 1),
     }
+    parts = [found[layer.name] for layer in shared]
+    for what in ("seconds", "busy"):
+        together = sum(getattr(one, what) for one in parts)
+        assert together == pytest.approx(getattr(found[whole.name], what))
+        assert together > 0
 
 
 def test_what_waits_most_of_the_time_leaves_its_core_to_a_third(
