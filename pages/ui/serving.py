@@ -13,13 +13,14 @@ import json
 import logging
 import os
 import signal
+import socket
 import threading
 import time
 import webbrowser
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from functools import cache
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import FrameType
@@ -29,7 +30,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
@@ -61,13 +62,16 @@ FAR = (
     "dpviz serves the machine that it runs on only, until DPVIZ_HOSTS has the name it is reached "
     "by: docs/deploy.md tells how to set it."
 )
-MANIFEST = "static/manifest.json"
+MANIFEST = "manifest.json"
 """What Streamlit's pages are built of."""
 FIRST_SCREEN = ("BidiComponent", "Html", "NumberInput", "Selectbox", "Slider", "TextInput")
 """Elements of the first screen: the board and the row above it."""
 HEALTH, METRICS, UPLOAD = "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file"
 
+_PAGES = Path(st.__file__).parent / "static"
+_YEAR = 365 * 24 * 60 * 60
 _READING = ("GET", "HEAD", "OPTIONS", "DELETE")
+_INTERNET, _STREAM = (socket.AF_INET, socket.AF_INET6), socket.SOCK_STREAM
 _EVERYWHERE = ("0.0.0.0", "::")
 _TOLD = 20
 
@@ -163,6 +167,11 @@ class Guard:
         if refused is not None:
             await _refuse(refused, scope, receive, sent)
             return
+        if scope["type"] == "http" and scope["method"] == "GET":
+            part = code_of(scope["path"].removeprefix(f"{_base()}/"))
+            if part is not None:
+                await part(scope, receive, sent)
+                return
         try:
             await self._pass(scope, receive, sent)
         except Exception:
@@ -238,14 +247,42 @@ class Guard:
 
 
 @cache
+def _chunks() -> dict[str, dict[str, Any]]:
+    """Return what Streamlit's pages are built of, as far as it says so."""
+    with suppress(OSError):
+        found: dict[str, dict[str, Any]] = json.loads((_PAGES / MANIFEST).read_bytes())
+        return found
+    return {}
+
+
+@cache
+def _code_files() -> frozenset[str]:
+    files = {chunk["file"] for chunk in _chunks().values()}
+    return frozenset(file for file in files if (_PAGES / file).is_file())
+
+
+def code_of(file: str) -> Response | None:
+    """Return a file of the code of Streamlit's pages, from memory, or None where it is none.
+
+    Streamlit reads each of a hundred anew for every visitor, in pieces and by other threads.
+    """
+    return _code(file) if file in _code_files() else None
+
+
+@lru_cache(maxsize=256)
+def _code(file: str) -> Response:
+    kept = {"cache-control": f"public, immutable, max-age={_YEAR}"}  # its name has its digest
+    return Response((_PAGES / file).read_bytes(), 200, kept, "text/javascript")
+
+
+@cache
 def first_screen(base: str) -> bytes:
     """Return the header by which a browser loads what the first screen is drawn with at once.
 
     Streamlit asks for the code of an element once the element has come: one way after another.
     """
-    try:
-        chunks = json.loads((Path(st.__file__).parent / MANIFEST).read_text(encoding="utf-8"))
-    except OSError:
+    chunks = _chunks()
+    if not chunks:
         return b""
 
     def with_imports(names: list[str]) -> list[str]:
@@ -361,6 +398,7 @@ def _loopback(name: str) -> bool:
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Make ready, say where the server is, and look after what visitors leave."""
     share_heaps()
+    answer_at_once()
     import_module("pages.ui.shell")  # or the first visitor would wait for it
     gc.collect()
     gc.freeze()  # what is imported stays: no later look goes through it
@@ -369,6 +407,18 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     tending = asyncio.create_task(_tend())
     yield
     tending.cancel()
+
+
+def answer_at_once() -> None:
+    """Let the sockets that this server listens at send small answers without waiting.
+
+    asyncio does so where a socket names its protocol, which Streamlit's does not: the body of an
+    answer then waits 40 ms for the browser to acknowledge its head. Connections inherit the option.
+    """
+    for one in gc.get_objects():
+        if type(one) is socket.socket and one.family in _INTERNET and one.type == _STREAM:
+            with suppress(OSError):  # it is closed
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 async def _tend() -> None:

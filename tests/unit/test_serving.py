@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
+from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
 from dpviz.core.platform import NO_OPENDP
 from pages.ui import limits, serving, shell
@@ -312,6 +314,47 @@ def test_a_page_names_the_code_of_its_first_screen_and_nothing_else_does() -> No
     assert all((inside / file[1:]).is_file() for file in files)
     index = (inside / "index.html").read_text(encoding="utf-8")
     assert not [file for file in files if file[1:] in index]  # loaded anyhow
+
+
+def test_the_code_of_pages_is_answered_as_streamlit_would_and_nothing_else_is(
+    options: dict[str, Any],
+) -> None:
+    inside, behind = Path(serving.st.__file__).parent / "static", Streamlit()
+    guard = serving.Guard(behind)
+    code = re.findall(r"static/js/index[.][^\"]+[.]js", (inside / "index.html").read_text())[0]
+    scope = {"method": "GET", "path": f"/{code}", "headers": []}
+    handler = create_streamlit_static_handler(str(inside), None)
+    expected = asyncio.run(handler.get_response(code, scope)).headers
+    for base in ("", "/hub/dpviz"):
+        options["server.baseUrlPath"] = base
+        start, body = ask(guard, f"{base}/{code}")[:2]
+        assert body["body"] == (inside / code).read_bytes()
+        given = dict(start["headers"])
+        for name in ("content-type", "content-length", "cache-control"):
+            assert given[name.encode()].decode() == expected[name]
+        assert b"content-security-policy" in given
+    assert not behind.scopes
+    options["server.baseUrlPath"] = ""
+    assert status(ask(guard, f"/{code}", host="evil.example")) == 421
+    passed = [("GET", f"/{code}x"), ("GET", "/static/js/../../app.py"), ("HEAD", f"/{code}")]
+    for method, path in [*passed, ("GET", "/static/manifest.json")]:
+        ask(guard, path, method=method)
+    assert [(scope["method"], scope["path"]) for scope in behind.scopes[:3]] == passed
+    assert len(behind.scopes) == 4
+
+
+def test_small_answers_wait_for_nothing() -> None:
+    """A connection inherits what its listener was told; Streamlit's names no protocol."""
+    option = socket.IPPROTO_TCP, socket.TCP_NODELAY
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        serving.answer_at_once()
+        listener.listen()
+        with (
+            socket.create_connection(listener.getsockname()),
+            listener.accept()[0] as connection,
+        ):
+            assert connection.getsockopt(*option)
 
 
 @pytest.mark.usefixtures("options")
