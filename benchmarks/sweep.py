@@ -1,7 +1,7 @@
-"""A sweep with several workers against one.
+"""A sweep with several workers against this process alone, and a small one.
 
-Run ``python -m benchmarks.sweep``. Workers are started before the clock, as a
-sweep of any length would not notice them; the last line counts them as well.
+Run ``python -m benchmarks.sweep``. Each round takes the sweep with workers that are still to start,
+here alone, and with workers that wait from the sweep before; the small one is of one epsilon.
 
 ``--kill`` asks something else: a Dask cluster of so many worker processes on this machine does the
 sweep, and again while one of them is killed a third of the way.
@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -68,6 +70,7 @@ def main() -> None:
     parser.add_argument("--backend", default="loky")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--kill", action="store_true")
+    parser.add_argument("--once", choices=("whole", "small"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     settings = Settings(table=arguments.table, trials=arguments.trials)
     prepared = prepare(datasets.load(settings.table), settings)
@@ -76,23 +79,40 @@ def main() -> None:
         lose(prepared, over, settings, arguments.workers)
         return
     many = Pool(arguments.workers, arguments.backend)
+    small = {"epsilon": over["epsilon"][:1]}
 
-    def timed(pool: Pool) -> float:
+    def timed(pool: Pool, over: dict[str, list[float]] = over) -> float:
         start = time.perf_counter()
         sweep(prepared, over, settings, pool=pool)
         return time.perf_counter() - start
 
-    cold = timed(many)
-    alone, together = [], []
+    if arguments.once:  # in a process that has no workers yet
+        sweep(prepared, small, settings)  # which imports what cells need
+        print(timed(many, small if arguments.once == "small" else over))
+        return
+
+    def cold(what: str) -> float:
+        command = [sys.executable, "-m", "benchmarks.sweep", *sys.argv[1:], "--once", what]
+        return float(subprocess.run(command, capture_output=True, check=True).stdout)
+
+    times: dict[str, list[float]] = {}
+    timed(many)
     for _ in range(arguments.rounds):
-        alone.append(timed(Pool()))
-        together.append(timed(many))
-    one, more = float(np.median(alone)), float(np.median(together))
-    cells = sweep(prepared, over, settings).computed
+        times.setdefault("start", []).append(cold("whole"))
+        times.setdefault("alone", []).append(timed(Pool()))
+        times.setdefault("wait", []).append(timed(many))
+        times.setdefault("small", []).append(cold("small"))
+        times.setdefault("small alone", []).append(timed(Pool(), small))
+    found = {name: float(np.median(taken)) for name, taken in times.items()}
+    cells, few = (sweep(prepared, what, settings).computed for what in (over, small))
     print(f"{arguments.table}: {cells} cells of {arguments.trials} trials")
-    print(f"1 worker    median {one:.2f} s")
-    print(f"{arguments.workers} workers   median {more:.2f} s, {one / more:.2f} times as fast")
-    print(f"            with their start {cold:.2f} s, {one / cold:.2f} times as fast")
+    print(f"in this process           {found['alone']:.2f} s")
+    for name, what in (("start", "meanwhile"), ("wait", "before")):
+        ratio = found["alone"] / found[name]
+        words = f"{arguments.workers} workers, started {what}"
+        print(f"{words:25} {found[name]:.2f} s, {ratio:.2f} times as fast")
+    print(f"{few} cells in this process {found['small alone']:.2f} s")
+    print(f"{few} cells, {arguments.workers} workers   {found['small']:.2f} s")
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ here, in processes or on a cluster, and yields after each. Pages bring a keeper 
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import sys
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -88,6 +90,12 @@ class Progress:
 WORKERS_RANGE = (1, 1_024)
 DASK = "dask"
 
+START_SECONDS = 1.5
+"""What a worker takes to start, of a core: work that it would spare less than this stays here."""
+IDLE_SECONDS = 300.0
+"""After which a worker that waits for the next sweep of its maker ends."""
+
+_last_use: dict[int, float] = {}  # when workers were last done, by their number
 _held = 0  # how many runs of this process keep BLAS on one thread
 
 
@@ -299,11 +307,25 @@ def _with_joblib(
     from joblib import Parallel, delayed, parallel_config
     from joblib.parallel import get_active_backend
 
-    # a worker that has no job yet must end with its parent too
-    begin: dict[str, Any] = {}
+    lone: dict[str, Any] = {}
     if pool.backend == "loky":
-        begin["initializer"] = _end_with_the_parent
-    with parallel_config(backend=pool.backend, n_jobs=pool.workers, **begin):
+        # a worker that has no job yet must end with its parent too
+        lone = {"initializer": _end_with_the_parent, "idle_worker_timeout": IDLE_SECONDS}
+    waiting, asked = deque(jobs), threading.Event()
+    cold = pool.backend == "loky" and not _warm(pool)
+    if cold:
+        yield from _until_workers_pay(waiting, keeper, pool)
+        if not waiting:
+            return
+
+    def handed() -> Iterator[Any]:
+        for job in _taken(waiting):
+            if begun:  # so a worker is done with one
+                asked.set()
+            yield delayed(_run_one)(job, keeper)
+
+    begun = False
+    with parallel_config(backend=pool.backend, n_jobs=pool.workers, **lone):
         if not get_active_backend()[0].supports_return_generator:
             # Such a backend hands results over all at once: a few cells at a time, so that an
             # interruption loses no more.
@@ -313,16 +335,50 @@ def _with_joblib(
             return
         # One cell a task: a batch of them would be lost together when interrupted.
         parallel = Parallel(return_as="generator_unordered", batch_size=1)
-        results = parallel(delayed(_run_one)(job, keeper) for job in jobs)
+        _last_use.clear()
+        results = parallel(handed())
+    begun = True
     try:
+        # While workers start, work goes on here.
+        for job in _taken(waiting) if cold else ():
+            yield _run_one(job, keeper)
+            if asked.is_set():
+                break
         # `yield from` would close the results before the warning is silenced.
         for finished in results:  # noqa: UP028
             yield finished
+        _last_use[pool.workers] = time.monotonic()
     finally:
         with warnings.catch_warnings():
             # Abandoned tasks are meant to be abandoned, and what is finished is in the store.
             warnings.simplefilter("ignore")
             results.close()
+
+
+def _until_workers_pay(
+    waiting: deque[_Placed], keeper: Keeper | None, pool: Pool
+) -> Generator[_Finished, None, None]:
+    """Do jobs here until those that are left are worth the start of workers, judged by these."""
+    spent, done = 0.0, 0
+    for job in _taken(waiting):
+        began = time.monotonic()
+        finished = _run_one(job, keeper)
+        spent, done = spent + time.monotonic() - began, done + 1
+        yield finished
+        if spent / done * len(waiting) * (1 - 1 / pool.workers) > START_SECONDS:
+            return
+
+
+def _taken(waiting: deque[_Placed]) -> Iterator[_Placed]:
+    """Yield what waits until nothing does; others may take from it meanwhile."""
+    with suppress(IndexError):
+        while True:
+            yield waiting.popleft()
+
+
+def _warm(pool: Pool) -> bool:
+    """Return whether so many workers have worked here, and wait for more."""
+    return time.monotonic() - _last_use.get(pool.workers, -math.inf) < IDLE_SECONDS
 
 
 @contextmanager

@@ -1,26 +1,43 @@
-"""Sweeps in several processes, and interrupted ones: the same bytes, and whole cells."""
+"""Sweeps in several processes, and interrupted ones: the same bytes, and whole cells.
+
+Workers start where they are worth it, stay for the next sweep, and end with their maker.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from dpviz import datasets
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation import jobs
+from dpviz.simulation.jobs import Arrays, Pool, Progress, work
 from dpviz.simulation.store import Store
 from dpviz.simulation.sweep import sweep
 
 SETTINGS = Settings(table="iris", delta=1e-3, trials=4, seed=3, mechanisms=("gaussian", "laplace"))
 OVER = {"epsilon": [0.1, 0.3, 1.0, 3.0, 10.0], "k": [1, 2, 3]}
 CELLS = 30
+PATIENCE = 20.0  # seconds; what is waited for takes a moment
+
+
+@pytest.fixture(autouse=True)
+def cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers pay from the second job on, and none be known to be there."""
+    monkeypatch.setattr(jobs, "START_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "IDLE_SECONDS", 4.0)
+    monkeypatch.setattr(jobs, "_last_use", {})
 
 
 @cache
@@ -37,8 +54,115 @@ def files(folder: Path) -> list[Path]:
 def test_the_same_bytes_from_any_backend(number: int, backend: str) -> None:
     over = {"epsilon": [0.1, 1.0, 10.0], "n": [100, 300]}
     alone = sweep(iris(), over, SETTINGS)
-    together = sweep(iris(), over, SETTINGS, pool=Pool(number, backend))
-    pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
+    first = sweep(iris(), over, SETTINGS, pool=Pool(number, backend))
+    again = sweep(iris(), over, SETTINGS, pool=Pool(number, backend))
+    for together in (first, again):
+        pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A job that notes its process, and waits in a worker until two of them have come.
+
+    In the process that they work for all but the first wait until a worker has a later one.
+    """
+
+    number: int
+    folder: Path
+    maker: int
+    size: int = 1
+
+    @property
+    def key(self) -> str:
+        """Nothing is kept."""
+        return str(self.number)
+
+    def run(self) -> Arrays:
+        """Return the process."""
+        here = os.getpid()
+        end = time.monotonic() + PATIENCE
+        if here != self.maker:
+            (self.folder / f"job {self.number}").touch()
+            (self.folder / f"worker {here}").touch()
+        while not self._met(here) and time.monotonic() < end:
+            time.sleep(0.01)
+        return {"process": np.array([float(here)])}
+
+    def _met(self, here: int) -> bool:
+        if here != self.maker:
+            return len(list(self.folder.glob("worker *"))) >= 2
+        later = [path for path in self.folder.glob("job *") if int(path.name[4:]) > self.number]
+        return self.number == 0 or bool(later)
+
+
+def met(folder: Path, number: int) -> list[int]:
+    """Return where each job ran."""
+    folder.mkdir(exist_ok=True)
+    some = [Meeting(place, folder, os.getpid()) for place in range(number)]
+    *_, last = work(some, pool=Pool(2))
+    return [int(last.done[place]["process"][0]) for place in range(number)]
+
+
+def gone(process: int) -> bool:
+    """Return whether a process has ended, waiting for it."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_workers_start_beside_the_first_cells_and_stay_for_the_next_sweep(
+    tmp_path: Path,
+) -> None:
+    here = os.getpid()
+    first = met(tmp_path / "first", 200)
+    # one before there are any, and one meanwhile; then it hands over
+    assert [place for place, process in enumerate(first) if process == here] == [0, 5]
+    own = set(first) - {here}
+    assert len(own) == 2
+    assert set(met(tmp_path / "again", 12)) == own
+    assert all(gone(process) for process in own)
+
+
+def test_work_that_workers_would_not_pay_for_stays_in_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "START_SECONDS", 60.0)
+    (tmp_path / "job 30").touch()
+    assert set(met(tmp_path, 30)) == {os.getpid()}
+
+
+_MAKER = """
+import sys, time
+from pathlib import Path
+from tests.process.test_sweep_workers import jobs, met
+jobs.START_SECONDS = 0.0
+print(*met(Path(sys.argv[1]), 12), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kill -9 is of Unix")
+def test_workers_that_wait_end_with_a_maker_that_was_killed(tmp_path: Path) -> None:
+    maker = subprocess.Popen(
+        [sys.executable, "-c", _MAKER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert maker.stdout is not None
+    with maker.stdout as lines:
+        own = {int(word) for word in lines.readline().split()} - {maker.pid}
+    maker.kill()
+    maker.wait()
+    assert len(own) == 2
+    assert all(gone(process) for process in own)
 
 
 def test_interrupted_workers_keep_what_was_finished(tmp_path: Path) -> None:
