@@ -16,7 +16,8 @@ import numpy as np
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import load_prepared
-from dpviz.report.tables.board import FRAME_METRICS, frame_epsilons
+from dpviz.report.tables.frame import FRAME_METRICS
+from dpviz.report.tables.scrub import frame_epsilons
 from dpviz.simulation import cells, compare, simulate
 
 

@@ -19,7 +19,7 @@ from dpviz.core.release import VERDICT_WORDS
 from dpviz.datasets.builtin.school import AGES, the_class
 from dpviz.lessons.lesson import ENGLISH, Lesson, names_in
 from dpviz.report.figures.stage import assets
-from dpviz.report.tables.board import recovery_words
+from dpviz.report.tables.frame import recovery_words
 
 FOLDER = Path(__file__).parent / "languages"
 

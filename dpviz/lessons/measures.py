@@ -17,7 +17,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.load import load_measured, load_prepared
 from dpviz.preparation.prepared import reference_variances
-from dpviz.report.tables.board import PICTURE_POINTS
+from dpviz.report.tables.frame import PICTURE_POINTS
 from dpviz.report.tables.projection import procrustes
 from dpviz.simulation.cells import plan
 from dpviz.simulation.compare import Result, run_cell

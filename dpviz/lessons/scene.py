@@ -34,7 +34,7 @@ from dpviz.lessons.quantities import Fact
 from dpviz.mechanisms import parse_variant
 from dpviz.report.figures.board import shown
 from dpviz.report.sentences.phrases import belief
-from dpviz.report.tables import board
+from dpviz.report.tables import board, scrub
 from dpviz.report.tables.payload import BoardColumn
 from dpviz.simulation.compare import Comparison
 
@@ -251,7 +251,7 @@ def board_scene(
             key: sorting_line(settings, frame, label) for key, frame in spaces.items()
         }
 
-    frames, redraws = board.drawn(
+    frames, redraws = scrub.drawn(
         prepared, settings, epsilons, settings.trials if redraw else 0,
         draw=_draw(state, epsilons),
         also=None if label is None else sorted_in,

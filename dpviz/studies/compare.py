@@ -18,8 +18,8 @@ from dpviz.preparation.plan import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore
 from dpviz.report.sentences.phrases import text_table
-from dpviz.report.tables.board import pictured
 from dpviz.report.tables.comparison import distance_table, measure_table, spectrum_table
+from dpviz.report.tables.frame import pictured
 from dpviz.report.tables.projection import picture_table
 from dpviz.simulation.compare import Comparison
 from dpviz.simulation.compare import compare as compare_prepared

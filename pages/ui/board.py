@@ -22,7 +22,8 @@ from dpviz.mechanisms import parse_variants
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.board import assets, shown
 from dpviz.report.figures.boardfile import anybodys
-from dpviz.report.tables import board
+from dpviz.report.tables import board, scrub
+from dpviz.report.tables.frame import frame_of
 from dpviz.report.tables.payload import Frame, Payload
 from dpviz.simulation.compare import Comparison
 from pages.ui import cached, frames, limits, state
@@ -106,9 +107,9 @@ def draw(
     token, plan, now, make = path.token, path.plan, path.now, path.make
     # The frame of the path at one epsilon decides, wherever the reader is: the order holds still.
     with st.spinner("Putting the columns in order", show_time=True):
-        (kept,) = frames.some(token, data_key, [board.ORDERED_AT], make)
+        (kept,) = frames.some(token, data_key, [scrub.ORDERED_AT], make)
     at = json.loads(kept)
-    columns = shown(board.ordered(parse_variants(settings.mechanisms), at))
+    columns = shown(scrub.ordered(parse_variants(settings.mechanisms), at))
     # Frames follow the page within the same run. Where Python runs beside the page in one thread
     # they would come before it: there the browser asks for them when it has painted the first.
     wanted = bool(st.session_state.get("board.wanted")) or (limits.serving() and not in_browser())
@@ -118,7 +119,7 @@ def draw(
         columns,
         plan.epsilons,
         [now],
-        steps=len(board.frame_epsilons()),
+        steps=len(scrub.frame_epsilons()),
         caution=None if warning is None else DELTA_CAUTION,
     )
     # A browser gets real rows and what compares with them where somebody asks for that view.
@@ -179,7 +180,7 @@ def _path(
     passed = frames.path_settings(settings)
 
     def made(epsilons: Sequence[float]) -> list[Frame]:
-        return board.compute_each(prepared, passed, epsilons, workers=frames.WORKERS)
+        return scrub.compute_each(prepared, passed, epsilons, workers=frames.WORKERS)
 
     token = frames.token_of(data_key, passed)
     kept = frames.at_hand(token, data_key, settings.epsilon, settings.trials)
@@ -202,10 +203,10 @@ def _path(
         return found
 
     plan = frames.plan_of(token, data_key, comparison, prepared, settings)
-    now, most = board.frame_of(comparison, prepared, worth=True), passed.trials
+    now, most = frame_of(comparison, prepared, worth=True), passed.trials
     frames.keep(
         token, data_key, now, settings.trials,
-        lambda: board.frame_of(comparison, prepared, most) if most < settings.trials else now,
+        lambda: frame_of(comparison, prepared, most) if most < settings.trials else now,
     )  # fmt: skip
     return _Path(token, plan, now, make, whole=False)
 
@@ -213,7 +214,7 @@ def _path(
 def pictures(comparison: Comparison, prepared: Prepared, draw: int, axes: str) -> None:
     """Draw the rows in each released space of one draw, from 0, and nothing else."""
     settings = comparison.settings
-    frame = board.frame_of(comparison, prepared, draw=draw, axes=axes)
+    frame = frame_of(comparison, prepared, draw=draw, axes=axes)
     columns = shown([result.mechanism for result in comparison.results])
     payload = board.payload(prepared, settings, columns, [settings.epsilon], [frame])
     options = {"rows": ["picture"], "label": "Pictures"}
@@ -239,7 +240,7 @@ def opened(comparison: Comparison) -> Comparison | None:
 def pinned(prepared: Prepared, data_key: tuple[str, ...], settings: Settings) -> Payload:
     """Return the payload of a pinned setting, with its one frame."""
     comparison = cached.comparison(data_key, prepared, settings)
-    frame = board.frame_of(comparison, prepared)
+    frame = frame_of(comparison, prepared)
     columns = shown(parse_variants(settings.mechanisms))
     return board.payload(prepared, settings, columns, [settings.epsilon], [frame])
 
@@ -257,7 +258,7 @@ def _draws(
     number = st.session_state.pop("board.redraw", None)
     if number is None:
         return None
-    return {"id": f"{token}/{number}", "pictures": board.draws(drawn(), prepared)}
+    return {"id": f"{token}/{number}", "pictures": scrub.draws(drawn(), prepared)}
 
 
 # What the browser sends ----------------------------------------------------------

@@ -23,7 +23,7 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.sentences.explore import least_words
-from dpviz.report.tables import board
+from dpviz.report.tables import board, scrub
 from dpviz.report.tables.payload import Frame
 from dpviz.simulation.compare import Comparison
 from pages.ui import cached
@@ -91,8 +91,8 @@ def at_hand(
     token: str, data_key: tuple[str, ...], epsilon: float, trials: int
 ) -> tuple[Frame, Plan] | None:
     """Return the frame of the reader's epsilon if it is kept and so is every other, else None."""
-    plan, shelf = Plan(board.frame_epsilons(None, epsilon), MOST_PART), _frames(data_key)
-    every = [(token, one) for one in [*plan.epsilons, board.ORDERED_AT]]
+    plan, shelf = Plan(scrub.frame_epsilons(None, epsilon), MOST_PART), _frames(data_key)
+    every = [(token, one) for one in [*plan.epsilons, scrub.ORDERED_AT]]
     now = shelf.get((token, epsilon, trials))
     if now is None or any(shelf.get(what) is None for what in every):
         return None
@@ -102,7 +102,7 @@ def at_hand(
 
 def path_settings(settings: Settings) -> Settings:
     """Return the settings of the frames that are passed by: no more draws than those need."""
-    return replace(settings, trials=min(settings.trials, board.PATH_DRAWS))
+    return replace(settings, trials=min(settings.trials, scrub.PATH_DRAWS))
 
 
 def some(
@@ -155,7 +155,7 @@ def foretell(
 
     def at(epsilon: float) -> Any:
         check_cancelled()
-        return board.predicted(prepared, undrawn, [epsilon])
+        return scrub.predicted(prepared, undrawn, [epsilon])
 
     here = [_known(data_key, (key, epsilon), partial(at, epsilon)) for epsilon in epsilons]
     names = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
@@ -169,7 +169,7 @@ def foretell(
             if any(name in found for found in here)
         },
         "least": _known(
-            data_key, (key,), lambda: least_words(board.least_epsilons(prepared, undrawn))
+            data_key, (key,), lambda: least_words(scrub.least_epsilons(prepared, undrawn))
         ),
     }
     with place:
@@ -210,8 +210,8 @@ def plan_of(
         measured = cached.seconds_of(data_key, comparison)
         fit = min(
             (
-                board.frames_affordable(seconds, MOST_SECONDS),
-                board.frames_affordable(measured, MOST_MEASURED),
+                scrub.frames_affordable(seconds, MOST_SECONDS),
+                scrub.frames_affordable(measured, MOST_MEASURED),
             ),
             key=lambda fit: math.inf if fit is None else fit,
         )
@@ -220,7 +220,7 @@ def plan_of(
         while len(fits) > 50:
             del fits[next(iter(fits))]
     fit, part = fits[token]
-    return Plan(board.frame_epsilons(fit, settings.epsilon), part)
+    return Plan(scrub.frame_epsilons(fit, settings.epsilon), part)
 
 
 def feed(
@@ -251,7 +251,7 @@ def feed(
     """
     # The order of the first run is kept, so that a later epsilon sends nothing again.
     orders: dict[str, list[float]] = st.session_state.setdefault("board.orders", {})
-    order = orders.setdefault(token, board.outwards(plan.epsilons, now))
+    order = orders.setdefault(token, scrub.outwards(plan.epsilons, now))
     order += [epsilon for epsilon in plan.epsilons if epsilon not in order]
     while len(orders) > 8:
         del orders[next(iter(orders))]

@@ -11,8 +11,9 @@ from dpviz.report.figures.theme import panels
 from dpviz.report.figures.waterfall import waterfall
 from dpviz.report.sentences import explore as explore_words
 from dpviz.report.sentences.phrases import account_words
-from dpviz.report.tables.board import LINES, PICTURE_POINTS
+from dpviz.report.tables.board import LINES
 from dpviz.report.tables.comparison import distance_table, every_measure_table, spectrum_table
+from dpviz.report.tables.frame import PICTURE_POINTS
 from dpviz.report.tables.projection import picture_table
 from dpviz.simulation.compare import Comparison
 from dpviz.studies.waterfall import mechanism_of, told

@@ -29,7 +29,7 @@ from dpviz.report.figures.board import board_html, shown
 from dpviz.report.figures.claims import cone_figure, turning_figure
 from dpviz.report.figures.precision import ellipses_figure
 from dpviz.report.figures.theme import panels
-from dpviz.report.tables import board
+from dpviz.report.tables import board, scrub
 from dpviz.report.tables.projection import picture_table
 from dpviz.simulation.compare import compare
 from tests.person_page import person_page
@@ -82,7 +82,7 @@ def small_board() -> dict[str, Any]:
     settings = Settings(table="wine", mechanisms=("gaussian",), trials=3)
     ready = load_prepared(settings)
     columns = shown(parse_variants(settings.mechanisms))
-    frame = board.compute(ready, settings, 1.0)  # type: ignore[arg-type]
+    frame = scrub.compute(ready, settings, 1.0)  # type: ignore[arg-type]
     made = board.payload(ready, settings, columns, [1.0], [frame])  # type: ignore[arg-type]
     made["labels"] = {"name": None, "kinds": None, "codes": None, "ends": None, "values": None}
     return made
@@ -235,7 +235,7 @@ def test_ends_of_a_legend_are_numbers_as_people_write_them(plain_page: Page) -> 
     labels = np.linspace(-24.0, 3.14159, ready.n)
     table = replace(ready.table, labels=labels, label_name="balance")  # type: ignore[union-attr]
     ready = replace(ready, table=table)  # type: ignore[type-var]
-    frame = board.compute(ready, settings, 1.0)  # type: ignore[arg-type]
+    frame = scrub.compute(ready, settings, 1.0)  # type: ignore[arg-type]
     columns = shown(parse_variants(settings.mechanisms))
     payload = board.payload(ready, settings, columns, [1.0], [frame])  # type: ignore[arg-type]
     plain_page.set_content(board_html(payload))
@@ -273,9 +273,9 @@ def test_the_board_holds_still_while_its_sentence_wraps(plain_page: Page, width:
     assert isinstance(ready, Prepared)
     epsilons = [0.05, 0.1, 0.5, 1.0, 10.0]
     columns = shown(parse_variants(keys))
-    frames = board.compute_each(ready, settings, epsilons)
+    frames = scrub.compute_each(ready, settings, epsilons)
     payload = board.payload(ready, settings, columns, epsilons, frames)
-    payload["least"] = board.least_epsilons(ready, settings)
+    payload["least"] = scrub.least_epsilons(ready, settings)
     if width == 1400:  # a sentence that takes a line more at one epsilon only
         columns[0]["label"] = payload["columns"][0]["label"] = (
             "A mechanism of a very long name " * 3

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.reproduction import opening, own_report, with_headline
 from dpviz.cli import main
+from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import app_path
 from dpviz.papers import all_shipped, experiment, experiments
 from dpviz.papers.experiment import Effort
@@ -20,6 +21,7 @@ from dpviz.papers.run import Findings
 from dpviz.papers.said import MEANINGS, said_of, text_of
 from dpviz.papers.shipped import ship, shipped
 from dpviz.papers.source import code_digest, digest_of
+from dpviz.studies.reproduce import Reproduced
 
 DOCS = app_path().parent / "docs"
 
@@ -244,3 +246,12 @@ def test_every_chart_has_words_and_no_words_lack_a_chart(key: str) -> None:
         assert chart.x_label
         assert chart.y_label
         assert "{" not in chart.title
+
+
+def test_an_experiment_without_a_chart_says_so() -> None:
+    found = shipped(experiment("xu_theorems"))
+    assert found is not None
+    assert drawn(found) == []
+    for name in (None, "one"):
+        with pytest.raises(InvalidSetting, match="this answer has none"):
+            Reproduced(found).figure(name)

@@ -16,12 +16,12 @@ from dpviz.core.metrics import offered
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import prepare
-from dpviz.report.tables import board
+from dpviz.report.tables import scrub
 from dpviz.simulation.compare import compare
 from pages.ui import cached
 from tests.ui.driver import change, commands, errors, results, start
 
-PREDICT, DRAW = board.predicted, board.compute_each
+PREDICT, DRAW = scrub.predicted, scrub.compute_each
 BASE = Settings(
     table="wine",
     mechanisms=("gaussian", "laplace", "ppca[sweeps=3]", "directional_gaussian"),
@@ -142,13 +142,13 @@ def test_a_move_of_epsilon_predicts_and_draws_nothing_that_is_known(
         drawn.extend(epsilons)
         return DRAW(ready, settings, epsilons, **how)
 
-    monkeypatch.setattr(board, "predicted", predict)
-    monkeypatch.setattr(board, "compute_each", draw)
+    monkeypatch.setattr(scrub, "predicted", predict)
+    monkeypatch.setattr(scrub, "compute_each", draw)
     at = start(table="iris", m="gaussian,laplace", trials="5")
     at.session_state["board.wanted"] = True
     at.run()
     assert errors(at) == []
-    path = board.frame_epsilons(None, 1.0)
+    path = scrub.frame_epsilons(None, 1.0)
     # The control: the first run needs every one. What the page has drawn itself is a frame too.
     assert sorted(predicted) == path
     assert sorted([*drawn, 1.0]) == path

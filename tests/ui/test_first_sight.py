@@ -16,7 +16,7 @@ from dpviz.core.files import app_path
 from dpviz.datasets import builtin_tables
 from dpviz.lessons import course
 from dpviz.lessons.lesson import NamedNumber
-from dpviz.report.tables.board import frame_epsilons
+from dpviz.report.tables.scrub import frame_epsilons
 from pages.ui import cached, curve_cache, first_sight, stage
 from tests.ui.driver import component, nodes
 from tools.first_sight import drawn

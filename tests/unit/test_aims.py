@@ -21,7 +21,7 @@ from dpviz.datasets import Table
 from dpviz.mechanisms import adaptive_clip_gaussian, all_mechanisms, parse_variant
 from dpviz.mechanisms._base import Mechanism
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.report.tables.board import compute
+from dpviz.report.tables.scrub import compute
 from dpviz.simulation.cells import cell_at
 from dpviz.simulation.compare import bias_of, compare, run_cell
 from dpviz.simulation.simulate import Cell
@@ -124,7 +124,7 @@ def test_a_row_bound_that_shortens_rows_is_a_bias_of_every_mechanism() -> None:
     assert result.bias < 0.9
     assert result.hint is not None
     assert result.hint.startswith("aims at rows within their bound: at best ")
-    assert result.hint.endswith(" % here")
+    assert result.hint.endswith("\N{NO-BREAK SPACE}% here")
 
 
 def test_it_is_said_in_json_tables_and_on_the_board(

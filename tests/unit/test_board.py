@@ -34,8 +34,9 @@ from dpviz.report.figures.board import assets, board_html, shown
 from dpviz.report.figures.boardfile import board_file, full_payload, publishable_payload
 from dpviz.report.figures.handout import report_page
 from dpviz.report.sentences.explore import least_words, verdict
-from dpviz.report.tables import board
-from dpviz.report.tables.projection import LABEL_COLOURS, LABEL_SHAPES, coordinates
+from dpviz.report.tables import board, scrub
+from dpviz.report.tables.frame import FRAME_METRICS, PICTURE_POINTS, frame_of, recovery_words
+from dpviz.report.tables.projection import LABEL_COLOURS, LABEL_SHAPES, coordinates, packed
 from dpviz.simulation.cells import CellTrials, parts_of
 from dpviz.simulation.compare import Comparison, Result, compare, run_cell
 from dpviz.simulation.simulate import Cell
@@ -61,8 +62,8 @@ def floats(text: str, kind: str) -> np.ndarray:
 
 def whole(settings: Settings = BASE, count: int = 4) -> dict[str, Any]:
     ready = prepared(settings)
-    epsilons = board.frame_epsilons(count, settings.epsilon)
-    frames = [board.compute(ready, settings, epsilon) for epsilon in epsilons]
+    epsilons = scrub.frame_epsilons(count, settings.epsilon)
+    frames = [scrub.compute(ready, settings, epsilon) for epsilon in epsilons]
     columns = shown(parse_variants(settings.mechanisms))
     return board.payload(ready, settings, columns, epsilons, frames)
 
@@ -72,10 +73,10 @@ def test_a_frame_holds_the_numbers_of_every_other_page(epsilon: float) -> None:
     settings = replace(BASE, epsilon=epsilon)
     ready, comparison = made(settings)
     assert comparison.results
-    full = board.frame_of(comparison, ready)
+    full = frame_of(comparison, ready)
     # What is computed for the path alone is the same to the last digit.
-    assert board.compute(ready, BASE, epsilon) == full
-    assert board.compute(ready, BASE, epsilon, workers=2) == full
+    assert scrub.compute(ready, BASE, epsilon) == full
+    assert scrub.compute(ready, BASE, epsilon, workers=2) == full
     for result in comparison.results:
         cell = full["cells"][result.mechanism.text]
         summary = summarise(result.metrics["recovery"])
@@ -95,18 +96,18 @@ def test_frames_together_are_frames_alone_and_frames_of_the_first_draws() -> Non
     ready, comparison = made()
     few = replace(BASE, trials=3)
     epsilons = [0.3, BASE.epsilon, 4.0]
-    together = board.compute_each(ready, few, epsilons, workers=2)
-    assert together == [board.compute(ready, few, epsilon) for epsilon in epsilons]
-    assert together[1] == board.frame_of(comparison, ready, draws=3)
+    together = scrub.compute_each(ready, few, epsilons, workers=2)
+    assert together == [scrub.compute(ready, few, epsilon) for epsilon in epsilons]
+    assert together[1] == frame_of(comparison, ready, draws=3)
     assert [frame["draws"] for frame in together] == [3, 3, 3]
-    assert board.frame_of(comparison, ready)["draws"] == BASE.trials
-    assert together[1] != board.frame_of(comparison, ready)  # the control
+    assert frame_of(comparison, ready)["draws"] == BASE.trials
+    assert together[1] != frame_of(comparison, ready)  # the control
 
 
 def test_another_seed_is_another_frame() -> None:
     ready = prepared()  # the control of the equalities above
-    one = board.compute(ready, BASE, 1.0)
-    other = board.compute(ready, replace(BASE, seed=1), 1.0)
+    one = scrub.compute(ready, BASE, 1.0)
+    other = scrub.compute(ready, replace(BASE, seed=1), 1.0)
     for key, cell in one["cells"].items():
         assert cell["distances"] != other["cells"][key]["distances"]
 
@@ -114,14 +115,14 @@ def test_another_seed_is_another_frame() -> None:
 def test_the_picture_is_that_of_the_rows() -> None:
     ready, comparison = made()
     payload = whole()
-    rows, _ = ready.picture(board.PICTURE_POINTS)
+    rows, _ = ready.picture(PICTURE_POINTS)
     true = ready.reference.eigenvectors[:, : BASE.k]
     unit = payload["limits"]["scale"] / 32767
     drawn = floats(payload["truth"]["picture"], "<i2").reshape(-1, 2) * unit
     np.testing.assert_allclose(drawn, rows @ true, atol=unit)
     assert (np.abs(drawn) <= payload["limits"]["picture"]).all()
     # Turned within the released space, which keeps every row's length in it.
-    frame = board.frame_of(comparison, ready)
+    frame = frame_of(comparison, ready)
     for result in comparison.results:
         text = frame["cells"][result.mechanism.text]["picture"]
         placed = floats(text, "<i2").reshape(-1, 2) * unit
@@ -132,11 +133,11 @@ def test_the_picture_is_that_of_the_rows() -> None:
 @pytest.mark.parametrize(("draw", "axes"), [(0, "raw"), (4, "aligned"), (6, "raw")])
 def test_a_picture_is_that_of_the_draw_and_axes_asked_for(draw: int, axes: str) -> None:
     ready, comparison = made()
-    rows, _ = ready.picture(board.PICTURE_POINTS)
+    rows, _ = ready.picture(PICTURE_POINTS)
     true = ready.reference.eigenvectors[:, : BASE.k]
     unit = whole()["limits"]["scale"] / 32767
-    cells = board.frame_of(comparison, ready, draw=draw, axes=axes)["cells"]
-    usual = board.frame_of(comparison, ready)["cells"]
+    cells = frame_of(comparison, ready, draw=draw, axes=axes)["cells"]
+    usual = frame_of(comparison, ready)["cells"]
     for result in comparison.results:
         drawn = floats(cells[result.mechanism.text]["picture"], "<i2").reshape(-1, 2) * unit
         wanted = coordinates(rows, result.components[draw], true, axes)
@@ -160,33 +161,33 @@ def test_the_truth_and_its_axes_do_not_move_with_epsilon() -> None:
 
 
 def test_epsilons_are_round_and_hold_the_current_one() -> None:
-    steps = board.frame_epsilons()
+    steps = scrub.frame_epsilons()
     assert 20 <= len(steps) <= 26
-    assert (steps[0], steps[-1]) == board.PLAY
+    assert (steps[0], steps[-1]) == scrub.PLAY
     assert 1.0 in steps
     ratios = np.diff(np.log10(steps))
     assert (ratios > 0.09).all()
     assert (ratios < 0.12).all()
-    assert board.frame_epsilons(None, 1.7) == sorted([*steps, 1.7])
+    assert scrub.frame_epsilons(None, 1.7) == sorted([*steps, 1.7])
     # Carried on towards an epsilon outside, and no farther than a slider goes.
-    assert board.frame_epsilons(None, 20.0) == [*steps, 12.5, 16.0, 20.0]
-    assert board.frame_epsilons(None, 0.03) == [0.03, 0.032, 0.04, *steps]
-    assert board.frame_epsilons(None, 1e4)[-2:] == [100.0, 1e4]
-    few = board.frame_epsilons(5)
+    assert scrub.frame_epsilons(None, 20.0) == [*steps, 12.5, 16.0, 20.0]
+    assert scrub.frame_epsilons(None, 0.03) == [0.03, 0.032, 0.04, *steps]
+    assert scrub.frame_epsilons(None, 1e4)[-2:] == [100.0, 1e4]
+    few = scrub.frame_epsilons(5)
     assert len(few) == 5
     assert set(few) <= set(steps)
-    assert (few[0], few[-1]) == board.PLAY
-    assert board.outwards([0.1, 0.5, 1.0, 2.0, 10.0], 1.0) == [1.0, 0.5, 2.0, 0.1, 10.0]
-    assert board.frames_affordable(0.01) is None
-    assert board.frames_affordable(1.0, 8.0) == 8
-    assert board.frames_affordable(100.0, 8.0) == 4
+    assert (few[0], few[-1]) == scrub.PLAY
+    assert scrub.outwards([0.1, 0.5, 1.0, 2.0, 10.0], 1.0) == [1.0, 0.5, 2.0, 0.1, 10.0]
+    assert scrub.frames_affordable(0.01) is None
+    assert scrub.frames_affordable(1.0, 8.0) == 8
+    assert scrub.frames_affordable(100.0, 8.0) == 4
 
 
 def test_columns_stand_by_claim_and_recovery() -> None:
     settings = replace(BASE, table="digits", trials=3)
     ready = prepared(settings)
-    frame = board.compute(ready, settings, board.ORDERED_AT)
-    order = board.ordered(parse_variants(settings.mechanisms), frame)
+    frame = scrub.compute(ready, settings, scrub.ORDERED_AT)
+    order = scrub.ordered(parse_variants(settings.mechanisms), frame)
     verdicts = [frame["cells"][m.text]["status"]["verdict"] for m in order]
     groups = [
         ["holds", "loose"].count(v) * 1 or {"approximate": 2, "unproven": 3}.get(v, 4)
@@ -206,10 +207,10 @@ def test_columns_stand_by_claim_and_recovery() -> None:
 def test_what_cannot_run_says_why() -> None:
     settings = replace(BASE, mechanisms=("wishart_approx", "gaussian"))
     ready = prepared(settings)
-    frame = board.compute(ready, settings, 2.0)
+    frame = scrub.compute(ready, settings, 2.0)
     assert set(frame["cells"]) == {"gaussian"}
     assert "below 1" in frame["skipped"]["wishart_approx"]
-    assert set(board.compute(ready, settings, 0.5)["cells"]) == {"gaussian", "wishart_approx"}
+    assert set(scrub.compute(ready, settings, 0.5)["cells"]) == {"gaussian", "wishart_approx"}
 
 
 def test_the_whole_space_has_no_recovery() -> None:
@@ -218,9 +219,9 @@ def test_the_whole_space_has_no_recovery() -> None:
     for frame in payload["frames"]:
         assert frame["cells"]["gaussian"]["recovery"] is None
         assert "ppca" in frame["skipped"]
-    assert board.predicted(prepared(settings), settings, [1.0]) == {}
+    assert scrub.predicted(prepared(settings), settings, [1.0]) == {}
     nothing = {"approximate": None, "pure": None, "elsewhere": None}
-    assert board.least_epsilons(prepared(settings), settings) == nothing
+    assert scrub.least_epsilons(prepared(settings), settings) == nothing
 
 
 def own_table() -> Table:
@@ -260,11 +261,11 @@ def all_texts(node: Any) -> Iterator[str]:
 def leaks(page: str, ready: Prepared, settings: Settings) -> set[str]:
     """Return what of a table's own is found in a page."""
     payload, found = payload_in(page), set()
-    rows, index = ready.picture(board.PICTURE_POINTS)
+    rows, index = ready.picture(PICTURE_POINTS)
     texts = [text for text in all_texts(payload) if len(text) > 20]
     true = ready.reference.eigenvectors[:, : settings.k]
     scale = float(np.linalg.norm(rows, axis=1).max())
-    if board.packed(np.round(rows @ true / scale * 32767), "<i2") in texts:
+    if packed(np.round(rows @ true / scale * 32767), "<i2") in texts:
         found.add("rows")
     for cell in payload["frames"][0]["cells"].values():
         if cell["picture"]:
@@ -277,7 +278,7 @@ def leaks(page: str, ready: Prepared, settings: Settings) -> set[str]:
             found.add("spectra")
     assert ready.table.labels is not None
     names = np.unique(ready.table.labels, return_inverse=True)[1][index]
-    if board.packed(names, "u1") in texts:
+    if packed(names, "u1") in texts:
         found.add("labels of rows")
     numbers = np.array(list(all_floats(payload)))
     # to the six digits that are written
@@ -338,9 +339,9 @@ def test_the_noise_of_a_published_file_is_nobodys_to_draw_again() -> None:
         (frame,) = made["frames"]
         assert made["epsilons"] == [PRIVATE.epsilon]
         places.append(frame["cells"]["gaussian"]["published"]["places"])
-    usual = board.compute(ready, PRIVATE, PRIVATE.epsilon)["cells"]["gaussian"]["published"]
+    usual = scrub.compute(ready, PRIVATE, PRIVATE.epsilon)["cells"]["gaussian"]["published"]
     assert len({*places, usual["places"]}) == 3
-    again = board.compute(ready, PRIVATE, PRIVATE.epsilon)["cells"]["gaussian"]["published"]
+    again = scrub.compute(ready, PRIVATE, PRIVATE.epsilon)["cells"]["gaussian"]["published"]
     assert again == usual
 
 
@@ -393,12 +394,12 @@ def test_a_published_picture_is_in_the_payload_of_every_claim_that_holds() -> No
     settings = replace(BASE, epsilon=5.0, mechanisms=("gaussian", "ppca", "wishart"), trials=2)
     ready = prepared()
     comparison = compare(ready, settings)
-    cells = board.frame_of(comparison, ready)["cells"]
+    cells = frame_of(comparison, ready)["cells"]
     assert cells["wishart"]["published"] is None  # a broken claim publishes nothing
     for key in ("gaussian", "ppca"):
         published = cells[key]["published"]
         assert published is not None
-        assert len(floats(published["places"], "<i2")) == 2 * board.PICTURE_POINTS
+        assert len(floats(published["places"], "<i2")) == 2 * PICTURE_POINTS
         assert published["codes"] is not None
         codes = floats(published["codes"], "u1")
         assert set(codes.tolist()) <= {0, 1, 2, 255}
@@ -417,7 +418,7 @@ def test_labels_of_an_upload_are_not_published() -> None:
     settings = replace(BASE, epsilon=5.0, mechanisms=("gaussian",), trials=2)
     own = replace(load("wine"), public=False)
     ready = prepare(own, settings)
-    published = board.frame_of(compare(ready, settings), ready)["cells"]["gaussian"]["published"]
+    published = frame_of(compare(ready, settings), ready)["cells"]["gaussian"]["published"]
     assert published is not None
     assert published["codes"] is None
 
@@ -428,8 +429,8 @@ def test_published_points_flow_with_epsilon() -> None:
     ready = prepared()
 
     def at(epsilon: float) -> np.ndarray:
-        (comparison,) = board.compared(ready, settings, [epsilon])
-        published = board.frame_of(comparison, ready)["cells"]["gaussian"]["published"]
+        (comparison,) = scrub.compared(ready, settings, [epsilon])
+        published = frame_of(comparison, ready)["cells"]["gaussian"]["published"]
         assert published is not None
         places = floats(published["places"], "<i2").reshape(-1, 2) / 32767
         return places * published["reach"]
@@ -450,7 +451,7 @@ def test_one_component_is_drawn_as_a_strip() -> None:
 
 def test_prediction_is_the_predictors() -> None:
     ready = prepared()
-    line = board.predicted(ready, BASE, [0.5, 2.0])
+    line = scrub.predicted(ready, BASE, [0.5, 2.0])
     assert "gaussian" in line
     assert "ppca" not in line  # a subspace has no law of its noise
     (mechanism,) = parse_variants(("gaussian",))
@@ -461,25 +462,25 @@ def test_prediction_is_the_predictors() -> None:
     chance = chance_share(ready.reference, BASE.k)
     expected = (share - chance) / (1 - chance)
     assert line["gaussian"][1] == (
-        pytest.approx(expected, rel=1e-5), percent(expected), board.recovery_words(expected),
+        pytest.approx(expected, rel=1e-5), percent(expected), recovery_words(expected),
     )  # fmt: skip
 
 
 def test_the_least_epsilon_counts_claims_that_hold_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(board, "all_mechanisms", dict)  # who is off the board is the next test's
+    monkeypatch.setattr(scrub, "all_mechanisms", dict)  # who is off the board is the next test's
     # Alone, a mechanism whose claim fails at the answer gives none; with one that holds, that one.
     settings = replace(BASE, table="digits", mechanisms=("analyze_gauss",))
     ready = prepared(settings)
     (mechanism,) = parse_variants(settings.mechanisms)
-    found = board.least_epsilons(ready, settings)["approximate"]
+    found = scrub.least_epsilons(ready, settings)["approximate"]
     if found is not None:
         there = replace(settings, epsilon=found["epsilon"])
         verdict = mechanism.status(ready.problem(there), ready.budget(there)).verdict
         assert verdict in (Verdict.HOLDS, Verdict.LOOSE)
-    hard = board.least_epsilons(ready, settings, 0.999)["approximate"]
+    hard = scrub.least_epsilons(ready, settings, 0.999)["approximate"]
     assert hard is None, "reached only where the claim has failed"
     both = replace(settings, mechanisms=("analyze_gauss", "gaussian", "wishart_difference"))
-    answer = board.least_epsilons(ready, both, 0.999)
+    answer = scrub.least_epsilons(ready, both, 0.999)
     assert answer["approximate"] is not None
     assert answer["approximate"]["key"] == "gaussian"
     assert answer["pure"] is not None
@@ -491,7 +492,7 @@ def test_the_least_epsilon_counts_claims_that_hold_at_it(monkeypatch: pytest.Mon
 def test_a_mechanism_off_the_board_is_named_where_it_needs_far_less() -> None:
     """On wine what screens features needs a tenth of the epsilon."""
     ready = prepared()
-    found = board.least_epsilons(ready, WHOLE_ROWS)
+    found = scrub.least_epsilons(ready, WHOLE_ROWS)
     here, there = found["approximate"], found["elsewhere"]
     assert here is not None
     assert there is not None
@@ -504,7 +505,7 @@ def test_a_mechanism_off_the_board_is_named_where_it_needs_far_less() -> None:
     assert said.endswith(", not on the board from 0.18 (Screened Wishart difference)")
     # On the board it is one of the others, and nothing else needs far less.
     with_it = replace(BASE, mechanisms=(*WHOLE_ROWS.mechanisms, there["key"]))
-    found = board.least_epsilons(ready, with_it)
+    found = scrub.least_epsilons(ready, with_it)
     assert found["approximate"] == there
     assert found["elsewhere"] is None
 
@@ -519,7 +520,7 @@ def test_what_is_off_the_board_costs_one_look_where_it_needs_more(
         return parts_of(cell, seen, most)
 
     monkeypatch.setattr("dpviz.simulation.least.parts_of", counted)
-    board.least_epsilons(prepared(), WHOLE_ROWS)
+    scrub.least_epsilons(prepared(), WHOLE_ROWS)
     assert looks.count("kapralov_talwar") == 1
     assert looks.count("gaussian") == 0  # it has a law
     assert 1 < looks.count("spherical") < 12
@@ -540,7 +541,7 @@ def test_nothing_is_said_where_nothing_recovers_so_much() -> None:
      (0.5, "usable"), (0.8999, "usable"), (0.9, "nearly all"), (1.0, "nearly all")],
 )  # fmt: skip
 def test_recovery_in_words(recovery: float, words: str) -> None:
-    assert board.recovery_words(recovery) == words
+    assert recovery_words(recovery) == words
 
 
 def test_the_page_needs_nothing_else_and_no_text_escapes_it() -> None:
@@ -591,7 +592,7 @@ def test_a_recovery_is_written_alike_on_the_board_and_in_the_sentence(
     shares = np.full(BASE.trials, recovery)
     same = replace(result, metrics=result.metrics | {"recovery": shares, "captured_share": shares})
     found = replace(comparison, results=(same,))
-    cell = board.frame_of(found, ready)["cells"]["gaussian"]
+    cell = frame_of(found, ready)["cells"]["gaussian"]
     assert cell["texts"]["recovery"] == text
     assert f" {text} of what 2 components can show" in verdict(found)
     assert dict(cell["texts"]["found"])["Recovers"].startswith(f"{text} (")
@@ -617,7 +618,7 @@ def test_labels_that_are_numbers_come_with_the_texts_of_their_ends() -> None:
     table = replace(load("wine"), labels=labels, label_name="balance")
     ready = prepare(table, BASE)
     columns = shown(parse_variants(BASE.mechanisms))
-    payload = board.payload(ready, BASE, columns, [1.0], [board.compute(ready, BASE, 1.0)])
+    payload = board.payload(ready, BASE, columns, [1.0], [scrub.compute(ready, BASE, 1.0)])
     assert payload["labels"]["ends"] == ("-24", "3.14")
 
 
@@ -625,7 +626,7 @@ def test_both_lines_of_the_noise_are_those_of_its_law() -> None:
     """Theory, sections 9 and 14.1: 2 s sqrt(d) and half of it; 3.3302 a and 2.0582 a."""
     settings = replace(BASE, mechanisms=("gaussian", "wishart_difference", "ppca"))
     ready = prepared(settings)
-    cells = board.compute(ready, settings, 1.0)["cells"]
+    cells = scrub.compute(ready, settings, 1.0)["cells"]
     (_, edge), threshold = cells["gaussian"]["edges"], cells["gaussian"]["threshold"]
     assert threshold == pytest.approx(edge / 2, rel=1e-5)
     (_, edge), threshold = (cells["wishart_difference"][key] for key in ("edges", "threshold"))
@@ -637,7 +638,7 @@ def test_both_lines_of_the_noise_are_those_of_its_law() -> None:
 def test_payload_is_small_enough_to_send() -> None:
     settings = replace(BASE, table="digits", trials=20)
     ready = prepared(settings)
-    frame = board.compute(ready, settings, 1.0)
+    frame = scrub.compute(ready, settings, 1.0)
     published = [cell.pop("published") for cell in frame["cells"].values()]
 
     def sent(what: object) -> int:  # as pages.ui.frames sends it
@@ -657,14 +658,14 @@ def test_a_file_and_a_lesson_draw_each_mechanism_once_at_each_epsilon(
             asked.append((cell.mechanism.key, cell.budget.epsilon, tuple(metrics)))
         return run_cell(cell, seen, metrics)
 
-    for place in ("dpviz.report.tables.board.run_cell", "dpviz.simulation.compare.run_cell"):
+    for place in ("dpviz.report.tables.scrub.run_cell", "dpviz.simulation.compare.run_cell"):
         monkeypatch.setattr(place, counted)
     few = replace(BASE, trials=3, mechanisms=("gaussian", "ppca"), epsilon=0.7)
     ready = prepared(few)
     made = full_payload(ready, few)
     assert len(asked) == len(set(asked)) == 2 * len(made["epsilons"])
-    assert {metrics for *_, metrics in asked} == {board.FRAME_METRICS}
-    assert made["draws"] == board.draws(compare(ready, few), ready)
+    assert {metrics for *_, metrics in asked} == {FRAME_METRICS}
+    assert made["draws"] == scrub.draws(compare(ready, few), ready)
 
     asked.clear()
     columns = shown(parse_variants(few.mechanisms))
@@ -682,7 +683,8 @@ def test_a_file_refuses_what_cannot_run_before_anything_is_drawn(
     def undrawn(*given: object) -> object:
         raise AssertionError("nothing is drawn")
 
-    monkeypatch.setattr("dpviz.report.tables.board.run_cell", undrawn)
+    for place in ("scrub", "frame"):
+        monkeypatch.setattr(f"dpviz.report.tables.{place}.run_cell", undrawn)
     whole_space = replace(BASE, k=13, mechanisms=("gaussian", "ppca"))
     with pytest.raises(CannotRun, match="it releases a subspace"):
         full_payload(prepared(whole_space), whole_space)

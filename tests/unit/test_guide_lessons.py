@@ -29,7 +29,7 @@ from dpviz.mechanisms import parse_variant
 from dpviz.preparation.bounding import PEOPLE
 from dpviz.preparation.load import load_measured
 from dpviz.report.figures.board import shown
-from dpviz.report.tables import board
+from dpviz.report.tables import scrub
 from dpviz.simulation.compare import compare
 from dpviz.theory.predict import predict
 
@@ -326,7 +326,7 @@ def test_the_picture_shows_the_typical_draw() -> None:
     typical = int(np.abs(np.stack(away)).max(axis=0).argmin())
     key = state.settings.variants[0]
     at = payload["frames"][epsilons.index(0.22)]["cells"][key]["picture"]
-    pictures = board.draws(compare(prepared, replace(state.settings, epsilon=0.22)), prepared)[key]
+    pictures = scrub.draws(compare(prepared, replace(state.settings, epsilon=0.22)), prepared)[key]
     assert at == pictures[typical]
     assert at != pictures[0], "the first would be drawn without a choice"
     # Without a line it is the recovery that it stays near to the mean of.
@@ -335,7 +335,7 @@ def test_the_picture_shows_the_typical_draw() -> None:
     held = board_scene(plain_state, epsilons, columns, redraw=False)["payload"]
     kept = [recoveries(replace(plain_state.settings, epsilon=one)) for one in epsilons]
     near = int(np.abs([one - one.mean() for one in kept]).max(axis=0).argmin())
-    again = board.draws(compare(prepared, plain_state.settings), prepared)[key]
+    again = scrub.draws(compare(prepared, plain_state.settings), prepared)[key]
     assert held["frames"][-1]["cells"][key]["picture"] == again[near]
 
 
@@ -344,13 +344,13 @@ def test_a_lesson_may_name_the_draw_that_it_shows() -> None:
     lesson = COURSE[3]
     prepared, key = load_measured(lesson.opens), lesson.opens.variants[0]
     first = scene(lesson, 0)["boards"][0]["payload"]["frames"][0]["cells"][key]
-    assert first["picture"] == board.draws(compare(prepared, lesson.opens), prepared)[key][0]
+    assert first["picture"] == scrub.draws(compare(prepared, lesson.opens), prepared)[key][0]
     assert first["texts"]["recovery"] == lesson.facts["first"], "one draw, and its recovery"
     there = replace(lesson.state(2).settings, epsilon=float(lesson.facts["opens_low"]))
     worst = int(recoveries(there).argmin())
     frames = scene(lesson, 2)["boards"][0]["payload"]["frames"]
     at = next(one for one in frames if one["epsilon"] == there.epsilon)["cells"][key]["picture"]
-    drawn_there = board.draws(compare(prepared, there), prepared)[key]
+    drawn_there = scrub.draws(compare(prepared, there), prepared)[key]
     assert at == drawn_there[worst]
     assert worst != 0
     assert at != drawn_there[0]

@@ -17,7 +17,7 @@ from dpviz.datasets import load
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.report.tables.board import frame
+from dpviz.report.tables.frame import frame
 from dpviz.simulation.cells import cell_at
 from dpviz.simulation.compare import Result, first_draws, joined, run_cell
 from dpviz.simulation.simulate import Cell

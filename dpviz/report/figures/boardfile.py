@@ -15,7 +15,8 @@ from dpviz.preparation.bounding import BoundedTable, Prepared
 from dpviz.preparation.plan import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.board import board_html, shown
-from dpviz.report.tables import board
+from dpviz.report.tables import board, scrub
+from dpviz.report.tables.frame import frame_of
 from dpviz.report.tables.payload import Payload
 from dpviz.simulation.cells import plan
 from dpviz.simulation.defaults import with_featured
@@ -41,17 +42,17 @@ def full_payload(prepared: Prepared, settings: Settings, progress: Told | None =
     """
     settings = with_featured(prepared, settings)
     plan(prepared, settings)  # what is named and cannot run is an error before anything is drawn
-    epsilons = board.frame_epsilons(None, settings.epsilon)
-    frames, redraws = board.drawn(prepared, settings, epsilons, _REDRAWS, progress)
-    at = frames[epsilons.index(board.ORDERED_AT)]
-    mechanisms = board.ordered(parse_variants(settings.mechanisms), at)
+    epsilons = scrub.frame_epsilons(None, settings.epsilon)
+    frames, redraws = scrub.drawn(prepared, settings, epsilons, _REDRAWS, progress)
+    at = frames[epsilons.index(scrub.ORDERED_AT)]
+    mechanisms = scrub.ordered(parse_variants(settings.mechanisms), at)
     payload = board.payload(
         prepared,
         settings,
         shown(mechanisms),
         epsilons,
         frames,
-        expected=board.predicted(prepared, settings, epsilons),
+        expected=scrub.predicted(prepared, settings, epsilons),
     )
     payload["draws"] = redraws
     return payload
@@ -81,8 +82,8 @@ def publishable_payload(
         if progress is not None:
             progress(done, len(mechanisms), mechanism.text)
         own = replace(settings, mechanisms=(mechanism,), seed=secrets.randbelow(2**63))
-        (comparison,) = board.compared(prepared, own, epsilons)
-        frames.append(board.frame_of(comparison, prepared, worth=True))
+        (comparison,) = scrub.compared(prepared, own, epsilons)
+        frames.append(frame_of(comparison, prepared, worth=True))
     whole = frames[0]
     for frame in frames[1:]:
         whole["cells"] |= frame["cells"]

@@ -18,7 +18,8 @@ from dpviz.report.figures.board import assets, shown, written
 from dpviz.report.figures.boardfile import anybodys, publishable_payload, published_words
 from dpviz.report.sentences import explore
 from dpviz.report.sentences.phrases import account_words
-from dpviz.report.tables import board
+from dpviz.report.tables import board, scrub
+from dpviz.report.tables.frame import frame_of
 from dpviz.report.tables.payload import Payload
 from dpviz.simulation.compare import Comparison
 
@@ -117,8 +118,8 @@ def _board(comparison: Comparison, prepared: Prepared) -> str:
     """Return what draws the board at the report's own epsilon."""
     settings = comparison.settings
     chosen = [result.mechanism.text for result in comparison.results]
-    frame = board.frame_of(comparison, prepared)
-    mechanisms = board.ordered(parse_variants(chosen), frame)
+    frame = frame_of(comparison, prepared)
+    mechanisms = scrub.ordered(parse_variants(chosen), frame)
     payload = board.payload(prepared, settings, shown(mechanisms), [settings.epsilon], [frame])
     return _mounted(payload)
 

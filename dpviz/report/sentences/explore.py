@@ -112,7 +112,7 @@ def failing(comparison: Comparison) -> str:
 
 
 def least_words(found: Mapping[str, Mapping[str, Any] | None]) -> str | None:
-    """Return from where 90 % is recovered (`dpviz.report.tables.board.least_epsilons`)."""
+    """Return from where 90 % is recovered (`dpviz.report.tables.scrub.least_epsilons`)."""
     any_kind, pure, goal = found["approximate"], found["pure"], per_cent("90")
     said = [(goal, any_kind), ("without delta", pure), ("not on the board", found["elsewhere"])]
     if any_kind is not None and pure is not None and any_kind["key"] == pure["key"]:
