@@ -81,6 +81,7 @@ def listed(names: Sequence[str]) -> str:
     room = QUOTED
     for name in names:
         seen = printable(name, room if not shown else QUOTED)
+        # the first is named whatever its length, so that a sentence is about something
         room -= len(seen)
         if shown and room < 0:
             break
@@ -107,6 +108,7 @@ def distinct(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     for name in names:
         shown = name
         count = 1
+        # a new name may not take one that a later column has already
         while shown in seen or (shown != name and shown in taken):
             count += 1
             shown = f"{name} ({count})"
@@ -125,6 +127,7 @@ def clean_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """
     tidy = [printable(name) for name in names]
     if tidy and tidy[0].startswith("#"):
+        # a line of names is often marked as a comment
         tidy[0] = tidy[0].lstrip("# ")
     notes = []
     blank = [j for j, name in enumerate(tidy) if not name]

@@ -141,6 +141,7 @@ def _offer(head: bytes, name: str) -> str:
 
 def _split(lines: Sequence[str], delimiter: str, most: int) -> list[_Record]:
     """Return the sample's first records, blank lines left out."""
+    # columns are often lined up by several blanks
     if delimiter == " ":
         lines = [re.sub(r"[ \t]+", " ", line).strip() for line in lines]
     records = []
@@ -174,6 +175,7 @@ def detect(source: Source, extent: Extent, decimal: str | None = None) -> Layout
     head = _head(records)
     names, rows = head.names, head.rows
     notes += head.notes
+    # most rows are whole: one that is cut short must not set the width
     width = Counter(map(len, rows)).most_common(1)[0][0] if rows else len(names or ())
     gone = skipped + (records[head.past - 1].lines if head.past else 0)
     start = before + len("".join(lines[:gone]).encode())
@@ -188,6 +190,7 @@ def detect(source: Source, extent: Extent, decimal: str | None = None) -> Layout
         width = len(names)  # parsing will name the first line that differs
     judged = _judged(rows, width)
     proved = frozenset(found.proves for found in judged if found.proves is not None)
+    # one column that proves a comma speaks for all that prove nothing
     mark = decimal or (COMMA if proved == {COMMA} else POINT)
     return Layout(
         delimiter,
@@ -290,6 +293,7 @@ def _delimiter(lines: Sequence[str], allowed: Sequence[str]) -> str | None:
         numeric = sum(
             number or _is_missing(cell) for number, cell in zip(numbers, cells, strict=True)
         )
+        # rows of one length count most; a table of words alone must have a score as well
         score = count / len(records) * (0.05 + numeric / len(cells))
         if best is None or score > best[0] + 1e-9:
             best = (score, delimiter)
@@ -310,6 +314,7 @@ def _titles(records: Sequence[_Record]) -> int:
         if not (short or full) or any(_are_numbers(filled)):
             break
         found += 1
+    # names and a row have to be left, else nothing was a title
     return found if found + 2 <= len(records) else 0
 
 
@@ -326,6 +331,7 @@ def _names(rows: Sequence[list[str]]) -> tuple[str, ...] | None:
     numeric = _are_numbers(first)
     if not numeric[0] and first[0].strip() and all(numeric[1:]) and _are_steps(first[1:]):
         return tuple(first)
+    # files put together have their names once more below: that is no sign against them
     repeated = [row for row in below if row == first]
     for j, cell in enumerate(first):
         column = [row[j] for row in below if j < len(row) and not _is_missing(row[j])]
@@ -372,6 +378,7 @@ def _are_units(rows: Sequence[list[str]]) -> bool:
 
 def _total_line(extent: Extent, delimiter: str, width: int, rows: Sequence[list[str]]) -> int:
     """Return the bytes of a last line that sums up the others, with all after it; else 0."""
+    # a spreadsheet pads its last lines with empty cells
     body = extent.tail.rstrip(b"\r\n \t;,|")
     cut = max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
     if not cut or len(rows) < 3:
@@ -384,6 +391,7 @@ def _total_line(extent: Extent, delimiter: str, width: int, rows: Sequence[list[
     word = cells[place].strip().rstrip(":").lower()
     others = {row[place].strip().rstrip(":").lower() for row in rows[:-1] if place < len(row)}
     numbers = _are_numbers([cell for cell in cells[place + 1 :] if cell.strip()])
+    # where another row is called so too, it is a category and no sum
     if word not in _TOTALS or word in others or not any(numbers):
         return 0
     return len(extent.tail) - cut

@@ -84,6 +84,7 @@ def survey(values: Any, name: str, table: str) -> Survey:
 
 def _survey(values: Any, name: str, table: str) -> Survey:
     kind = values.type
+    # a frame may code numbers as categories: only texts stay coded here
     if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
         values = values.cast(kind.value_type)
         kind = values.type
@@ -126,6 +127,7 @@ def is_number(kind: Any) -> bool:
 def plain_numbers(values: Any) -> Any:
     """Return an Arrow array of numbers in a type that NumPy has too."""
     if pa.types.is_boolean(values.type):
+        # a truth counts as 0 or 1, and NumPy subtracts no booleans
         return values.cast(pa.uint8())
     if pa.types.is_decimal(values.type) or pa.types.is_float16(values.type):
         return values.cast(pa.float64(), safe=False)
@@ -148,6 +150,7 @@ def _nothing(values: Any, name: str, table: str) -> Survey:
 def _texts(values: Any, name: str, table: str, kind: Kind, notes: list[str]) -> Survey:
     """Return a text column coded over its sorted, trimmed categories."""
     if pa.types.is_string_view(values.type):
+        # Arrow encodes no views
         values = values.cast(pa.large_string())
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     coded = coded.combine_chunks()
@@ -228,6 +231,7 @@ def settle(
             f"'{name}' counts as text because its numbers are written with a decimal point in "
             "some rows and a decimal comma in others."
         )
+    # a few strange cells in a column of numbers are worth a word; a column of words is not
     elif kind is Kind.CATEGORICAL and texts <= 0.1 * present:
         first = int(np.argmax((code32 >= 0) & ~numeric[code32])) + 1
         notes.append(
@@ -236,6 +240,7 @@ def settle(
         )
     if pc.any(pc.match_substring(categories, "\n")).as_py():
         notes.append(f"Cells of '{name}' hold line breaks: check that every quote is closed.")
+    # a text of its own in each row groups nobody, and may well name them
     if len(categories) == present and present > MAX_CATEGORIES:
         kind = Kind.IDENTIFIER if kind is Kind.CATEGORICAL else kind
     indices = pa.array(code32, mask=code32 < 0, type=pa.int32())
@@ -247,6 +252,7 @@ def settle(
 def _numeric(values: Any, name: str, table: str, kind: Kind = Kind.NUMERIC) -> RawColumn:
     """Return what a numeric column is, having refused infinite and absurd values."""
     if not pa.types.is_floating(values.type):
+        # whole numbers are finite: their ends say all
         ends = pc.min_max(values)
         constant = ends["min"].as_py() == ends["max"].as_py()
         return RawColumn(name, kind, values.null_count, constant)

@@ -119,6 +119,7 @@ def claims(*, progress: Callable[[int, int, str], None] | None = None, **options
     >>> found.table()[["relation", "status"]].iloc[0].tolist()
     ['replace', 'refuted']
     """
+    # one variant or several, as text or objects: as everywhere
     if "mechanisms" in options:
         options["mechanisms"] = variants(options["mechanisms"])
     chosen = ClaimsOptions(**options)

@@ -215,6 +215,7 @@ class Compared(Answer):
         from dpviz.report.paper import booktabs, cited, latex, methods, with_error, write_paper
 
         found = self.comparison
+        # a table in print has no dashes: a measure that one of them lacks is left out
         names = [name for name in _IN_PAPERS if all(name in r.metrics for r in found.results)]
         rows = [
             [

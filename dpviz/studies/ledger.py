@@ -186,6 +186,7 @@ def ledger(
             raise params_of(LedgerOptions)["limit"].error(f"none, beside {named}")
     else:
         book = Ledger(Path(file))
+        # the option is a text of two numbers; a pair in Python becomes it by the same rule
         text = limit if isinstance(limit, str) else ",".join(map(format_number, map(float, limit)))
         digest = "" if schema is None else Schema.read(Path(schema)).digest
         LedgerOptions(limit=text, **options).create(book, digest)

@@ -240,6 +240,7 @@ def predict(
     if table is None:
         if n is None:
             raise InvalidSetting("n", "given beside a spectrum", "none")
+        # a name or a file is read as a plan's text; numbers make the plan at once
         if isinstance(spectrum, (str, PathLike)):
             table = plan_of(f"{PREFIX}n={n},spectrum={spectrum}")
         else:

@@ -289,6 +289,7 @@ def published(
         seed = settings.seed if prepared.table.public else secrets.randbelow(2**63)
         cell = cell_at(prepared, replace(settings, seed=seed), mechanism, range(1))
         if not isinstance(cell, Cell):
+            # what cannot run comes back as its reason
             raise CannotRun(mechanism.text, cell)
         found.append(run_cell(cell, prepared, ()))
     return PublishedPictures(found, prepared, settings)

@@ -123,7 +123,9 @@ def release(
         # a number is a legal row bound, and the option is read as a text
         options["row_bound"] = str(options["row_bound"])
     chosen = ReleaseOptions(**options)
+    # one that is open is used as it stands; a path is looked at first, for it must be there
     book = ledger if isinstance(ledger, Ledger) else ledger_at(fspath(ledger))
+    # None is the public schema of a built-in table, and an error for any other
     stated = schema if schema is None or isinstance(schema, Schema) else Schema.read(Path(schema))
     made = make(
         chosen,

@@ -78,6 +78,7 @@ class Learned(Answer):
             "",
         ]
         rows = [
+            # floors have no epsilon: nothing private is in them
             [name, "-" if math.isnan(epsilon) else numeral(epsilon, 6), numeral(mean, 4),
              numeral(low, 4), numeral(high, 4), str(rounds), verdict or "-"]
             for name, _, epsilon, mean, low, high, rounds, verdict in self._bands.itertuples(
@@ -197,11 +198,13 @@ def task(
     """
     store = cache if isinstance(cache, Store) or cache is None else Store(Path(cache))
     own = {name: options.pop(name) for name in _OWN if name in options}
+    # who says one epsilon wants that one, and not the whole axis of the default
     if "epsilon" in options and "epsilons" not in own:
         own["epsilons"] = _OWN["epsilons"].format(options["epsilon"])
     chosen = Task(**own)
     settings = with_bounds_read(settings_of(name_of(table), options))
     rows = read_in_memory(table, ReadOptions.of(settings))
+    # a stated name is the table's on every page, whatever its file is called
     rows = replace(rows, name=settings.name or rows.name)
     shares = shares_of(options)
     if shares is not None or is_file(settings.allocation):
@@ -213,5 +216,6 @@ def task(
     plan = plan_task(rows, settings, chosen, None, mechanisms, strict=True)
     found = finish(plan, progress, store)
     if store is not None:
+        # once, at the end: it looks at every file of the folder
         store.prune()
     return Learned(plan, found)

@@ -113,12 +113,17 @@ def verify(
 
 def _problems(card: Path, release: Path, ledger: Ledger) -> list[str]:
     found = _BEFORE | dict(read_document(card, "card", CARD_FORMAT))
+    # a plan looks like a card, and must never pass for one
     if found["status"] == PLAN:
         return [f"{card.name} is a PLAN: nothing was released under it."]
     try:
         made = read_release(release)
         fresh = from_release(
-            made, release, CardOptions(**{name: found.get(name, "") for name in _PEOPLE})
+            # what only people know is taken from the card: of the rest a card is made anew and
+            # compared
+            made,
+            release,
+            CardOptions(**{name: found.get(name, "") for name in _PEOPLE}),
         )
         digest = digest_of(release)
     except DpvizError as error:
@@ -129,6 +134,7 @@ def _problems(card: Path, release: Path, ledger: Ledger) -> list[str]:
     said = found.get("release")
     if not isinstance(said, Mapping) or said.get("sha256") != digest:
         problems.append(f"{release.name} is not the file that {card.name} is about: it differs.")
+    # of another file everything differs, and the first sentence says it
     elif wrong := _differing(found, fresh):
         problems.append(f"{card.name} says something else than its release: {', '.join(wrong)}.")
     problems += _of_ledger(found, fresh, ledger, card.name)
@@ -159,6 +165,7 @@ def _of_ledger(
     except DpvizError:
         return []  # said by what looks at the ledger
     limit = {"epsilon": contents.limit.epsilon, "delta": contents.limit.delta}
+    # a card made without its ledger names no limit, which is no contradiction
     if said.get("limit", limit) != limit:
         wrong.append("limit")
     if said.get("account", contents.account) != contents.account:

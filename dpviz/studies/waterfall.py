@@ -178,7 +178,9 @@ def told(table: pd.DataFrame) -> str:
         f"{percent(rows[-1]['recovery'])} where all of it is paid for"
     )
     steps = range(1, len(rows))
+    # a change is the recovery gained, so that what costs most is the least
     dearest = min(steps, key=lambda at: float(rows[at]["change"]))
+    # a loss within the error of two bars is not told as one
     if rows[dearest]["change"] < -_seen(rows, dearest):
         sentence += f"; the dearest step is the {_name(rows[dearest])}"
     sentence += "."
@@ -315,6 +317,7 @@ def waterfall(table: Any = "digits", **options: Unpack[Options]) -> Waterfall:
     asked: Mapping[str, Any] = {
         name: getattr(BASE, name) for name in ("relation", "bounds", "trials")
     } | dict(options)
+    # to load any table first: whether it declares bounds of its own is known afterwards
     loaded = asked if "bounds" in options else {**asked, "bounds": "max"}
     prepared, settings = ready(table, loaded)
     if not isinstance(prepared, Prepared):

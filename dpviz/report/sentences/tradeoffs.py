@@ -171,6 +171,7 @@ def predicted_sentence(answer: Predicted, what: str) -> str:
 def predicted_lines(answers: Sequence[Predicted], what: str) -> list[str]:
     """Return one sentence for each answer, and one for all that have none."""
     lines = [predicted_sentence(answer, what) for answer in answers if answer.value is not None]
+    # one sentence for all of them: a list of refusals hides the answers
     silent = [answer.mechanism.label for answer in answers if answer.value is None]
     if silent:
         lines.append(f"No prediction without draws: {', '.join(silent)}.")

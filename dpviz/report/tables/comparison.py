@@ -74,6 +74,7 @@ def distance_table(results: Sequence[Result]) -> pd.DataFrame:
             pd.DataFrame(
                 {
                     "mechanism": result.mechanism.text,
+                    # one row for each angle, k of them to a trial
                     "trial": np.repeat(np.arange(trials), k),
                     "angle": np.tile(np.arange(1, k + 1), trials),
                     "degrees": np.degrees(result.angles).ravel(),

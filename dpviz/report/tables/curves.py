@@ -169,6 +169,7 @@ def draw_table(points: Iterable[CurvePoint], metric: str, most: int = SINGLE_DRA
             shown = values[:most] * point.scale(metric)
             text = point.mechanism
             parts += [(text, trial, point.x, float(value)) for trial, value in enumerate(shown)]
+    # sorted along each trial, as a line is drawn through the points in their order
     table = pd.DataFrame(parts, columns=list(DRAW_COLUMNS))
     return table.sort_values(["mechanism", "trial", "x"], ignore_index=True)
 
@@ -212,6 +213,7 @@ def scaling_table(
         Columns `LINE_COLUMNS`; empty for metrics without one.
     """
     found = []
+    # orders of growth are printed for these two alone
     for value in values if metric in ("low_rank_error", "noise_spectral") else ():
         measured = rows_at(rows, axis, value, settings.seed)
         here = settings_at(settings, axis, value)
@@ -242,6 +244,7 @@ def frontier(bands: pd.DataFrame, metric: str) -> pd.DataFrame:
     """
     measure = METRICS[metric]
     kept = bands[[Verdict(verdict).counts for verdict in bands["verdict"]]]
+    # of a count of negative eigenvalues none is best
     if measure.better == "neither" or kept.empty:
         return kept.iloc[:0]
     # stable, so that equal means keep the order of the list
@@ -275,6 +278,7 @@ def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | Non
         return chance / total, best / total
     if metric == "projection_distance":
         return chance_distance(rows.d, settings.k), 0.0
+    # exact PCA leaves the next eigenvalue; with all directions it leaves nothing
     if metric == "low_rank_error" and settings.k < rows.d:
         return None, float(rows.reference.eigenvalues[settings.k])
     return None, None

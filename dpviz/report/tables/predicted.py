@@ -44,9 +44,11 @@ def expectations(
             skipped.append(Skipped(mechanism.text, reason))
             continue
         if measured.raw is not None:
+            # each draw prepares the table anew, so that there is no one matrix to predict from
             reason = "a paid preparation has no limiting law to predict from"
             skipped.append(Skipped(mechanism.text, reason))
             continue
+        # calibrated once, for the noise and for what is judged of it
         account = account_of(mechanism, problem, budget)
         noise = mechanism.free_noise(account.calibration)
         if noise is None:
@@ -191,6 +193,7 @@ def prediction_rows(
         value = None if point is None else point.prediction.metric(metric, point.k)
         if point is None or value is None:
             continue
+        # along the row bound the unit itself changes: all are told in that of the setting
         scale = point.unit if METRICS[metric].unit == SQUARED_BOUND else 1.0
         rows.append((mechanism.text, point.x, value * scale, str(point.verdict)))
     return rows
