@@ -432,11 +432,12 @@ def test_the_shares_that_the_cone_betrays() -> None:
 def test_the_recoveries_of_precision() -> None:
     lesson = COURSE[-2]
     facts = lesson.facts
-    for name, allocation in (
-        ("equal", "binary:1,2:0.1"), ("favoured", "binary:1,2:0.8"), ("wrong", "binary:3,4:0.8"),
-        ("worst", "binary:3,4:0.99"),
+    for name, allocation, epsilon in (
+        ("equal", "binary:1,2:0.1", 0.1), ("favoured", "binary:1,2:0.8", 0.1),
+        ("wrong", "binary:3,4:0.8", 0.1), ("worst", "binary:3,4:0.8", 10.0),
+        ("drowned", "binary:1,2:0.8", 0.001),
     ):  # fmt: skip
-        settings = replace(lesson.opens, allocation=allocation)
+        settings = replace(lesson.opens, allocation=allocation, epsilon=epsilon)
         mean = max(0.0, float(recoveries(settings).mean()))
         assert abs(of_hundred(facts[name]) - 100 * mean) <= 0.5
     for name, allocation in (("before", "binary:1,2:0.1"), ("instead", "binary:1,2:0.8")):

@@ -208,7 +208,8 @@ const DpvizStage = (() => {
       }
       for (const [depth, place] of far) {
         const [x, y] = at(scene.rows[place]);
-        pen.globalAlpha = 0.55 + 0.4 * Math.min(1, Math.max(0, 0.5 + depth / (2 * reach)));
+        const near = 0.55 + 0.4 * Math.min(1, Math.max(0, 0.5 + depth / (2 * reach)));
+        pen.globalAlpha = place === last ? 1 : near;
         pen.fillStyle = place === last ? accent : "#818d99";
         pen.beginPath();
         pen.arc(x, y, (small ? 5 : 9) * (1 + (0.35 * depth) / reach), 0, 2 * Math.PI);
@@ -409,12 +410,12 @@ const DpvizStage = (() => {
       const last = scene.rows.length - 1;
       scene.rows.forEach((row, place) => dot(row, place === last ? 12 : 10, place === last ? accent : "#818d99"));
       const hers = shown === "mean" ? says("her: {row}", { row: scene.lastText }) : says("her");
-      name(hers, scene.rows[last], shown === "mean" ? -22 : 6);
+      name(hers, scene.rows[last], shown === "mean" ? (width < 500 ? -37 : -54) : 6);
       const words = [says("{count} people", { count: scene.rows.length })];
       pen.fillStyle = ink;
       pen.font = `${width < 500 ? 14 : 18}px ${font}`;
       pen.textAlign = "right";
-      pen.fillText(words[0], width - pad.right, Y(0) - 10);
+      pen.fillText(words[0], width - pad.right, pad.top + 18);
       pen.textAlign = "left";
       if (shown === "mean") {
         const [x, y] = [X(scene.mean[0]), Y(scene.mean[1])];
@@ -429,7 +430,7 @@ const DpvizStage = (() => {
         pen.arc(X(scene.recovered[0]), Y(scene.recovered[1]), 22 * large, 0, 2 * Math.PI);
         pen.stroke();
         const computed = says("computed: {row}", { row: scene.recoveredText });
-        name(computed, scene.recovered, 44);
+        name(computed, scene.recovered, width < 500 ? -19 : -32);
         words.push(says("the mean"), computed);
       }
       if (shown === "bound") {
