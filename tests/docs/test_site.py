@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site as `make docs` does, in a process of its own."""
+    """Build the site as `make docs` does, in a process of its own: it also looks for faults."""
     out = tmp_path_factory.mktemp("site")
     answer = subprocess.run(
         [sys.executable, "-m", "tools.docs", str(out)],
@@ -52,7 +52,7 @@ def text_of(site: Path, page: str) -> str:
 
 
 def test_nothing_is_wrong_with_the_site(site: Path) -> None:
-    assert list(docs.faults(site)) == []
+    """The build has looked for faults, and would have ended with another status."""
     assert len(list(site.rglob("*.html"))) > 35
 
 
@@ -70,21 +70,24 @@ class _Host(http.server.SimpleHTTPRequestHandler):
         del format, args
 
 
-def dropped(site: Path) -> list[str]:
-    """Return what pages of a site load from it in vain, on such a host."""
-    loaded = {
+def loaded(site: Path) -> set[Path]:
+    """Return what pages of a site load from it."""
+    return {
         (path.parent / unquote(urlsplit(target).path)).resolve().relative_to(site.resolve())
         for path in site.rglob("*.html")
         for target in docs._read(path).assets
         if not urlsplit(target).scheme
     }
-    assert len(loaded) > 5
+
+
+def dropped(site: Path, files: set[Path]) -> list[str]:
+    """Return which files of a site such a host does not hand out."""
     handler = functools.partial(_Host, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         vain = []
-        for path in sorted(loaded):
+        for path in sorted(files):
             asked = http.client.HTTPConnection("127.0.0.1", server.server_port)
             asked.request("GET", "/" + path.as_posix())
             if asked.getresponse().status != 200:
@@ -96,14 +99,16 @@ def dropped(site: Path) -> list[str]:
 
 
 def test_the_site_is_whole_on_a_usual_host(site: Path, tmp_path: Path) -> None:
-    assert dropped(site) == []
+    files = loaded(site)
+    assert len(files) > 5
+    assert dropped(site, files) == []
     lost = (site / "404.html").read_text(encoding="utf-8")
     assert "There is no page at this address" in lost
     assert 'fetch(top + "objects.inv"' in lost
     assert (site / "objects.inv").is_file()
     bare = tmp_path / "bare"  # the control
     shutil.copytree(site, bare, ignore=shutil.ignore_patterns(".nojekyll"))
-    assert "_static/styles/furo.css" in dropped(bare)
+    assert "_static/styles/furo.css" in dropped(bare, files)
 
 
 def test_every_function_and_answer_is_in_the_reference(site: Path) -> None:
@@ -261,11 +266,19 @@ def test_no_figure_is_missing_from_the_gallery() -> None:
         ('<link rel="stylesheet" href="http://example.org/x.css">', "fetches http://example.org"),
     ],
 )
-def test_a_fault_is_found(body: str, fault: str, tmp_path: Path) -> None:
+def test_a_fault_is_found_and_fails_the_build(
+    body: str,
+    fault: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(docs, "build", lambda out: 0)
     (tmp_path / "_static").mkdir()
     (tmp_path / "other.html").write_text('<p id="here">x</p>')
     (tmp_path / "index.html").write_text(f'<a href="other.html#here">x</a>{body}')
-    (found,) = docs.faults(tmp_path)
+    assert docs.main([str(tmp_path)]) == 1
+    (found,) = capsys.readouterr().err.splitlines()
     assert fault in found
 
 
