@@ -121,6 +121,7 @@ def _opened(source: Source, encoding: str, sheet: str, limits: Limits, *, packed
         raise InvalidTable(f"{source.name} is no workbook, so it has no sheets; leave sheet out.")
     if encoding != "auto":
         return _recoded(source, encoding, limits)
+    # what is packed shows its encoding only unpacked
     start = next(source.chunks(packed=True), b"") if source.is_gzip else head
     if start.startswith(UTF16):
         raise OtherEncoding(
@@ -174,6 +175,7 @@ def _of_zip(source: Source, encoding: str, sheet: str, limits: Limits, *, packed
         with zipfile.ZipFile(io.BytesIO(_bytes(source, limits))) as archive:
             held = [item for item in archive.infolist() if not item.is_dir()]
             inside = {item.filename for item in held}
+            # bit 0 of a member's flags says that it is encrypted
             if any(item.flag_bits & 1 for item in held):
                 raise InvalidTable(f"{name} is protected by a password; save it without one.")
             if sum(item.file_size for item in held) > limits.text_bytes:
@@ -192,10 +194,12 @@ def _of_zip(source: Source, encoding: str, sheet: str, limits: Limits, *, packed
                 if not item.filename.startswith(_ASIDE)
                 and not item.filename.rpartition("/")[2].startswith(".")
             ]
+            # which of several is meant is not guessed
             if len(tables) != 1:
                 raise InvalidTable(
                     f"{name} must hold one table; it holds {counted(len(tables), 'file')}."
                 )
+            # once is what mail programs do; deeper is how bombs are built
             if packed:
                 raise InvalidTable(f"{name} is a zip inside a zip; unpack it once.")
             data = archive.read(tables[0])
@@ -223,12 +227,14 @@ def _check_sheets(
             rest = b""
             first = True
             while chunk := stream.read(_CHUNK):
+                # places are searched as bytes, which another encoding would hide
                 if first and chunk.startswith(UTF16):
                     raise InvalidTable(f"{name} is a damaged zip archive or workbook.")
                 first = False
                 for letters, digits in _PLACE.findall(rest + chunk):
                     row, column = _corner((letters + digits).decode())
                     rows, columns = max(rows, row), max(columns, column)
+                # a place may be cut in two by the end of a chunk
                 rest = (rest + chunk)[-_LONGEST_PLACE:]
         if columns > limits.columns or rows * columns > limits.cells:
             raise InvalidTable(
@@ -246,6 +252,7 @@ def _of_workbook(source: Source, data: bytes, sheet: str, limits: Limits) -> Ope
         chosen, rows = "", []
         for chosen in [sheet] if sheet else names:
             rows = _filled(book.get_sheet_by_name(chosen).to_python())
+            # the first sheet that can be a table: many books begin with a cover
             if len(rows) >= 2 and len(rows[0]) >= 2:
                 break
     if not rows:
@@ -301,6 +308,7 @@ def _require_sheet(sheet: str, names: list[str], name: str) -> None:
 
 
 def _commas(rows: Iterable[list[str]]) -> bytes:
+    # line ends are written as they are, on every system
     sink = io.StringIO(newline="")
     csv.writer(sink, lineterminator="\n").writerows(rows)
     return sink.getvalue().encode("utf-8", "replace")
@@ -404,6 +412,7 @@ def _formulas(archive: zipfile.ZipFile, sheet: str) -> list[tuple[int, int, int,
                 column = _corner(cell.get("r", ""))[1] or column + 1
                 for formula in cell:
                     if _is(formula, "f"):
+                        # such a formula stands in one cell and fills all of a range
                         many = formula.get("t") in ("array", "dataTable")
                         first, _, last = formula.get("ref", "").partition(":") if many else [""] * 3
                         top, left = _corner(first)
@@ -438,8 +447,10 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
+        # workbooks hold every number as a float; above 1e15 its digits are no longer all its own
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, datetime.datetime):
+        # a date is held as midnight of its day
         return str(value.date() if value.time() == datetime.time() else value)
     return str(value).strip()
 

@@ -158,6 +158,7 @@ def chance_distance(d: int, k: int) -> float:
 
 def farthest_distance(d: int, k: int) -> float:
     """Return the largest projection distance of two k-dimensional subspaces."""
+    # above d/2 two subspaces must share k - (d - k) directions
     return math.sqrt(2 * min(k, d - k))
 
 

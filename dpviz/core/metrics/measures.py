@@ -167,6 +167,7 @@ def negative_eigenvalues(outcome: Outcome) -> FloatArray | None:
 @metric("fidelity of the picture", place=110, better="higher", upper=one, needs="picture")
 def fidelity(outcome: Outcome) -> FloatArray | None:
     """How like the true points the published ones are spread: 1 is alike, 0 is one single point."""
+    # absent and not 0: nothing published is no bad picture
     return None if outcome.pictured is None else outcome.pictured.fidelity
 
 

@@ -115,6 +115,7 @@ def least_words(found: Mapping[str, Mapping[str, Any] | None]) -> str | None:
     """Return from where 90 % is recovered (`dpviz.report.tables.scrub.least_epsilons`)."""
     any_kind, pure, goal = found["approximate"], found["pure"], per_cent("90")
     said = [(goal, any_kind), ("without delta", pure), ("not on the board", found["elsewhere"])]
+    # the least of any kind may need no delta: then it is said once
     if any_kind is not None and pure is not None and any_kind["key"] == pure["key"]:
         said[:2] = [(f"{goal}, without delta too,", pure)]
     parts = [(start, answer) for start, answer in said if answer is not None]
@@ -142,6 +143,7 @@ def delta_note(delta: float, n: int) -> tuple[str, bool]:
             f"Delta {numeral(delta)}, below {numeral(_MODEST, 6)}/n = {numeral(_MODEST / n)}.",
             False,
         )
+    # the table that publishes single rows at random keeps any delta: what it does is told
     share = exposure(delta, n)
     return (
         f"Delta {numeral(delta)} is no protection by itself: publishing each of the {n:,} rows "

@@ -112,6 +112,7 @@ def _spectrum(result: Result, most: int) -> Spectrum:
     values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
     # the largest come first, and all others are noise on any screen
     kept = values[:, :most]
+    # the range of all draws: one of them is what a release is
     lines = np.stack([np.median(kept, axis=0), kept.min(axis=0), kept.max(axis=0)])
     return {
         "released": released,
@@ -201,6 +202,7 @@ def _published(result: Result, kinds: tuple[str, ...], worth: bool) -> Published
     shown, said = points(picture, _STEADY), []
     codes = None
     if picture.plan.kinds > 1:
+        # a byte a point: 255 is a point without a label
         codes = packed(np.where(shown.colours < 0, 255, np.minimum(shown.colours, 254)), "u1")
         hidden = [f"“{kinds[kind]}”" for kind in drowned(picture)]
         if len(hidden) == len(kinds):
@@ -237,6 +239,7 @@ def _scree(scree: Scree | None) -> tuple[str, list[str]]:
 def worth_words(picture: Picture) -> list[str]:
     """Return how good a published picture is by simulation from its numbers, in short lines."""
     found = quality.expected(picture, generator(0, "expected", picture.plan.cells))
+    # ellipses: nothing that is released says how well they fit
     if found is None:
         return []
     low, high = (percent(min(end, 1.0)) for end in found.error)
@@ -272,6 +275,7 @@ def pictured(comparison: Comparison, prepared: Measured) -> dict[Mechanism, Resu
         return {}
     settings, found = replace(settings, picture=share), {}
     for result in comparison.results:
+        # a claim that fails protects no picture either
         if not result.status.verdict.counts:
             continue
         # seconds at each of some thirty epsilons: who asks for a picture by the settings waits

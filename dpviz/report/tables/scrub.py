@@ -83,6 +83,7 @@ def frame_epsilons(count: int | None = None, *also: float) -> list[float]:
     steps = [float(f"{step * 10.0**decade:.6g}") for decade in decades for step in _STEPS]
     steps = [step for step in steps if low <= step <= high]
     if count is not None and count < len(steps):
+        # both ends stay, however few
         places = np.linspace(0, len(steps) - 1, max(count, 2)).round().astype(int)
         steps = [steps[place] for place in places]
     return sorted({*steps, *also})
@@ -90,6 +91,7 @@ def frame_epsilons(count: int | None = None, *also: float) -> list[float]:
 
 def outwards(epsilons: Sequence[float], now: float) -> list[float]:
     """Return the epsilons in the order to compute them: the current one first, then outwards."""
+    # by ratio, as the slider has it: what is dragged to first is there first
     return sorted(epsilons, key=lambda epsilon: (abs(math.log(epsilon / now)), epsilon))
 
 
@@ -346,4 +348,5 @@ def frames_affordable(seconds_a_frame: float, seconds: float = 8.0) -> int | Non
     """Return how many frames fit the time a page may take, or None for all of them."""
     most = len(frame_epsilons())
     fit = int(seconds / max(seconds_a_frame, 1e-9))
+    # fewer than four are no way to be scrubbed along
     return None if fit >= most else max(fit, 4)
