@@ -31,8 +31,9 @@ SETTINGS = Settings(table="wine", delta=1e-3, trials=3, mechanisms=("gaussian", 
 OVER = {"epsilon": [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0], "k": [1, 2]}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
+    """Return a cluster that puts another worker in the place of one that dies."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
     ) as found:
