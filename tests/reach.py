@@ -30,7 +30,7 @@ EVERYTHING = (
 )
 """Changes that may reach any test."""
 
-_FINDS = re.compile(r"\b(import_module|iter_modules)\(")
+_FINDS = re.compile(r"\b(import_module|iter_modules|modules_of)\(")
 _WALKS = re.compile(
     r"\b(ROOT|PACKAGE|app_path\(\)|parents\[\d\])[^\n]*\n?[^\n]*\.r?glob\(|ls-files"
 )
