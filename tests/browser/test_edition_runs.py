@@ -1,6 +1,6 @@
 """The dashboard inside a browser, from the first visit on.
 
-The tests are one session, in this order: Python starts once for all but the last three.
+The tests are one session, in this order: one Python for all but a deep link and the last test.
 """
 
 from __future__ import annotations
@@ -245,21 +245,6 @@ def test_a_deep_link_starts_from_what_is_kept(page: Page, address: str) -> None:
     assert page.evaluate("window.dpvizEdition.restored") > 1_000
 
 
-def test_a_full_storage_is_said_and_python_starts(page: Page, address: str) -> None:
-    session = page.context.browser.new_context()
-    try:
-        fresh = session.new_page()
-        quota = {"origin": address.split("/some")[0], "quotaSize": 3_000_000}
-        session.new_cdp_session(fresh).send("Storage.overrideQuotaForOrigin", quota)
-        fresh.goto(address + QUICK)
-        notes = fresh.locator('#edition [data-part="notes"] p')
-        expect(notes.first).to_contain_text("storage for this site is full")
-        fresh.wait_for_function("() => window.dpvizEdition.seconds !== null")
-        expect(notes).to_have_count(1)
-    finally:
-        session.close()
-
-
 def test_a_broken_file_is_refused(page: Page, address: str, problems: list[str]) -> None:
     """The control of the lock: what does not match is not run."""
     page.evaluate("caches.delete('dpviz-edition')")
@@ -354,7 +339,10 @@ def move_up(slider: Locator) -> str:
 def test_the_board_is_dragged_before_python_and_python_takes_over_where_it_is(
     page: Page, address: str, edition: Path
 ) -> None:
-    """First drag within a second and a megabyte; then Explore opens at the slider's epsilon."""
+    """First drag within a second and a megabyte; then Explore opens at the slider's epsilon.
+
+    In a browser whose storage is full, which is said, and Python starts.
+    """
     visitors = page.context.browser
     assert visitors is not None
     visitor = visitors.new_context()  # with an empty cache
@@ -375,7 +363,10 @@ def test_the_board_is_dragged_before_python_and_python_takes_over_where_it_is(
     assert edition / "board.html" in files
     assert sum(sizes) < 1e6
     visitor.close()
-    fresh = page.context.new_page()
+    visitor = visitors.new_context()
+    fresh = visitor.new_page()
+    quota = {"origin": address.split("/some")[0], "quotaSize": 3_000_000}
+    visitor.new_cdp_session(fresh).send("Storage.overrideQuotaForOrigin", quota)
     fresh.goto(address)
     slider = fresh.frame_locator("#edition iframe").get_by_label("Epsilon", exact=True)
     slider.press("Home")
@@ -385,7 +376,11 @@ def test_the_board_is_dragged_before_python_and_python_takes_over_where_it_is(
     fresh.get_by_role("button", name="Change table, k or mechanisms").click()
     expect(slider).to_be_visible()  # and can be moved while Python loads
     moved = move_up(slider)
+    notes = fresh.locator('#edition [data-part="notes"] p')
+    expect(notes.first).to_contain_text("storage for this site is full")
+    fresh.wait_for_function("() => window.dpvizEdition.seconds !== null")
+    expect(notes).to_have_count(1)
     expect(fresh.locator("#edition")).to_have_count(0)
     own = fresh.locator(".dpv").get_by_label("Epsilon", exact=True)
     expect(own).to_have_attribute("aria-valuetext", moved)
-    fresh.close()
+    visitor.close()
