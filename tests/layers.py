@@ -109,7 +109,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("ui", 180, folder="ui", dist="loadfile"),
     # Two browsers, each with a server of its own that all files share; a few tests take long. A
     # third of the time a test waits, for frames, for a picture at rest, for the other process.
-    Layer("e2e", 580, folder="e2e", load=1.4),
+    Layer("e2e", 720, folder="e2e", load=1.4),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 200, folder="browser", workers=0),
     Layer("papers", 130, folder="papers", shared=True),

@@ -44,8 +44,8 @@ SHARED = tuple(page for page in PAGES if not INFOS[page].own_settings)
 # Of these, pages whose sidebar has more of them.
 BESIDE = tuple(page for page in SHARED if not INFOS[page].own_reading)
 
-# Small and quick, so that a test spends its time on the page and not on the draws.
-QUICK = {"table": "iris", "trials": "5", "tuning": "fixed", "epsilons": "1"}
+# Small and quick: a test spends its time on the page and not on draws, of which two have a range.
+QUICK = {"table": "iris", "trials": "2", "tuning": "fixed", "epsilons": "1"}
 PATIENCE = 60  # seconds; the slowest run here takes a tenth of it
 
 

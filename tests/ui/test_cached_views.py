@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dpviz import datasets
+from dpviz.core.files import app_path
 from dpviz.core.metrics import offered
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
@@ -19,7 +21,7 @@ from dpviz.preparation.bounding import prepare
 from dpviz.report.tables import scrub
 from dpviz.simulation.compare import compare
 from pages.ui import cached
-from tests.ui.driver import change, commands, errors, results, start
+from tests.ui.driver import PATIENCE, change, commands, errors, results, start
 
 PREDICT, DRAW = scrub.predicted, scrub.compute_each
 BASE = Settings(
@@ -72,7 +74,10 @@ ELSEWHERE = {
 def shown(settings: Settings) -> pd.DataFrame:
     """Return the numbers the page shows, in a session of its own on the shared caches."""
     query = {params_of(Settings)[name].url: text for name, text in settings.texts().items()}
-    at = start(**{key: text for key, text in query.items() if key})
+    at = AppTest.from_file(str(app_path()), default_timeout=PATIENCE)
+    at.query_params.update({key: text for key, text in query.items() if key})
+    at.session_state["results.open"] = True  # or the page would run twice
+    at.run()
     assert errors(at) == []
     numbers: pd.DataFrame = results(at)[offered(picture=settings.picture > 0)].astype(float)
     return numbers
