@@ -320,7 +320,7 @@ def test_the_waterfall_follows_its_controls() -> None:
     assert errors(at) == []
     assert len(after) == 1
     chart = json.loads(at.get("plotly_chart")[0].proto.spec)
-    assert re.fullmatch(r"everything public<br>\d+ %", chart["data"][0]["x"][0])
+    assert re.fullmatch(r"everything public<br>\d+\u00a0%", chart["data"][0]["x"][0])
     alike = "Every bar cuts rows at the same quantile."
     assert any(alike in box.value for box in at.main.markdown)
     stated = start("preparation", **SETTING, row_bound="60")  # a stated bound is no quantile
