@@ -10,6 +10,7 @@ import pytest
 
 import dpviz
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import percent
 from dpviz.report.figures.small import COLUMN, Drawing
 from dpviz.report.paper import latex, with_error
 
@@ -85,3 +86,14 @@ def test_words_and_numbers_are_latex(tmp_path: Path) -> None:
     found = dpviz.compare("wine", trials=2, mechanisms="gaussian")
     with pytest.raises(InvalidSetting, match="folder must be a folder, or a new one"):
         found.paper(tmp_path / "nowhere" / "paper")
+
+
+def test_a_share_is_written_in_a_picture_of_pixels_too() -> None:
+    """Its font has no space that breaks no line, and would draw an empty box for one."""
+
+    def drawn(words: str) -> bytes:
+        picture = Drawing(COLUMN, "words", 20.0)
+        picture.text(2, 12, words)
+        return picture.png()
+
+    assert drawn(percent(0.85)) == drawn("85 %") != drawn("85%")

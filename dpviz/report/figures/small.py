@@ -334,7 +334,7 @@ def _disc(x: float, y: float, r: float) -> str:
 _SHARES = {"start": 0.0, "middle": 0.5, "end": 1.0}
 """Of a text's width, what lies left of its anchor."""
 
-_LETTERS = str.maketrans({"ß": "ss", "„": '"', "“": '"', "”": '"', "→": "->"})
+_LETTERS = str.maketrans({"ß": "ss", "„": '"', "“": '"', "”": '"', "→": "->", "\u00a0": " "})
 _BARE = str.maketrans("äöüÄÖÜ", "aouAOU")
 
 
