@@ -98,11 +98,11 @@ def main() -> None:
     times: dict[str, list[float]] = {}
     timed(many)
     for _ in range(arguments.rounds):
-        times.setdefault("start", []).append(cold("whole"))
-        times.setdefault("alone", []).append(timed(Pool()))
-        times.setdefault("wait", []).append(timed(many))
-        times.setdefault("small", []).append(cold("small"))
-        times.setdefault("small alone", []).append(timed(Pool(), small))
+        for name, took in (
+            ("start", cold("whole")), ("alone", timed(Pool())), ("wait", timed(many)),
+            ("small", cold("small")), ("small alone", timed(Pool(), small)),
+        ):  # fmt: skip
+            times.setdefault(name, []).append(took)
     found = {name: float(np.median(taken)) for name, taken in times.items()}
     cells, few = (sweep(prepared, what, settings).computed for what in (over, small))
     print(f"{arguments.table}: {cells} cells of {arguments.trials} trials")

@@ -361,9 +361,9 @@ def _until_workers_pay(
     """Do jobs here until those that are left are worth the start of workers, judged by these."""
     spent, done = 0.0, 0
     for job in _taken(waiting):
-        began = time.monotonic()
+        began = time.thread_time()  # a busy machine makes the start of workers slow as well
         finished = _run_one(job, keeper)
-        spent, done = spent + time.monotonic() - began, done + 1
+        spent, done = spent + time.thread_time() - began, done + 1
         yield finished
         if spent / done * len(waiting) * (1 - 1 / pool.workers) > START_SECONDS:
             return
