@@ -87,12 +87,23 @@ def test_light_and_its_controls(page: Page, server: Server) -> None:
     assert len(page.evaluate(_NAMELESS)) == 1
 
 
+def check_bar_of_a_phone(page: Page) -> None:
+    """Check that epsilon, its scale and the buttons beside it stand in one line."""
+    parts = page.locator(".dpv-eps, .dpv-track, .dpv-do-play, .dpv-do-pin")
+    middles = parts.evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => (box.top + box.bottom) / 2)"
+    )
+    assert len(middles) == 4
+    assert max(middles) - min(middles) < 10
+
+
 def test_turning_the_phone_redraws_the_charts_and_every_kind_of_view_fits(
     page: Page, server: Server
 ) -> None:
     """One page on a phone; the widest table, with all that is featured, is in test_axe.py."""
     page.set_viewport_size({"width": 420, "height": 900})
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    check_bar_of_a_phone(page)
     with rerun(page):
         page.get_by_text("All charts, with captions and numbers").click()
     check_shape(page)
@@ -134,7 +145,7 @@ def test_numbers_are_taken_along_by_a_button_of_ours(page: Page, server: Server)
 def test_no_word_of_the_row_above_is_cut(page: Page, server: Server) -> None:
     """On a projector and on two laptops, where the page moves epsilon itself and where not."""
     for number, place in enumerate(("", "tradeoffs", "release")):
-        (travel if number else open_app)(page, f"{server.url}/{place}?v=1&trials=5&table=digits")
+        (travel if number else open_app)(page, f"{server.url}/{place}?v=1&table=digits")
         expect(page.locator(".st-key-bar")).to_be_visible()
         wait_idle(page)
         for width in (1024, 1200, 1400):
@@ -159,14 +170,3 @@ def test_every_choice_of_a_row_of_choices_is_seen(page: Page, server: Server) ->
         }))
         """
         assert max(groups.evaluate_all(out)) <= 1, width
-
-
-def test_the_bar_of_a_phone_is_one_line(page: Page, server: Server) -> None:
-    page.set_viewport_size({"width": 420, "height": 800})
-    open_app(page, f"{server.url}/?v=1&trials=5")
-    parts = page.locator(".dpv-eps, .dpv-track, .dpv-do-play, .dpv-do-pin")
-    middles = parts.evaluate_all(
-        "all => all.map(one => one.getBoundingClientRect()).map(box => (box.top + box.bottom) / 2)"
-    )
-    assert len(middles) == 4
-    assert max(middles) - min(middles) < 10
