@@ -99,8 +99,8 @@ def test_it_opens_with_a_sentence_a_figure_and_what_is_protected() -> None:
     at = page()
     top = opening(at)
     assert re.fullmatch(
-        r"\*\*(Laplace|Gaussian, exact): accuracy [\d.]+ %, [\d.]+ % without privacy, "
-        r"[\d.]+ % at random\.\*\*",
+        r"\*\*(Laplace|Gaussian, exact): accuracy [\d.]+\u00a0%, [\d.]+\u00a0% without privacy, "
+        r"[\d.]+\u00a0% at random\.\*\*",
         top,
     )
     assert "At epsilon 0.5, Linear SVM after " in said(at)
