@@ -63,7 +63,7 @@ def test_a_table_alone_is_looked_at(
     rows = lines[4 : 4 + ROWS]
     assert all(len(row) <= 72 for row in rows)
     assert max(map(len, rows)) > 60  # the bars use the width
-    shares = [int(found[1]) for row in rows if (found := re.search(r"(\d+) %", row))]
+    shares = [int(found[1]) for row in rows if (found := re.search(r"(\d+)\u00a0%", row))]
     assert len(shares) == ROWS
     fails = ["✗" in row or "⊘" in row or "?" in row for row in rows]
     assert fails == sorted(fails)  # false claims last
@@ -113,7 +113,7 @@ def test_what_a_board_shows_unasked_can_run() -> None:
 def test_rows_fit_the_terminal(width: int) -> None:
     found = dpviz.compare("iris", trials=2, mechanisms=["gaussian", "wishart_difference"])
     plain = glance(found.comparison, "iris", width, colour=False).splitlines()
-    rows = [line for line in plain if " % " in line and "claim holds" in line][-2:]
+    rows = [line for line in plain if "\u00a0% " in line and "claim holds" in line][-2:]
     assert len(rows) == 2
     assert max(map(len, rows)) <= width
     coloured = glance(found.comparison, "iris", width, colour=True)
