@@ -413,7 +413,8 @@ def answer_at_once() -> None:
     """Let the sockets that this server listens at send small answers without waiting.
 
     asyncio does so where a socket names its protocol, which Streamlit's does not: the body of an
-    answer then waits 40 ms for the browser to acknowledge its head. Connections inherit the option.
+    answer then waits until its head is acknowledged, which takes some clients 40 ms. Connections
+    inherit the option.
     """
     for one in gc.get_objects():
         if type(one) is socket.socket and one.family in _INTERNET and one.type == _STREAM:
