@@ -142,7 +142,7 @@ def test_first_visit(page: Page, server: Server) -> None:
     page.set_viewport_size(SCREEN)  # type: ignore[arg-type]
     open_app(page, server.url)
     expect(page.get_by_role("heading", level=1)).to_have_text("What does privacy cost this PCA?")
-    assert re.search(r"At epsilon 1 and delta \S+, .+ recovers \d+ % of what", verdict(page))
+    assert re.search(r"At epsilon 1 and delta \S+, .+ recovers \d+\u00a0% of what", verdict(page))
     assert "digits: 1,797 people" in numbers(page)
     for panel in panels(page):
         assert panel.evaluate(_PAINTED)
