@@ -25,6 +25,7 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from dpviz.core.errors import DpvizError, InvalidTable
+from dpviz.core.number_text import PER_CENT
 from dpviz.core.seeding import generator
 from dpviz.datasets import read_raw
 from dpviz.datasets.batches import FileBatches
@@ -348,10 +349,15 @@ def link(seed: int, number: int, keys: list[str]) -> dict[str, str]:
     return query
 
 
+def printable(text: str) -> bool:
+    """Return whether a text is one line with nothing hidden but what holds a share together."""
+    return text.replace(PER_CENT, " %").isprintable()
+
+
 def problems_of_message(message: str, shows_names: bool) -> list[str]:
     """Return what is wrong with an error or a note."""
     found = []
-    if not message.isprintable() or len(message) > 600:
+    if not printable(message) or len(message) > 600:
         found.append(f"not one short printable line: {message!r}")
     if STORED in message:
         found.append(f"calls the file what nobody called it: {message!r}")

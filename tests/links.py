@@ -12,6 +12,7 @@ from dpviz.core.errors import DpvizError
 from dpviz.core.settings import Settings
 from pages.ui import link as parser
 from pages.ui.page_options import VIEWS
+from tests.hostile import printable
 from tests.ui.driver import as_seen, each_part, nodes, start
 
 # the widgets' texts and tables are no Markdown; of what is, these fields are
@@ -49,7 +50,7 @@ def parser_problems(query: dict[str, str]) -> list[str]:
     if time.process_time() - started > COST:
         found.append(f"took {time.process_time() - started:.1f} s to read")
     for said in link.notices:
-        if not said.isprintable() or len(said) > 700:
+        if not printable(said) or len(said) > 700:
             found.append(f"no short printable line: {said!r}")
     return found
 
@@ -78,6 +79,6 @@ def drawn_problems(page: str, query: dict[str, str]) -> list[str]:
         found += [f"{place}: {box.message}" for box in at.exception]
         found += [f"{place}: live text {text!r}" for text in markdown_of(at) if _LIVE.search(text)]
         for box in (*at.error, *at.warning):
-            if not as_seen(box.value).isprintable():
+            if not printable(as_seen(box.value)):
                 found.append(f"{place}: not printable: {box.value!r}")
     return found

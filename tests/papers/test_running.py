@@ -22,9 +22,10 @@ from dpviz.papers.measurements import Found, Measurements, Point
 from dpviz.papers.run import Findings, kept, reproduce, work
 from dpviz.papers.said import Agreement, Below, Look, Said, at
 from dpviz.papers.source import digest_of
-from dpviz.simulation import jobs, store
+from dpviz.simulation import store
 from dpviz.simulation.jobs import Pool
 from dpviz.simulation.store import Store
+from tests.workers import every_job
 
 Quick = Callable[[str], Findings]
 WITH_WORKERS = "jiang_table1"
@@ -167,7 +168,7 @@ def test_a_kept_part_is_that_of_the_code_that_measures_and_of_no_other(
 def test_two_workers_give_the_same_bytes(
     quick: Quick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "START_SECONDS", 0.0)  # however short its parts are
+    every_job(monkeypatch)
     alone = quick(WITH_WORKERS)
     keep = Store(tmp_path)
     together = reproduce(experiment(WITH_WORKERS), Effort.QUICK, store=keep, pool=Pool(2))

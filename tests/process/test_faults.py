@@ -30,10 +30,10 @@ SWEEP = ["sweep", "iris", "--over", "epsilon", "--values", "0.1:10:12", "--trial
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
-def dpviz(*words: str, **options: object) -> subprocess.Popen[str]:
+def dpviz(*words: str, module: str = "dpviz", **options: object) -> subprocess.Popen[str]:
     """Start the command line."""
     return subprocess.Popen(
-        [sys.executable, "-m", "dpviz", *words],
+        [sys.executable, "-m", module, *words],
         cwd=ROOT, text=True,
         **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options),  # type: ignore[call-overload]
     )  # fmt: skip
@@ -243,7 +243,7 @@ def test_kills_lose_nothing_and_workers_go_too(tmp_path: Path) -> None:
     words = [*SWEEP, "--trials", "400", "--workers", "2", "--cache", str(cache)]
     workers: set[int] = set()
     for kills in range(3):
-        process = dpviz(*words, "--out", str(out), **QUIET)
+        process = dpviz(*words, "--out", str(out), module="tests.workers", **QUIET)
         deadline = time.monotonic() + 60
         # a moment between two cells or within one: some more cells each time
         while len(list(cache.rglob("*.cell"))) < 2 * kills + 1 and process.poll() is None:

@@ -14,6 +14,7 @@ from dpviz.core.metrics import offered
 from dpviz.datasets import batches
 from dpviz.simulation.compare import TABLE_COLUMNS
 from dpviz.simulation.jobs import Progress
+from tests.workers import every_job
 
 BASE = ["--trials", "2", "--mechanism", "gaussian", "--mechanism", "laplace", "--delta", "1e-3"]
 
@@ -30,7 +31,7 @@ def run(*words: str, table: str = "iris") -> int:
 
 
 def test_a_table_is_written_and_a_second_run_reuses_it(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = home / "a.csv"
     words = ["--over", "epsilon", "--values", "0.1:10:3", "--over", "k", "--values", "1,2"]
@@ -46,6 +47,7 @@ def test_a_table_is_written_and_a_second_run_reuses_it(
     assert again.read_bytes() == out.read_bytes()
     assert "12 of them from the cache" in capsys.readouterr().out
     third = home / "c.csv"
+    every_job(monkeypatch)
     assert run(*words, "--out", str(third), "--cache", "none", "--workers", "2") == 0
     assert third.read_bytes() == out.read_bytes()
     assert "cache" not in capsys.readouterr().out

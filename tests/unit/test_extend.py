@@ -23,6 +23,9 @@ from dpviz.core import plugins
 from dpviz.core.errors import CannotRun, InvalidSetting, WrongArgument
 from dpviz.mechanisms import all_mechanisms, featured, parse_variant
 from dpviz.report.figures.theme import BROUGHT, GREY, HIGHLIGHTS, colour_of_key, panels_unjudged
+from tests.workers import every_job
+
+ROOT = Path(__file__).resolve().parents[2]
 
 Rng = np.random.Generator
 
@@ -223,9 +226,13 @@ def test_a_plugin_is_on_every_list_with_its_own_colour(plugin: Path) -> None:
 
 
 def test_a_plugin_of_the_command_line_reaches_workers(
-    plugin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    plugin: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     all_mechanisms.cache_clear()
+    every_job(monkeypatch)
     out = tmp_path / "swept.csv"
     words = ["sweep", "iris", "--over", "epsilon", "--values", "1,2", "--trials", "2"]
     words += ["--mechanism", "from_a_file", "--workers", "2", "--cache", "none"]
@@ -318,8 +325,8 @@ def test_a_plugin_brings_measures_and_tables_too(tmp_path: Path) -> None:
 
     def run(*words: str) -> str:
         return subprocess.run(
-            [sys.executable, "-m", "dpviz", *words, "--plugin", str(path)],
-            capture_output=True, text=True, check=True,
+            [sys.executable, "-m", "tests.workers", *words, "--plugin", str(path)],
+            capture_output=True, text=True, check=True, cwd=ROOT,
         ).stdout  # fmt: skip
 
     words = ("little", "--trials", "2", "--mechanism", "gaussian")

@@ -14,6 +14,7 @@ from dpviz.core.errors import DpvizError
 from dpviz.core.platform import NO_DOWNLOADS, in_browser
 from dpviz.datasets import remote
 from dpviz.simulation.jobs import Arrays, Pool, work
+from tests.workers import every_job
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("browser")
-def test_work_for_processes_stays_in_this_one() -> None:
+def test_work_for_processes_stays_in_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    every_job(monkeypatch)
     assert in_browser()
     *_, last = work([_Where(), _Where("again")], pool=Pool(2))
     assert {float(arrays["process"][0]) for arrays in last.done.values()} == {float(os.getpid())}
