@@ -258,7 +258,7 @@ def _chunks() -> dict[str, dict[str, Any]]:
 @cache
 def _code_files() -> frozenset[str]:
     files = {chunk["file"] for chunk in _chunks().values()}
-    return frozenset(file for file in files if (_PAGES / file).is_file())
+    return frozenset(file for file in files if file.endswith(".js") and (_PAGES / file).is_file())
 
 
 def code_of(file: str) -> Response | None:

@@ -81,7 +81,7 @@ def test_each_other_warning() -> None:
     assert "7 cells hold a number such as -999" in words["sentinel"]
     assert "A date" in words["day"]
     assert "day.month" in words["monthly"]
-    assert "33 % missing" in words["holes"]
+    assert "33\u00a0% missing" in words["holes"]
     assert words["void"] == "No values."
     assert found["colour"].use == "colour"
     assert words["u"] == words["v"] == ""

@@ -8,7 +8,7 @@ import re
 import socket
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
@@ -336,6 +336,12 @@ def test_the_code_of_pages_is_answered_as_streamlit_would_and_nothing_else_is(
     assert not behind.scopes
     options["server.baseUrlPath"] = ""
     assert status(ask(guard, f"/{code}", host="evil.example")) == 421
+    # what pages are built of beside code: a style as code would leave every grid undrawn
+    others = [
+        file for chunk in serving._chunks().values() if not (file := chunk["file"]).endswith(".js")
+    ]
+    assert {PurePosixPath(file).suffix for file in others} > {".css", ".woff2"}
+    assert not [file for file in others if serving.code_of(file)]
     passed = [("GET", f"/{code}x"), ("GET", "/static/js/../../app.py"), ("HEAD", f"/{code}")]
     for method, path in [*passed, ("GET", "/static/manifest.json")]:
         ask(guard, path, method=method)
