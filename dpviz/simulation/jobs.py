@@ -90,8 +90,8 @@ class Progress:
 WORKERS_RANGE = (1, 1_024)
 DASK = "dask"
 
-START_SECONDS = 1.5
-"""What a worker takes to start, of a core: work that it would spare less than this stays here."""
+START_SECONDS = 4.0
+"""What workers cost that are new to each mechanism as well: work they spare less of stays here."""
 IDLE_SECONDS = 300.0
 """After which a worker that waits for the next sweep of its maker ends."""
 
