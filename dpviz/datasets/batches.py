@@ -76,21 +76,22 @@ def check_batches(reading: ReadOptions) -> None:
 
 def is_large(path: str | Path) -> bool:
     """Return whether a file is so large that it is read in batches."""
-    file = Path(path)
-    if not file.is_file():
+    path = Path(path)
+    if not path.is_file():
         return False
-    source = Source(file, shown_name(file.name))
+    # unnamed: what is wrong is said by whoever reads it
+    source = Source(path, "")
     if source.is_parquet:
         try:
             metadata = parquet.ParquetFile(source.open()).metadata
         except (pa.ArrowException, UnicodeError, OSError):
-            return False  # reading it will say what is wrong
+            return False
         groups = range(metadata.num_row_groups)
         unpacked = sum(metadata.row_group(j).total_byte_size for j in groups)
         cells = metadata.num_rows * metadata.num_columns
         return bool(cells * 8 > LARGE_BYTES or unpacked > IN_MEMORY.text_bytes)
     if not source.is_gzip:
-        size = file.stat().st_size
+        size = path.stat().st_size
         # a line of a table has two cells at least, of one letter each, and their ends
         return size > LARGE_BYTES or (size > LARGE_BYTES // 8 and _many_cells(source))
     limits = replace(IN_MEMORY, text_bytes=LARGE_BYTES)
@@ -105,10 +106,9 @@ def _many_cells(source: Source) -> bool:
     """Return whether a text has more cells than are read into memory."""
     try:
         extent = source.extent(replace(IN_MEMORY, text_bytes=LARGE_BYTES))
-        layout = detect(source, extent)
+        return extent.lines * detect(source, extent).width * 8 > LARGE_BYTES
     except InvalidTable:
-        return False  # reading it will say what is wrong
-    return extent.lines * layout.width * 8 > LARGE_BYTES
+        return False
 
 
 def _unpacks(source: Source) -> bool:
@@ -154,15 +154,15 @@ class FileBatches:
         self, path: str | Path, reading: ReadOptions = PLAINLY, name: str | None = None
     ) -> None:
         check_batches(reading)
-        file = Path(path)
-        self.name = shown_name(file.name if name is None else name)
+        path = Path(path)
+        self.name = shown_name(path.name if name is None else name)
         self.called = NAMELESS
         self.rows_a_person = reading.rows_a_person
-        if not file.is_file():
+        if not path.is_file():
             raise InvalidTable(
                 f"table must be a file to be read in batches; {self.name!r} is none."
             )
-        found = opened(file, self.name, encoding=reading.encoding, sheet=reading.sheet)
+        found = opened(path, self.name, encoding=reading.encoding, sheet=reading.sheet)
         self._source = found.source
         self._layout: Layout | None = None
         self._decimal = decimal_mark(reading.decimal)

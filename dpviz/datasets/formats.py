@@ -132,10 +132,10 @@ def _opened(source: Source, encoding: str, sheet: str, limits: Limits, *, packed
     return Opened(source)
 
 
-def _bytes(source: Source, limits: Limits, *, packed: bool = False) -> bytes:
-    """Return all bytes, or refuse those that are more than the limits."""
+def _bytes(source: Source, limits: Limits) -> bytes:
+    """Return all bytes, unpacked where they are gzip's, or refuse those beyond the limits."""
     parts, size = [], 0
-    for chunk in source.chunks(packed):
+    for chunk in source.chunks(source.is_gzip):
         size += len(chunk)
         if size > limits.text_bytes:
             raise _too_large(source.name, limits)
@@ -151,9 +151,8 @@ def _too_large(name: str, limits: Limits) -> InvalidTable:
 
 
 def _recoded(source: Source, encoding: str, limits: Limits) -> Opened:
-    data = _bytes(source, limits, packed=source.is_gzip)
     try:
-        text = data.decode(ENCODINGS[encoding])
+        text = _bytes(source, limits).decode(ENCODINGS[encoding])
     except UnicodeError:
         raise InvalidTable(
             f"{source.name} is not {ENCODED[encoding]} text; choose another encoding."
@@ -262,8 +261,7 @@ def _of_workbook(source: Source, data: bytes, sheet: str, limits: Limits) -> Ope
     others = [other for other in names if other != chosen]
     note = f"Sheet '{printable(chosen)}' was read"
     note += f"; there are also {listed(others)}." if others else "."
-    text = Source(_commas(rows), name, delimiter=",")
-    return Opened(text, (note,), tuple(names), chosen)
+    return Opened(Source(_commas(rows), name, delimiter=","), (note,), tuple(names), chosen)
 
 
 @contextmanager
@@ -465,13 +463,11 @@ def _of_frame(
     limits: Limits,
 ) -> Opened:
     """Return what another program's file holds, as Parquet."""
-    data = _bytes(source, limits)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            frame, notes = read(data)
-            rows, width = frame.shape
-            if width > limits.columns or rows * width > limits.cells:
+            frame, notes = read(_bytes(source, limits))
+            if frame.shape[1] > limits.columns or frame.size > limits.cells:
                 raise _too_large(source.name, limits)
             sink = io.BytesIO()
             parquet.write_table(pa.Table.from_arrays(*_arrays(frame)), sink)

@@ -96,10 +96,9 @@ def is_frame(table: object) -> bool:
     if isinstance(table, pd.DataFrame):
         return True
     # Asked of the class: a lazy frame would compute its columns to answer.
-    kind = type(table)
-    if not (hasattr(kind, "columns") or isinstance(table, pa.Table)):
+    if not (hasattr(type(table), "columns") or isinstance(table, pa.Table)):
         return False  # a single column speaks Arrow too
-    return hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__dataframe__")
+    return any(hasattr(type(table), name) for name in ("__arrow_c_stream__", "__dataframe__"))
 
 
 def read_frame(frame: Any, name: str = "frame") -> RawTable:
@@ -194,21 +193,26 @@ def table_of_array(array: np.ndarray[Any, Any], name: str = "array") -> Table:
     InvalidTable
         If the array has another shape, is not of numbers, or has gaps or infinities.
     """
-    if array.ndim != 2:
-        raise InvalidTable(f"{name} must have the shape (n, d); it has {array.ndim} dimensions.")
-    if array.dtype.kind not in "biuf":
-        raise InvalidTable(f"{name} must hold real numbers; its dtype is {array.dtype}.")
-    rows = np.array(
-        array, dtype=np.float64, order="C"
-    )  # a copy: a table is read-only, the caller's is not
-    finite = np.isfinite(rows)
-    if not finite.all():
-        at = int(np.argmin(finite.all(axis=0)))
+    _check_array(array, name)
+    # a copy: a table is read-only, the caller's is not
+    rows = np.array(array, dtype=np.float64, order="C")
+    if not np.isfinite(rows).all():
+        at = int(np.argmin(np.isfinite(rows).all(axis=0)))
         raise InvalidTable(
             f"{name} must hold finite numbers; column {at + 1} has a gap or an infinity (a data "
             "frame may have gaps)."
         )
-    return Table(name, rows, tuple(f"column {j + 1}" for j in range(rows.shape[1])))
+    return Table(name, rows, tuple(_titles(rows.shape[1])))
+
+
+def _check_array(array: Any, name: str) -> None:
+    """Raise InvalidTable unless it has two dimensions and holds real numbers."""
+    found = getattr(array, "ndim", "no")
+    if found != 2:
+        dimensions = "dimension" if found == 1 else "dimensions"
+        raise InvalidTable(f"{name} must have the shape (n, d); it has {found} {dimensions}.")
+    if array.dtype.kind not in "biuf":
+        raise InvalidTable(f"{name} must hold real numbers; its dtype is {array.dtype}.")
 
 
 # Not held by an array -------------------------------------------------------------------------
@@ -308,7 +312,7 @@ class SparseRows:
 
     Parameters
     ----------
-    matrix : sparse matrix or array of SciPy, shape (n, d)
+    array : sparse matrix or array of SciPy, shape (n, d)
     name : str
 
     Attributes
@@ -325,19 +329,16 @@ class SparseRows:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, matrix: Any, name: str = "array") -> None:
-        if matrix.ndim != 2:
-            raise InvalidTable(f"array must have the shape (n, d); it has {matrix.ndim} dimension.")
-        if matrix.dtype.kind not in "biuf":
-            raise InvalidTable(f"array must hold real numbers; its dtype is {matrix.dtype}.")
+    def __init__(self, array: Any, name: str = "array") -> None:
+        _check_array(array, "array")
         self.name = self.called = name
-        self.columns = tuple(f"column {j + 1}" for j in range(matrix.shape[1]))
+        self.columns = tuple(_titles(array.shape[1]))
         # by rows, which are read in blocks
-        self._matrix = sparse.csr_array(matrix, dtype=np.float64)
+        self._rows = sparse.csr_array(array, dtype=np.float64)
 
     def products(self) -> Products | None:
         """Return what one pass over the rows finds, from X'X; None where a row has a gap."""
-        X = self._matrix
+        X = self._rows
         if X.shape[0] < 2 or not np.isfinite(X.data).all():
             return None
         low, high = (side(axis=0).toarray().ravel() for side in (X.min, X.max))
@@ -361,8 +362,8 @@ class SparseRows:
     def _blocks(self) -> Iterator[tuple[FloatArray, int, int]]:
         """Yield complete rows, how many were not, and the number of the first of them."""
         size, start = max(256, _BLOCK_CELLS // max(len(self.columns), 1)), 0
-        for at in range(0, self._matrix.shape[0], size):
-            block = self._matrix[at : at + size].toarray()
+        for at in range(0, self._rows.shape[0], size):
+            block = self._rows[at : at + size].toarray()
             rows, dropped = complete(block, None, self.name, self.columns, at)
             yield rows, dropped, start
             start += len(rows)
@@ -403,8 +404,8 @@ def _partition_sum(
 
 
 def _is_dask(table: object) -> bool:
-    kind = type(table)  # a delayed value would promise any attribute
-    return kind.__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(kind, "to_delayed")
+    # asked of the class: a delayed value would promise any attribute
+    return _library(table) in ("dask", "dask_expr") and hasattr(type(table), "to_delayed")
 
 
 def _is_sparse(table: object) -> bool:
@@ -423,11 +424,7 @@ def _frame_of(array: Any) -> Any:
     InvalidTable
         If it has another shape, or holds no real numbers.
     """
-    if getattr(array, "ndim", None) != 2:
-        found = getattr(array, "ndim", "no")
-        raise InvalidTable(f"array must have the shape (n, d); it has {found} dimensions.")
-    if array.dtype.kind not in "biuf":
-        raise InvalidTable(f"array must hold real numbers; its dtype is {array.dtype}.")
+    _check_array(array, "array")
     from dask.dataframe import from_dask_array
 
     return from_dask_array(array.rechunk({1: -1}), columns=_titles(array.shape[1]))
@@ -453,8 +450,12 @@ def _array_of(table: Any) -> np.ndarray[Any, Any]:
 
 
 def _is_lazy(table: object) -> bool:
-    kind = type(table)
-    return kind.__module__.partition(".")[0] == "polars" and kind.__name__ == "LazyFrame"
+    return _library(table) == "polars" and type(table).__name__ == "LazyFrame"
+
+
+def _library(table: object) -> str:
+    """Return the package that made it, which need not be imported to ask."""
+    return type(table).__module__.partition(".")[0]
 
 
 def _is_bunch(table: object) -> bool:
@@ -462,19 +463,19 @@ def _is_bunch(table: object) -> bool:
     return isinstance(table, dict) and type(table) is not dict and "data" in table
 
 
-def _frame_of_bunch(bunch: Any, label: str | None) -> pd.DataFrame:
+def _frame_of_bunch(table: Any, label: str | None) -> pd.DataFrame:
     """Return the features of a Bunch, and its target where that is the label."""
-    data = bunch["data"]
+    data = table["data"]
     if _is_sparse(data):  # its columns have names, so it is a frame
         data = data.toarray()
     if not isinstance(data, pd.DataFrame):
         rows = table_of_array(_array_of(data)).rows
-        names = bunch.get("feature_names")
+        names = table.get("feature_names")
         titles = list(names) if names is not None else None
         data = pd.DataFrame(rows, columns=titles if titles else _titles(rows.shape[1]))
-    if label != _TARGET or bunch.get("target") is None:
+    if label != _TARGET or table.get("target") is None:
         return data
-    return data.assign(**{_TARGET: np.asarray(bunch["target"])})
+    return data.assign(**{_TARGET: np.asarray(table["target"])})
 
 
 def _titles(d: int) -> list[str]:

@@ -99,8 +99,38 @@ def _are_numbers(cells: Sequence[str]) -> list[bool]:
     return [bool(flag) for flag in numbers_among(trimmed)]
 
 
-def _sample(source: Source) -> tuple[str, int]:
-    """Return the first lines as text, ending at a line's end, and the bytes of the mark before."""
+@dataclass(frozen=True)
+class _Sample:
+    """The first lines of a text.
+
+    Attributes
+    ----------
+    lines : list of str
+        With their ends.
+    before : int
+        Bytes of the mark before them.
+    delimiter : str
+        What separates their cells.
+    skipped : int
+        Lines that say so.
+    """
+
+    lines: list[str]
+    before: int
+    delimiter: str
+    skipped: int
+
+    def records(self) -> list[_Record]:
+        """Return the records that the layout is judged on."""
+        return _split(self.lines[self.skipped :], self.delimiter, _JUDGED_ROWS)
+
+    def start(self, gone: int) -> int:
+        """Return the byte of the text at which a line starts, by the number of those before."""
+        return self.before + len("".join(self.lines[:gone]).encode())
+
+
+def _sample(source: Source) -> _Sample:
+    """Return the first lines, and what separates their cells."""
     stream = source.open_text()
     head: bytes = stream.read(_SAMPLE_BYTES)
     refuse_foreign(head, source.name)
@@ -121,7 +151,8 @@ def _sample(source: Source) -> tuple[str, int]:
     if not text.strip():
         raise InvalidTable(f"{source.name} is empty: it holds only blanks.")
     end = max(text.rfind("\n"), text.rfind("\r"))
-    return (text if whole or end < 0 else text[: end + 1]), mark
+    lines = _LINE.findall(text if whole or end < 0 else text[: end + 1])
+    return _Sample(lines, mark, *_separator(lines, source))
 
 
 def _offer(head: bytes, name: str) -> str:
@@ -131,8 +162,8 @@ def _offer(head: bytes, name: str) -> str:
     """
     offer = ", or choose Windows-1252 as its encoding (--encoding cp1252)"
     try:
-        recoded = Source(head[: head.rfind(b"\n") + 1].decode("cp1252").encode(), name)
-        names = detect(recoded, recoded.extent()).names or ()
+        source = Source(head[: head.rfind(b"\n") + 1].decode("cp1252").encode(), name)
+        names = detect(source, source.extent()).names or ()
     except (UnicodeDecodeError, InvalidTable):
         return offer
     seen = next((found for found in names if not found.isascii()), None)
@@ -168,21 +199,16 @@ def detect(source: Source, extent: Extent, decimal: str | None = None) -> Layout
     decimal : str, optional
         The decimal mark, where the user said it.
     """
-    text, before = _sample(source)
-    lines = _LINE.findall(text)
-    delimiter, skipped, notes = _separator(lines, source)
-    records = _split(lines[skipped:], delimiter, _JUDGED_ROWS)
+    sample = _sample(source)
+    records = sample.records()
     head = _head(records)
     names, rows = head.names, head.rows
-    notes += head.notes
+    notes = [_TOLD] * sample.skipped + head.notes
     # most rows are whole: one that is cut short must not set the width
     width = Counter(map(len, rows)).most_common(1)[0][0] if rows else len(names or ())
-    gone = skipped + (records[head.past - 1].lines if head.past else 0)
-    start = before + len("".join(lines[:gone]).encode())
-    stop = None
-    last = _total_line(extent, delimiter, width, rows)
-    if last:
-        stop = extent.size - last
+    gone = sample.skipped + (records[head.past - 1].lines if head.past else 0)
+    stop = _total_line(extent, sample.delimiter, width, rows)
+    if stop is not None:
         notes.append("The last line sums up the others: it was left out.")
     if names is not None and rows and len(names) == width - 1:
         names = ("", *names)  # R names all columns but that of the row names
@@ -193,29 +219,30 @@ def detect(source: Source, extent: Extent, decimal: str | None = None) -> Layout
     # one column that proves a comma speaks for all that prove nothing
     mark = decimal or (COMMA if proved == {COMMA} else POINT)
     return Layout(
-        delimiter,
+        sample.delimiter,
         names,
         width,
-        POINT if delimiter == COMMA else mark,
-        _as_text(judged, rows, delimiter),
+        POINT if sample.delimiter == COMMA else mark,
+        _as_text(judged, rows, sample.delimiter),
         frozenset(j for j, found in enumerate(judged) if found.proves is None),
         proved,
-        start,
+        sample.start(gone),
         stop,
         gone,
         tuple(notes),
     )
 
 
-def _separator(lines: Sequence[str], source: Source) -> tuple[str, int, list[str]]:
-    """Return what separates the cells, the lines before them that say so, and notes on it."""
+_TOLD = "The first line says what separates the cells and was not read as data."
+
+
+def _separator(lines: Sequence[str], source: Source) -> tuple[str, int]:
+    """Return what separates the cells, and how many lines before them say so."""
     told = _SEP_LINE.match(lines[0])
     skipped = 0
-    notes = []
     delimiters: tuple[str, ...] = ("\t", ";", "|", ",", " ")
     if told and told[1] in delimiters:
         delimiters, skipped = (told[1],), 1
-        notes.append("The first line says what separates the cells and was not read as data.")
     elif source.delimiter:
         delimiters = (source.delimiter,)
     delimiter = _delimiter(lines[skipped:], delimiters)
@@ -224,7 +251,7 @@ def _separator(lines: Sequence[str], source: Source) -> tuple[str, int, list[str
             f"{source.name} shows one column only: at least 2 are needed, separated by "
             "a comma, semicolon, tab, vertical bar or space."
         )
-    return delimiter, skipped, notes
+    return delimiter, skipped
 
 
 @dataclass(frozen=True)
@@ -240,11 +267,11 @@ class _Head:
 def _head(records: Sequence[_Record]) -> _Head:
     """Take titles, column names and units off the sample's records."""
     notes = []
-    titles = past = _titles(records)
-    if titles:
-        were = "line above the table was" if titles == 1 else "lines above the table were"
-        notes.append(f"{titles} {were} left out as a title.")
-    rows = [record.cells for record in records[titles:]]
+    past = _titles(records)
+    if past:
+        were = "line above the table was" if past == 1 else "lines above the table were"
+        notes.append(f"{past} {were} left out as a title.")
+    rows = [record.cells for record in records[past:]]
     names = _names(rows)
     if names is None:
         notes.append("The file has no line of column names: the columns are numbered from 1.")
@@ -376,25 +403,27 @@ def _are_units(rows: Sequence[list[str]]) -> bool:
     return votes >= 2
 
 
-def _total_line(extent: Extent, delimiter: str, width: int, rows: Sequence[list[str]]) -> int:
-    """Return the bytes of a last line that sums up the others, with all after it; else 0."""
+def _total_line(
+    extent: Extent, delimiter: str, width: int, rows: Sequence[list[str]]
+) -> int | None:
+    """Return the byte at which a last line begins that sums up the others; None without one."""
     # a spreadsheet pads its last lines with empty cells
     body = extent.tail.rstrip(b"\r\n \t;,|")
     cut = max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
     if not cut or len(rows) < 3:
-        return 0
+        return None
     line = extent.tail[cut:].decode("utf-8", "replace").strip("\r\n")
     cells = next(iter(_split([line], delimiter, 1)), _Record([], 0)).cells
     place = next((j for j, cell in enumerate(cells) if cell.strip()), None)
     if place is None or not 2 <= len(cells) <= width:
-        return 0
+        return None
     word = cells[place].strip().rstrip(":").lower()
     others = {row[place].strip().rstrip(":").lower() for row in rows[:-1] if place < len(row)}
     numbers = _are_numbers([cell for cell in cells[place + 1 :] if cell.strip()])
     # where another row is called so too, it is a category and no sum
     if word not in _TOTALS or word in others or not any(numbers):
-        return 0
-    return len(extent.tail) - cut
+        return None
+    return extent.size - len(extent.tail) + cut
 
 
 def _judged(rows: Sequence[list[str]], width: int) -> list[Numerals]:

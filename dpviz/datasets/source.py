@@ -145,31 +145,23 @@ class Source:
     ) -> None:
         self.name = name
         self.delimiter = delimiter
-        self._path: str | None = None
-        self._buffer: Any = None
-        self._file: BinaryIO | None = None
-        if isinstance(given, (str, Path)):
-            self._path = str(given)
-        elif isinstance(given, (bytes, bytearray, memoryview)):
-            self._buffer = pa.py_buffer(given)
-        elif isinstance(given, io.BytesIO):
-            self._buffer = pa.py_buffer(given.getbuffer())
-        else:
-            self._file = given
+        if isinstance(given, io.BytesIO):
+            given = given.getbuffer()
+        in_memory = isinstance(given, (bytes, bytearray, memoryview))
+        self._given: Any = pa.py_buffer(given) if in_memory else given
 
     def open(self) -> Any:
         """Return the raw bytes from the start, as a readable Arrow file."""
-        if self._path is not None:
+        if isinstance(self._given, (str, Path)):
             try:
                 # as bytes: a name need not be text in the locale's or any encoding
-                return pa.OSFile(os.fsencode(self._path))
+                return pa.OSFile(os.fsencode(self._given))
             except OSError as error:
                 raise InvalidTable(f"{self.name} cannot be opened: {_reason(error)}.") from None
-        if self._buffer is not None:
-            return pa.BufferReader(self._buffer)
-        assert self._file is not None
-        self._file.seek(0)
-        return pa.PythonFile(self._file, mode="r")
+        if isinstance(self._given, pa.Buffer):
+            return pa.BufferReader(self._given)
+        self._given.seek(0)
+        return pa.PythonFile(self._given, mode="r")
 
     def chunks(self, packed: bool = False) -> Iterator[bytes]:
         """Yield the bytes from the start, or what they are unpacked to, a megabyte at a time.

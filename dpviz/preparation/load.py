@@ -62,7 +62,7 @@ def prepared_of(table: Any, settings: Settings) -> BoundedTable | PlannedTable:
     if isinstance(table, (BoundedTable, PlannedTable)):
         return table
     if isinstance(table, str) and table.startswith(PREFIX):
-        return plan_with(table, settings)
+        return plan_with(settings)
     # bounds first: a missing file of them is said before a large table is read
     settings = with_bounds_read(settings)
     table = read_table(table, ReadOptions.of(settings))

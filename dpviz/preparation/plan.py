@@ -67,8 +67,8 @@ def plan_of(text: str) -> PlannedTable:
     return planned(spectrum_of(written), n, "plan")
 
 
-def plan_with(text: str, settings: Settings) -> PlannedTable:
-    """Return the plan that a text describes, by the name that settings give it.
+def plan_with(settings: Settings) -> PlannedTable:
+    """Return the plan that settings have for a table, by the name that they give it.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def plan_with(text: str, settings: Settings) -> PlannedTable:
         if value != param.default:
             allowed = "left out of a plan, which has no rows"
             raise InvalidSetting(name, allowed, param.format(value), param.flag)
-    found = plan_of(text)
+    found = plan_of(settings.table)
     return replace(found, name=settings.name or found.name)
 
 

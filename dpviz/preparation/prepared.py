@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.core.allocation import numbered, parse_allocation
+from dpviz.core.allocation import is_file, numbered, of_mapping, parse_allocation
 from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation, default_delta
 from dpviz.core.settings import Settings
+from dpviz.datasets import read_thetas
 from dpviz.preparation.transform import Transform
 
 
@@ -114,6 +116,31 @@ class Measured:
         if not self.moment.has_lengths:
             raise RuntimeError(f"the rows of {self.name} are not at hand; ask serves first")
         return self.moment
+
+    def with_shares(
+        self, settings: Settings, shares: Mapping[str, float] | None = None
+    ) -> Settings:
+        """Return settings whose allocation has numbers for the features it names, or their shares.
+
+        Parameters
+        ----------
+        settings : Settings
+        shares : mapping of feature to share, optional
+            What counts in the place of what the settings say.
+
+        Raises
+        ------
+        DpvizError
+            If a feature is not known, or a file is not an allocation of the features.
+        """
+        # a link or a command names a file, a call may hand the shares over
+        if shares is None and is_file(settings.allocation):
+            shares = read_thetas(settings.allocation)
+        if shares is None:
+            written = numbered(settings.allocation, self.columns, settings.directions)
+        else:
+            written = of_mapping(shares, self.columns, settings.directions)
+        return replace(settings, allocation=written)
 
     def problem(self, settings: Settings) -> Problem:
         """Return the problem that mechanisms calibrate to.

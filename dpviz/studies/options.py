@@ -13,7 +13,7 @@ import shlex
 import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
@@ -32,13 +32,12 @@ from typing import (
 
 from numpy.typing import ArrayLike
 
-from dpviz.core.allocation import is_file, numbered, of_mapping
 from dpviz.core.entries import FeatureBounds, Pairs, bounds_of
 from dpviz.core.errors import WrongArgument
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, Param, format_number, params_of
 from dpviz.core.settings import Settings
-from dpviz.datasets import name_of, read_thetas
+from dpviz.datasets import name_of
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import BoundedTable
 from dpviz.preparation.load import prepared_of
@@ -475,38 +474,10 @@ def variants(given: Variants) -> Any:
 def ready(table: Any, options: Mapping[str, Any]) -> tuple[BoundedTable | PlannedTable, Settings]:
     """Return the prepared table of a call, and its settings with the allocation resolved."""
     # what is prepared already brings its name; anything else has yet to be read
-    at_hand = isinstance(table, (BoundedTable, PlannedTable))
-    settings = settings_of(table.name if at_hand else name_of(table), options)
+    name = table.name if isinstance(table, (BoundedTable, PlannedTable)) else name_of(table)
+    settings = settings_of(name, options)
     prepared = prepared_of(table, settings)
-    return prepared, resolve_allocation(settings, prepared.columns, shares_of(options))
-
-
-def resolve_allocation(
-    settings: Settings, columns: Sequence[str], shares: Mapping[str, float] | None = None
-) -> Settings:
-    """Return settings whose allocation has numbers for the features it names, or a file's shares.
-
-    Parameters
-    ----------
-    settings : Settings
-    columns : sequence of str
-        The features.
-    shares : mapping of feature to share, optional
-        What counts in the place of what the settings say.
-
-    Raises
-    ------
-    DpvizError
-        If a feature is not known, or the file is not an allocation of the table's features.
-    """
-    # a link or a command names a file, a call may hand the shares over
-    if shares is None and is_file(settings.allocation):
-        shares = read_thetas(settings.allocation)
-    if shares is not None:
-        allocation = of_mapping(shares, columns, settings.directions)
-    else:
-        allocation = numbered(settings.allocation, columns, settings.directions)
-    return replace(settings, allocation=allocation)
+    return prepared, prepared.with_shares(settings, shares_of(options))
 
 
 def shares_of(options: Mapping[str, Any]) -> Mapping[str, float] | None:

@@ -25,7 +25,7 @@ from dpviz.simulation.jobs import Progress
 from dpviz.simulation.store import Store
 from dpviz.simulation.tasks import Task, TaskPlan, band_table, finish, plan_task
 from dpviz.studies import Answer
-from dpviz.studies.options import asks, resolve_allocation, settings_of, shares_of
+from dpviz.studies.options import asks, settings_of, shares_of
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -210,8 +210,7 @@ def task(
     if shares is not None or is_file(settings.allocation):
         # its shares are those of the columns that are released
         plain = plan_task(rows, replace(settings, allocation="uniform"), chosen)
-        columns = plain.data(0).measured.columns
-        settings = resolve_allocation(settings, columns, shares)
+        settings = plain.data(0).measured.with_shares(settings, shares)
     mechanisms = variants_of(settings)
     plan = plan_task(rows, settings, chosen, None, mechanisms, strict=True)
     found = finish(plan, progress, store)

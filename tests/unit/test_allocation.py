@@ -44,7 +44,6 @@ from dpviz.mechanisms._suppliers import (
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.shares import rebalance
 from dpviz.simulation.cells import variants_of
-from dpviz.studies.options import resolve_allocation
 from pages.ui import link
 
 EXACT = ("directional_gaussian", "directional_wishart_difference")
@@ -246,12 +245,12 @@ def test_command_line_takes_names_numbers_and_files(
 ) -> None:
     prepared = load_prepared(Settings(table="iris"))
     named = Settings(table="iris", allocation="binary:petal length (cm):0.7")
-    resolved = resolve_allocation(named, prepared.columns)
+    resolved = prepared.with_shares(named)
     assert resolved.allocation == "binary:3:0.7"
     assert prepared.problem(named).allocation == prepared.problem(resolved).allocation
     path = tmp_path / "a.csv"
     path.write_text("direction,theta\n1,0.4\n2,0.2\n3,0.2\n4,0.2\n")
-    from_file = resolve_allocation(Settings(table="iris", allocation=str(path)), prepared.columns)
+    from_file = prepared.with_shares(Settings(table="iris", allocation=str(path)))
     assert from_file.allocation == "custom:0.4,0.2,0.2,0.2"
     short = ["compare", "iris", "--trials", "2", "--mechanism", "directional_gaussian"]
     assert main([*short, "--allocation", str(path), "--format", "json"]) == 0

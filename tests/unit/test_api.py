@@ -591,7 +591,7 @@ def test_a_dask_array_is_read_as_the_table_it_is() -> None:
     assert found.comparison.prepared.columns == tuple(f"column {j}" for j in range(1, 5))
     # sums in another order: the same to rounding
     assert found.table()["recovery"].item() == pytest.approx(whole["recovery"].item(), rel=1e-9)
-    with pytest.raises(InvalidTable, match=r"shape \(n, d\); it has 1 dimensions"):
+    with pytest.raises(InvalidTable, match=r"shape \(n, d\); it has 1 dimension\."):
         dpviz.compare(da.ones(5), **options)
     with pytest.raises(InvalidTable, match="must hold real numbers; its dtype is complex128"):
         dpviz.compare(da.ones((5, 3), dtype=complex), **options)
