@@ -4,6 +4,7 @@ PAGE = {
     "title": "Trade-offs",
     "icon": ":material/show_chart:",
     "place": 30,
+    "drawn_with": ("PlotlyChart",),
 }
 
 from collections import Counter

@@ -106,6 +106,11 @@ _LINES = Shipped[list[tuple[str, float, float, str]]](
     lambda text: [(name, x, y, verdict) for name, x, y, verdict in json.loads(text)],
     lambda line: json.dumps(line).encode(),
 )
+_MARKS = Shipped[pd.DataFrame](
+    "marks",
+    lambda text: pd.DataFrame(**json.loads(text)),
+    lambda table: json.dumps(table.to_dict("split", index=False)).encode(),
+)
 
 
 def _along(settings: Settings, axis: str) -> Settings:
@@ -279,7 +284,12 @@ def predicted(
 
 @apart(st.cache_data, max_entries=500, show_spinner=False)
 def _marks(key: tuple[str, ...], _rows: Measured, _settings: Settings) -> pd.DataFrame:
-    return curves.marks(_rows, _settings, [parse_variant(key[-1])])
+    found = _MARKS.get(key) if public(key) else None
+    if found is None:
+        found = curves.marks(_rows, _settings, [parse_variant(key[-1])])
+        if public(key):
+            _MARKS.note(key, found)
+    return found
 
 
 def marks(

@@ -37,6 +37,9 @@ class PageInfo:
         What it does not read of the row above it.
     releases : bool
         Whether it is there only where a real release can be made.
+    drawn_with : tuple of str
+        Streamlit's elements that its first screen has beside the row above it: a browser loads
+        their code while the page starts.
     """
 
     path: Path
@@ -51,6 +54,7 @@ class PageInfo:
     answers_first: bool = False
     unread: tuple[str, ...] = ()
     releases: bool = False
+    drawn_with: tuple[str, ...] = ()
 
 
 def infos() -> tuple[PageInfo, ...]:

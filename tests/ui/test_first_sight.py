@@ -116,7 +116,7 @@ def alike(one: Any, other: Any) -> bool:
 def test_what_ships_is_what_would_be_drawn(archive: first_sight._Archive) -> None:
     fresh = drawn([TABLE])
     kinds = {name.partition("/")[0] for name in fresh}
-    assert kinds == {"frames", "told", "curves", "lines"}
+    assert kinds == {"frames", "told", "curves", "lines", "marks"}
     for name, item in fresh.items():
         shipped = archive.get(name)
         assert shipped is not None, name
@@ -174,6 +174,7 @@ def test_a_first_look_at_the_curves_draws_nothing(
     monkeypatch.setattr(curve_cache, "_point", point)
     with monkeypatch.context() as patch:
         patch.setattr(curve_cache, "predicted_at", refuse)
+        patch.setattr(curve_cache.curves, "marks", refuse)
         at = page("tradeoffs", table=table)
     assert not at.exception
     assert not drawing

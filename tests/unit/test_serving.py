@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import importlib
 import re
 import socket
@@ -86,9 +87,13 @@ def ask(
     body: tuple[bytes, ...] = (),
     length: int | None = None,
     kind: str = "http",
+    packing: str | None = None,
 ) -> list[Message]:
     """Return what is answered; a body that is read is given in pieces."""
-    said = (("host", host), ("origin", origin), ("content-length", length))
+    said = (
+        ("host", host), ("origin", origin), ("content-length", length),
+        ("accept-encoding", packing),
+    )  # fmt: skip
     headers = [(name.encode(), str(text).encode()) for name, text in said if text is not None]
     scope = {"type": kind, "method": method, "path": path, "headers": headers}
     scope["query_string"] = query
@@ -314,6 +319,9 @@ def test_a_page_names_the_code_of_its_first_screen_and_nothing_else_does() -> No
     assert all((inside / file[1:]).is_file() for file in files)
     index = (inside / "index.html").read_text(encoding="utf-8")
     assert not [file for file in files if file[1:] in index]  # loaded anyhow
+    # what one page alone is drawn with comes last, and not on the others
+    assert re.search(r"/PlotlyChart[.][^>]+>; rel=modulepreload; fetchpriority=low", said)
+    assert b"PlotlyChart" not in dict(ask(guard, "/")[0]["headers"])[b"link"]
 
 
 def test_the_code_of_pages_is_answered_as_streamlit_would_and_nothing_else_is(
@@ -347,6 +355,28 @@ def test_the_code_of_pages_is_answered_as_streamlit_would_and_nothing_else_is(
         ask(guard, path, method=method)
     assert [(scope["method"], scope["path"]) for scope in behind.scopes[:3]] == passed
     assert len(behind.scopes) == 4
+
+
+@pytest.mark.usefixtures("options")
+def test_the_code_of_pages_goes_packed_to_those_who_are_far_and_take_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DPVIZ_HOSTS", "dpviz.example")
+    guard = serving.Guard(Streamlit())
+    code = min(serving._code_files())
+    whole = (Path(serving.st.__file__).parent / "static" / code).read_bytes()
+    for host, packing, packed in (
+        ("dpviz.example", "br, gzip", True),
+        ("dpviz.example", "br", False),
+        ("dpviz.example", None, False),
+        (f"localhost:{PORT}", "br, gzip", False),  # it would only take time
+    ):
+        start, body = ask(guard, f"/{code}", host=host, packing=packing)[:2]
+        given = dict(start["headers"])
+        assert (given.get(b"content-encoding") == b"gzip") is packed
+        assert given[b"vary"] == b"accept-encoding"
+        assert int(given[b"content-length"]) == len(body["body"])
+        assert (gzip.decompress(body["body"]) if packed else body["body"]) == whole
 
 
 def test_small_answers_wait_for_nothing() -> None:
