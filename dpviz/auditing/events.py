@@ -372,22 +372,15 @@ class Shapes:
             size,
         )
 
-    def best(self, alpha: float, value: Value) -> list[tuple[Event, float]]:
-        """Return the best event of each shape and its value."""
-        reach = -float(ndtri(alpha))
-        trials = np.array([[self.size], [self.size], [2 * self.size]])
-        values = value(_rough(self.right, trials, -reach), _rough(self.wrong, trials, reach))
-        found = []
-        for shape, at in enumerate(values.argmax(axis=1)):
-            here = float(self.thresholds[at])
-            event = Event(
-                self.score,
-                self.sign,
-                None if shape == 1 else here,
-                None if shape == 0 else float(self.mirrors[at]) if shape == 2 else here,
-            )
-            found.append((event, float(values[shape, at])))
-        return found
+    def event(self, kind: int, place: int) -> Event:
+        """Return the event above, below or on both sides of the threshold at a place."""
+        here = float(self.thresholds[place])
+        return Event(
+            self.score,
+            self.sign,
+            None if kind == 1 else here,
+            None if kind == 0 else float(self.mirrors[place]) if kind == 2 else here,
+        )
 
 
 def shapes_of(first: Scores, second: Scores) -> list[Shapes]:
@@ -422,13 +415,22 @@ def chosen(shapes: Sequence[Shapes], alpha: float, value: Value) -> tuple[Event,
     -------
     (event, value)
     """
-    best: tuple[Event, float] | None = None
+    reach, size = -float(ndtri(alpha)), shapes[0].size  # every view has scores
+    trials = np.array([[size], [size], [2 * size]])
+    # all shapes at once: a pilot has few draws, and dozens of shapes
+    right, wrong = (
+        np.concatenate([getattr(shape, side) for shape in shapes], axis=1)
+        for side in ("right", "wrong")
+    )
+    values = value(_rough(right, trials, -reach), _rough(wrong, trials, reach))
+    best, most, start = shapes[0].event(0, 0), -math.inf, 0
     for shape in shapes:
-        for event, found in shape.best(alpha, value):
-            if best is None or found > best[1]:
-                best = event, found
-    assert best is not None  # every view has scores
-    return best
+        own = values[:, start : start + len(shape.thresholds)]
+        start += len(shape.thresholds)
+        kind, place = divmod(int(own.argmax()), own.shape[1])
+        if own[kind, place] > most:
+            best, most = shape.event(kind, place), float(own[kind, place])
+    return best, most
 
 
 def _rough(counts: NDArray[np.int_], trials: NDArray[np.int_], reach: float) -> FloatArray:

@@ -16,12 +16,13 @@ import numpy as np
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.problem import Problem
 from dpviz.core.release import Calibration, Release
-from dpviz.mechanisms._clipped import OfDirections, unit_moment
+from dpviz.mechanisms._clipped import OfDirections, unit_moment, unit_rows
 from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
 
 GUESS = 0.25
 """Size that a component is guessed to have, of rows of length one: the second look has as many
 dimensions as leave its noise's edge at that."""
+_NEAR = 1 << 15  # numbers at once: what the processor keeps near
 _LEAST_SHARE = 0.2  # of the rows' squared length that is taken to lie inside B
 
 
@@ -45,35 +46,60 @@ def looked_again(
     k: int,
     held: FloatArray | None,
 ) -> FloatArray:
-    """Return the components after the second look, shape (d, k).
+    """Return the components of each draw after the second look, shape (size, d, k).
 
     Parameters
     ----------
     unit : ndarray of shape (n, d)
         Rows of length one.
-    first : ndarray of shape (d, d)
+    first : ndarray of shape (size, d, d)
         The first release.
-    second_noise : ndarray of shape (m, m)
+    second_noise : ndarray of shape (size, m, m)
     stds : (float, float)
         Of the noise of each look along a direction.
     k : int
-    held : ndarray of shape (d,) or None
+    held : ndarray of shape (size, d) or None
         What is held back of each feature, per squared standard deviation.
     """
-    m = len(second_noise)
+    m = second_noise.shape[-1]
     # what is held back: nothing, unless features are weighed
-    back = np.zeros(len(first)) if held is None else held
-    base = top(first - stds[0] ** 2 * np.diag(back), m)
-    carried = base.T @ first @ base
+    back = np.zeros(first.shape[:2]) if held is None else held
+    base = top(first - stds[0] ** 2 * (back[:, None] * np.eye(first.shape[-1])), m)
+    carried = base.transpose(0, 2, 1) @ first @ base
     # the share of squared length inside B; M2 has trace 1, what is carried has this one
-    inside = min(max(float(np.trace(carried)), _LEAST_SHARE), 1.0)
-    variances = (stds[0] / inside) ** 2, stds[1] ** 2
-    share = variances[1] / (variances[0] + variances[1])
-    both = share * carried / inside + (1 - share) * (unit_moment(unit @ base) + second_noise)
-    left = share**2 * variances[0] + (1 - share) ** 2 * variances[1]
-    both -= left * (base.T @ (back[:, None] * base))
+    inside = [min(max(float(np.trace(one)), _LEAST_SHARE), 1.0) for one in carried]
+    firsts, second = [(stds[0] / one) ** 2 for one in inside], stds[1] ** 2
+    shares = [second / (one + second) for one in firsts]
+    left = [s**2 * one + (1 - s) ** 2 * second for s, one in zip(shares, firsts, strict=True)]
+    share = _each(shares)
+    both = share * carried / _each(inside)
+    both += (1 - share) * (_moments_inside(unit, base) + second_noise)
+    both -= _each(left) * (base.transpose(0, 2, 1) @ (back[:, :, None] * base))
     components: FloatArray = base @ top(both, k)
     return components
+
+
+def _each(numbers: list[float]) -> FloatArray:
+    """Return a number for each draw, in the shape that multiplies its matrix."""
+    return np.array(numbers)[:, None, None]
+
+
+def _moments_inside(unit: FloatArray, bases: FloatArray) -> FloatArray:
+    """Return the moment of rows seen inside each basis, shape (size, m, m).
+
+    Of few rows many draws are made at once; the bytes of a draw do not depend on it.
+    """
+    n, m = len(unit), bases.shape[-1]
+    step = _NEAR // (n * m)
+    if step < 2:
+        return np.stack([unit_moment(unit @ base) for base in bases])
+    found = np.empty((len(bases), m, m))
+    for start in range(0, len(bases), step):
+        seen = unit @ bases[start : start + step]
+        rows = unit_rows(seen.reshape(-1, m)).reshape(seen.shape)
+        moments = rows.transpose(0, 2, 1) @ rows / n
+        found[start : start + step] = (moments + moments.transpose(0, 2, 1)) / 2
+    return found
 
 
 @dataclass(frozen=True)
@@ -110,25 +136,18 @@ class TwoLooks(OfDirections, Weighing):
             Noisy means of |u_j|, with the noise ``sizes_std`` of the calibration.
         """
         stds = (self.weighing_std(calibration), second_std)
-        frames = [
-            looked_again(
-                unit,
-                one,
-                second_noise[index],
-                stds,
-                calibration.problem.k,
-                self._held(one, calibration, None if roots is None else roots[index]),
-            )
-            for index, one in enumerate(first)
-        ]
-        return Release(raw=first, components=fix_signs(np.stack(frames)))
+        held = None
+        if self.weighs:
+            seen = [None] * len(first) if roots is None else list(roots)
+            each = zip(first, seen, strict=True)
+            held = np.stack([self._held(one, calibration, means) for one, means in each])
+        frames = looked_again(unit, first, second_noise, stds, calibration.problem.k, held)
+        return Release(raw=first, components=fix_signs(frames))
 
     def _held(
         self, first: FloatArray, calibration: Calibration, roots: FloatArray | None
-    ) -> FloatArray | None:
+    ) -> FloatArray:
         """Return what is held back of each feature, as `Weighing` does."""
-        if not self.weighs:
-            return None
         noisy = np.diagonal(first) - (np.trace(first) - 1) / len(first)
         seen = None if roots is None else (roots, calibration.values["sizes_std"])
         sizes = feature_sizes(noisy, self.weighing_std(calibration), 1.0, seen)

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from dpviz.accounting import accounting
@@ -38,6 +39,7 @@ ORDERS = (
 )  # fmt: skip
 """The orders tried; the largest bounds how small an epsilon can be shown."""
 
+_NEAR = 1 << 15  # numbers at once: what the processor keeps near
 _ROUNDING = 1e-12  # room for the roundings of sums over thousands of terms
 
 
@@ -360,37 +362,58 @@ class Oja(Mechanism):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the last frame of each draw, its columns in order of growth."""
         assert data.rows is not None
-        frames = [self._one(data.rows, calibration, single) for single in draws.single()]
-        stacked = np.stack(frames)
+        problem, singles = calibration.problem, draws.single()
+        steps = int(calibration.values["steps"])
+        # of few rows many draws go their steps at once; the bytes of a draw do not depend on it
+        numbers = problem.d * max(-(-problem.n // steps), steps * problem.k)
+        each = max(1, _NEAR // numbers) if self.sampling == "pass" else 1
+        starts = range(0, len(singles), each)
+        frames = [self._walked(data.rows, calibration, singles[at : at + each]) for at in starts]
+        stacked = np.concatenate(frames)
         return Release(raw=stacked, components=fix_signs(stacked))
 
-    def _one(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
+    def _walked(
+        self, rows: FloatArray, calibration: Calibration, singles: list[Draws]
+    ) -> FloatArray:
+        """Return the last frames of draws whose batches are of one size, shape (size, d, k)."""
         problem, values = calibration.problem, calibration.values
-        steps, n, d, k = int(values["steps"]), problem.n, problem.d, problem.k
-        frame = np.linalg.qr(draws.normal(d, k)[0]).Q
+        steps, n, d = int(values["steps"]), problem.n, problem.d
+        drawn = [self._drawn(problem, steps, single) for single in singles]
+        frame = np.linalg.qr(np.stack([start for start, _, _ in drawn])).Q
         moved = frame
         rate = min(1 / (values["step_std"] * math.sqrt(d)), _MOST_RATE / problem.domain.radius**2)
-        if self.sampling == "pass":
-            # a random deal that looks at no row: neighbours then differ in one batch alone
-            batches = np.array_split(np.argsort(draws.uniform(n)[0]), steps)
         for step in range(steps):
             check_cancelled()
+            taken = rows[np.stack([batches[step] for _, batches, _ in drawn])]
             if self.sampling == "pass":
-                batch = batches[step]
-                size = float(len(batch))
+                size = float(taken.shape[1])
                 # the last batches are one row shorter than n/T rounded up
                 std = values["step_std"] * n / (steps * size)
             else:
-                batch = np.flatnonzero(draws.uniform(n)[0] < 1 / steps)
                 size, std = n / steps, values["step_std"]
-            taken = rows[batch]
             # no clipping: ||x x'W||_F is at most R^2 for every frame
-            gradient = taken.T @ (taken @ frame) / size
-            gradient += std * draws.normal(d, k)[0]
+            gradient = taken.transpose(0, 2, 1) @ (taken @ frame) / size
+            gradient += std * np.stack([noise[step] for _, _, noise in drawn])
             moved = frame + rate / (1 + _DECAY * step / steps) * gradient
             frame = np.linalg.qr(moved).Q
         last: FloatArray = np.linalg.svd(moved, full_matrices=False).U
         return last
+
+    def _drawn(
+        self, problem: Problem, steps: int, draws: Draws
+    ) -> tuple[FloatArray, list[NDArray[np.intp]], list[FloatArray]]:
+        """Return what one draw needs: a start, and the rows and the noise of each step."""
+        n, d, k = problem.n, problem.d, problem.k
+        start = draws.normal(d, k)[0]
+        if self.sampling == "pass":
+            # a random deal that looks at no row: neighbours then differ in one batch alone
+            batches = np.array_split(np.argsort(draws.uniform(n)[0]), steps)
+            return start, batches, list(draws.normal(steps, d, k)[0])
+        batches, noise = [], []
+        for _ in range(steps):
+            batches.append(np.flatnonzero(draws.uniform(n)[0] < 1 / steps))
+            noise.append(draws.normal(d, k)[0])
+        return start, batches, noise
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the account rests on."""

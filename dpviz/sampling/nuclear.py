@@ -278,11 +278,12 @@ def eigenvalues_at(uniforms: FloatArray) -> FloatArray:
     size, d = uniforms.shape
     ensemble = _ensemble(d)
     found = np.empty((size, d))
-    left = np.tile(np.eye(d), (size, 1, 1))  # combinations that vanish at what is drawn already
+    # combinations that vanish at what is drawn already
+    left: FloatArray = np.broadcast_to(np.eye(d), (size, d, d))
     panel = np.full(size, len(ensemble.ends) - 2)
     right = np.full(size, ensemble.ends[-1])
     for place in range(d):
-        stage = _Stage(ensemble, left)
+        stage = _Stage(ensemble, left, alike=place == 0)
         level = stage.log_below(panel, right) + np.log(uniforms[:, place])
         panel = stage.panel_of(panel, level)
         right = np.minimum(right, ensemble.ends[panel + 1])
@@ -301,13 +302,24 @@ class _Stage:
     ensemble : _Ensemble
     left : ndarray of shape (size, d, m)
         Orthonormal coordinates of the functions that vanish at the eigenvalues drawn so far.
+    alike : bool
+        Whether these are the same for every draw: then each panel is read once for all of them.
     """
 
     ensemble: _Ensemble
     left: FloatArray
+    alike: bool = False
+
+    def _few(self, count: int) -> _Stage:
+        """Return the stage of so many of its draws."""
+        return _Stage(self.ensemble, self.left[:count])
 
     def log_at_end(self, rows: IntArray, end: IntArray) -> FloatArray:
         """Return ln Pf A at the ends of panels, for some of the draws."""
+        if self.alike:
+            ends, each = np.unique(end, return_inverse=True)
+            few = np.arange(len(ends))
+            return self._few(len(ends)).log_at_end(few, ends)[each]
         left = self.left[rows]
         skew = left.transpose(0, 2, 1) @ self.ensemble.skew[end] @ left
         below = (self.ensemble.below[end][:, None, :] @ left)[:, 0]
@@ -318,7 +330,13 @@ class _Stage:
         return self._inside(panel, x, slice(-1, None))[:, 0]
 
     def _inside(self, panel: IntArray, right: FloatArray, which: slice) -> FloatArray:
-        """Return ln Pf A at the nodes between the panel's left end and x, and last at x itself."""
+        """Return ln Pf A at the nodes between the panel's left end and x, and last at x itself.
+
+        Of draws that are alike, those in one panel have the same x.
+        """
+        if self.alike:
+            panels, first, each = np.unique(panel, return_index=True, return_inverse=True)
+            return self._few(len(panels))._inside(panels, right[first], which)[each]
         ensemble, left = self.ensemble, self.left
         points, weights, integrate = _rule(_INSIDE)
         start = ensemble.ends[panel]

@@ -94,7 +94,7 @@ def test_both_looks_of_the_funnel_have_the_stated_noise(
 
     monkeypatch.setattr("dpviz.mechanisms._funnel.looked_again", noted)
     release = Funnel().release_many(data, calibration, draws("funnel", size))
-    second = np.stack(handed)
+    second = np.concatenate(handed)
     assert second.shape == (size, 5, 5)
     for noise in (release.raw - unit_moment(data.rows), second):
         diagonal = np.diagonal(noise, axis1=1, axis2=2)

@@ -102,7 +102,7 @@ def test_the_second_look_sees_the_rows_inside_what_the_first_found() -> None:
     rng = generator(2, "funnel")
     rows = rng.standard_normal((300, 7)) * np.array([5, 3, 1, 1, 1, 1, 1])
     unit, moment = unit_rows(rows), unit_moment(rows)
-    found = looked_again(unit, moment, np.zeros((4, 4)), (1e-9, 1e-9), 2, None)
+    found = looked_again(unit, moment[None], np.zeros((1, 4, 4)), (1e-9, 1e-9), 2, None)[0]
     exact = _funnel.top(moment, 2)
     # the basis of four holds the two leading directions; normalising inside it turns them little
     np.testing.assert_allclose(np.abs(np.diag(found.T @ exact)), 1, atol=5e-3)
