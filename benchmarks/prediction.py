@@ -22,12 +22,11 @@ from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import Settings
 from dpviz.datasets.builtin import builtin_tables
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
-from dpviz.preparation.load import load_prepared
-from dpviz.preparation.plan import planned, spectrum_of
+from dpviz.preparation.load import load_prepared, planned, spectrum_of
 from dpviz.preparation.prepared import Measured, reference_variances
 from dpviz.simulation.cells import evaluate
+from dpviz.simulation.predict import predict
 from dpviz.simulation.simulate import Cell
-from dpviz.theory.predict import predict
 
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
 COMPONENTS = (1, 2, 5)
@@ -127,7 +126,7 @@ def report(found: list[Gap], times: list[tuple[str, float, float]], draws: int) 
         "# Prediction against simulation",
         "",
         "Share of the optimum, predicted without a draw (free additive convolution with the",
-        "finite matrix's own cumulants, `dpviz/theory/predict.py`) minus the mean of "
+        "finite matrix's own cumulants, `dpviz/simulation/predict.py`) minus the mean of "
         f"{draws:,} simulated draws,",
         f"at the worst epsilon of {', '.join(f'{e:g}' for e in EPSILONS)} for each k; replace, "
         "default delta. In brackets: the epsilon and",

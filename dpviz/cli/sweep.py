@@ -20,7 +20,7 @@ from dpviz.cli.options import (
 from dpviz.cli.terminal import Watch, tell_ahead
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import check_out
-from dpviz.preparation.plan import PlannedTable
+from dpviz.preparation.load import PlannedTable
 from dpviz.simulation.axes import AXES, parse_values
 from dpviz.simulation.jobs import WORKERS_RANGE
 from dpviz.studies.options import options_of

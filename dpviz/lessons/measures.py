@@ -23,7 +23,7 @@ from dpviz.simulation.cells import plan
 from dpviz.simulation.compare import Result, run_cell
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import predicted_crossing
-from dpviz.theory.predict import components_found, predict
+from dpviz.simulation.predict import components_found, predict
 
 DRAWS: dict[str, Callable[[FloatArray], int]] = {
     "first": lambda recovery: 0,

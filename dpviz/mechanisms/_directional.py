@@ -35,8 +35,7 @@ from dpviz.mechanisms._suppliers import (
     variances_along,
     why_not_bought,
 )
-from dpviz.sampling.goe import goe
-from dpviz.sampling.wishart import wishart
+from dpviz.sampling.ensembles import goe, wishart
 
 FLOOR = 1e-3
 """Part of the precision that max-PNR spreads equally, so that no direction gets none."""

@@ -10,9 +10,9 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism
+from dpviz.sampling.ensembles import wishart
 from dpviz.sampling.limits import NuclearLaw, WishartDifferenceLaw
 from dpviz.sampling.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
-from dpviz.sampling.wishart import wishart
 
 
 class PureLaw(StrEnum):

@@ -22,7 +22,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._directional import Directions, symmetrised
-from dpviz.sampling.wishart import wishart
+from dpviz.sampling.ensembles import wishart
 
 _BLOCK = 1 << 20  # noise entries drawn at a time, so that memory does not grow with n
 

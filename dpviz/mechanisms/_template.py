@@ -20,7 +20,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
-from dpviz.sampling.goe import goe
+from dpviz.sampling.ensembles import goe
 
 
 # Blank 1: the base. AdditiveMechanism releases A + scale * noise; for anything

@@ -17,7 +17,7 @@ from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.release import Aim, Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.sampling.goe import goe
+from dpviz.sampling.ensembles import goe
 
 _STEPS = 61
 _PER_OCTAVE = 4

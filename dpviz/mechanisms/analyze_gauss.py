@@ -11,11 +11,10 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent
-from dpviz.sampling.goe import symmetric
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent, paper
+from dpviz.sampling.ensembles import symmetric
 from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 

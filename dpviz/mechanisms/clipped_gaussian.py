@@ -26,7 +26,7 @@ from dpviz.mechanisms._clipped import (
     climb,
     on_the_sphere,
 )
-from dpviz.sampling.goe import goe
+from dpviz.sampling.ensembles import goe
 
 _OCTAVE_COUNTS = 6  # 2^6 octaves
 _FINE_COUNTS, _PER_OCTAVE, _BELOW = 4, 4, 3  # 2^4 radii, from 3/4 octave below

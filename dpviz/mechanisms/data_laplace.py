@@ -13,10 +13,9 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import LaplacePart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, paper
 from dpviz.mechanisms._directional import Directions
 from dpviz.mechanisms._rows import debiased, laplace_moments, laplace_rows
 

@@ -26,7 +26,7 @@ from dpviz.mechanisms._directional import (
     where_it_pays,
     with_directions,
 )
-from dpviz.sampling.goe import goe
+from dpviz.sampling.ensembles import goe
 from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 

@@ -26,8 +26,8 @@ from dpviz.mechanisms._directional import (
     where_it_pays,
     with_directions,
 )
+from dpviz.sampling.ensembles import wishart
 from dpviz.sampling.limits import FreeNoise, WishartDifferenceLaw
-from dpviz.sampling.wishart import wishart
 
 
 @dataclass(frozen=True)

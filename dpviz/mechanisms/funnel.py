@@ -19,7 +19,7 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._clipped import on_the_sphere, unit_rows
 from dpviz.mechanisms._funnel import GUESS, TwoLooks, dimensions
-from dpviz.sampling.goe import goe
+from dpviz.sampling.ensembles import goe
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ from dpviz.accounting.sensitivity import frobenius, frobenius_attained
 from dpviz.core.arrays import FloatArray
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo, paper
 from dpviz.mechanisms._weighing import WeighingAdditive
-from dpviz.sampling.goe import goe
+from dpviz.sampling.ensembles import goe
 from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 

@@ -13,11 +13,10 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.params import choice, number
 from dpviz.core.problem import Budget, Problem, Relation
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
-from dpviz.sampling.wishart import wishart
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent, paper
+from dpviz.sampling.ensembles import wishart
 
 
 @dataclass(frozen=True)

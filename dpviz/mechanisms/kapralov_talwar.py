@@ -15,10 +15,9 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import number
 from dpviz.core.parts import LaplacePart, Part, PurePart
 from dpviz.core.problem import Budget, Problem, Relation
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo, paper
 from dpviz.mechanisms._ranged import Ranged, account_choice
 from dpviz.sampling.deflation import bingham_each
 

@@ -14,10 +14,9 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo, paper
 from dpviz.mechanisms._pure import AUTO, PureLaw, PureNoise, law_for
 from dpviz.mechanisms._weighing import WeighingAdditive
 from dpviz.sampling.limits import FreeNoise, NuclearLaw

@@ -12,10 +12,9 @@ from dpviz.accounting.losses import ExactLoss, Tables, of_published_space
 from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release, Verdict
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, paper
 from dpviz.mechanisms._directional import symmetrised
 from dpviz.mechanisms._rows import laplace_moments, laplace_rows, moment_of
 

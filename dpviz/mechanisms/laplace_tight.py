@@ -13,7 +13,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
-from dpviz.sampling.goe import symmetric_laplace
+from dpviz.sampling.ensembles import symmetric_laplace
 from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 

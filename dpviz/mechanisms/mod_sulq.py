@@ -13,7 +13,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent
-from dpviz.sampling.goe import symmetric
+from dpviz.sampling.ensembles import symmetric
 from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 

@@ -14,10 +14,9 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.params import choice
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
+from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent, paper
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
     any_basis_mahalanobis,

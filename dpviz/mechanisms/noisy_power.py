@@ -16,9 +16,8 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem, Relation
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration
-from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
+from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent, paper
 from dpviz.mechanisms._power import PowerMethod
 
 

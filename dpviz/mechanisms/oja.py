@@ -28,10 +28,9 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import choice, integer
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem, Relation
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, paper
 
 ORDERS = (
     *range(2, 21), 22, 24, 27, 30, 34, 38, 43, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512, 768,

@@ -16,10 +16,9 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.params import choice, integer
 from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Problem, Relation
-from dpviz.core.reference import paper
 from dpviz.core.release import Aim, Calibration, Release, Verdict
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, paper
 from dpviz.mechanisms._clipped import on_the_sphere
 from dpviz.sampling.bingham import convergence
 from dpviz.sampling.frames import matrix_bingham

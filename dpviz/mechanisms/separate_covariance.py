@@ -15,11 +15,10 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.params import number
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.sampling.goe import goe
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, paper
+from dpviz.sampling.ensembles import goe
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,10 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.params import number
 from dpviz.core.parts import ApproximatePart, GaussianPart
 from dpviz.core.problem import Budget, Problem, Relation
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.sampling.goe import goe
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, paper
+from dpviz.sampling.ensembles import goe
 
 _TEST_DELTA = 0.1  # share of delta for a gap that was overestimated
 _PASSING_EDGE = 0.25  # of the noise on the projection, whose own gap is 1

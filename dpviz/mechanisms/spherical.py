@@ -11,13 +11,12 @@ from dpviz.accounting.sensitivity import frobenius
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo, paper
 from dpviz.mechanisms._clipped import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
-from dpviz.sampling.goe import goe
+from dpviz.sampling.ensembles import goe
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._clipped import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
-from dpviz.sampling.wishart import wishart
+from dpviz.sampling.ensembles import wishart
 
 
 @dataclass(frozen=True)

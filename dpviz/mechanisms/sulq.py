@@ -10,10 +10,9 @@ from dpviz.accounting.sensitivity import frobenius, frobenius_attained
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent, paper
 from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 

@@ -11,12 +11,11 @@ from dpviz.accounting.losses import ExactLoss, Tables, of_moving_support
 from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Verdict
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, paper
+from dpviz.sampling.ensembles import wishart
 from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw
-from dpviz.sampling.wishart import wishart
 
 
 @dataclass(frozen=True)

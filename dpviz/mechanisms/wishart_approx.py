@@ -10,12 +10,11 @@ from dpviz.accounting.profiles import RowProfile, WishartNoise
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Problem, Relation
-from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent, paper
+from dpviz.sampling.ensembles import wishart_from_uniforms
 from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw
-from dpviz.sampling.wishart import wishart_from_uniforms
 
 
 @dataclass(frozen=True)

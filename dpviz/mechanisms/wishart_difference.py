@@ -16,8 +16,8 @@ from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._weighing import WeighingAdditive
+from dpviz.sampling.ensembles import wishart
 from dpviz.sampling.limits import FreeNoise, WishartDifferenceLaw
-from dpviz.sampling.wishart import wishart
 
 
 @dataclass(frozen=True)

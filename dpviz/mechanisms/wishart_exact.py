@@ -13,8 +13,8 @@ from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.sampling.ensembles import wishart_from_uniforms
 from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw
-from dpviz.sampling.wishart import wishart_from_uniforms
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class WishartExact(Mechanism):
     the profile rests on all exist for every real number above d - 1.
 
     Under replace the worst pair of rows is orthogonal, or a row against zero where epsilon is large
-    and the scale is (`dpviz.accounting.pairs` has the proof); the triangle inequality over two
+    and the scale is (`dpviz.accounting.profiles` has the proof); the triangle inequality over two
     zero-out steps would ask for up to half as much scale again. The mean of the noise is not
     subtracted: it would move every eigenvalue alike and no eigenvector, and the release would no
     longer be positive semi-definite.

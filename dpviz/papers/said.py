@@ -471,7 +471,7 @@ class Power(Test):
 
     def see(self, view: View) -> Seen:
         """Return the fitted power."""
-        from dpviz.theory.bounds import fitted_power
+        from dpviz.simulation.bounds import fitted_power
 
         curve = self.of(view)
         xs = sorted(curve)

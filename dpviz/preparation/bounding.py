@@ -32,9 +32,8 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, categories_in
 from dpviz.datasets import Batches, ReadOptions, in_batches
 from dpviz.datasets.table import Table
-from dpviz.preparation.passes import Batched, ColumnFacts, InMemory, Passes
+from dpviz.preparation.passes import Batched, ColumnFacts, InMemory, Passes, Subsample
 from dpviz.preparation.prepared import Measured, PublicLabels
-from dpviz.preparation.sums import Subsample
 from dpviz.preparation.transform import Transform
 
 PEOPLE = "the number of rows n and the features' names"

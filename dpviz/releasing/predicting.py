@@ -37,7 +37,7 @@ from dpviz.releasing.noise import COUNT_SHARE, Law, mean_side, sensitivity_l1, s
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.records import Given, open_records
 from dpviz.releasing.schema import Schema
-from dpviz.theory.bounds import noise_edge
+from dpviz.simulation.bounds import noise_edge
 
 DRAWS = 128
 MOST_ROWS = 4_000

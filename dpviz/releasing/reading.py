@@ -31,7 +31,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.seeding import generator
 from dpviz.releasing.noise import Law, off_diagonal_std
 from dpviz.releasing.picture import rows_of
-from dpviz.theory.bounds import noise_edge
+from dpviz.simulation.bounds import noise_edge
 
 CONFIDENCE = 0.95
 _DRAWS, _WIDE_DRAWS, _WIDE = 64, 8, 200

@@ -15,7 +15,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import Param, params_of
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import BoundedTable
-from dpviz.preparation.plan import PlannedTable
+from dpviz.preparation.load import PlannedTable
 from dpviz.preparation.prepared import Measured
 
 N_RANGE = (2, 10**15)

@@ -46,8 +46,8 @@ from dpviz.simulation.cells import (
 )
 from dpviz.simulation.picture.counting import Picture
 from dpviz.simulation.picture.quality import Pictured
+from dpviz.simulation.predict import components_found
 from dpviz.simulation.simulate import Cell, simulate
-from dpviz.theory.predict import components_found
 
 TABLE_COLUMNS = (
     "table", "mechanism", "epsilon", "delta", "k", "n", "row_bound", "relation",
@@ -354,7 +354,7 @@ class Comparison:
     def components_found(self, result: Result) -> int | None:
         """Return how many components a noisy matrix shows turned by less than 45 degrees.
 
-        As predicted without a draw (`dpviz.theory.predict.components_found`); None for releases
+        As predicted without a draw (`dpviz.simulation.predict.components_found`); None for releases
         that are no matrix, for noise without a limiting law and behind a paid preparation.
         """
         mechanism = result.mechanism

@@ -24,12 +24,12 @@ from dpviz.core.release import (
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, featured
 from dpviz.preparation.account import Chain, chain
-from dpviz.preparation.plan import spectrum_of
+from dpviz.preparation.load import spectrum_of
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import PrivateSteps
 from dpviz.simulation.cells import cell_at
+from dpviz.simulation.predict import predict
 from dpviz.simulation.simulate import Cell
-from dpviz.theory.predict import predict
 
 
 def advised(
@@ -111,7 +111,7 @@ def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
     Parameters
     ----------
     spectrum : str, array-like or None
-        A text of `dpviz.preparation.plan.spectrum_of`, numbers, or None for 1/j.
+        A text of `dpviz.preparation.load.spectrum_of`, numbers, or None for 1/j.
     d : int
     """
     if spectrum is None:

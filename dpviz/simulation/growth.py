@@ -16,8 +16,8 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Release
 from dpviz.mechanisms import all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
+from dpviz.simulation.bounds import JIANG_TABLE_1, fitted_power
 from dpviz.simulation.simulate import Batch, Trials, simulate
-from dpviz.theory.bounds import JIANG_TABLE_1, fitted_power
 
 GROWTH_DIMENSIONS = (10, 20, 40, 80, 160)
 

@@ -52,8 +52,8 @@ from dpviz.simulation.cells import (
     why_not,
 )
 from dpviz.simulation.goal import SEARCH_STEP, Goal, crossing
+from dpviz.simulation.predict import predict
 from dpviz.simulation.simulate import Cell, simulate
-from dpviz.theory.predict import predict
 
 
 def measured_need(

@@ -42,7 +42,7 @@ _PART_SECONDS = 3600.0
 # What draws pictures, talks or stores changes no number. Paths are relative to the package.
 _NOT_SOURCE = (
     "auditing", "releasing", "report", "lessons", "studies", "papers", "cli",  # above this room
-    "extend/checks.py", "extend/sensitivity.py", "extend/testing.py", "_app",
+    "extend/checks.py", "extend/testing.py", "_app",
     "simulation/store.py", "core/files.py", "core/platform.py",
 )  # fmt: skip
 

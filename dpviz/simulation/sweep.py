@@ -33,8 +33,7 @@ from dpviz.core.settings import FREE, Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, parse_variant
 from dpviz.preparation.bounding import BoundedTable, prepare
-from dpviz.preparation.load import load_measured
-from dpviz.preparation.plan import PlannedTable
+from dpviz.preparation.load import PlannedTable, load_measured
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import private_steps
 from dpviz.simulation.axes import N_RANGE, axis_param, clean_value
@@ -109,7 +108,7 @@ def sweep(
     Parameters
     ----------
     table : str, Table, BoundedTable or PlannedTable
-        A built-in name, a path, a plan (see `dpviz.preparation.plan`), a table, or rows
+        A built-in name, a path, a plan (see `dpviz.preparation.load`), a table, or rows
         prepared with the settings.
     over : mapping of str to values
         Axes among epsilon, delta, k, n and row_bound, with the values of each;

@@ -22,8 +22,7 @@ from dpviz.lessons import decide
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.risk import risk
 from dpviz.preparation.bounding import BoundedTable
-from dpviz.preparation.load import without_paths
-from dpviz.preparation.plan import PlannedTable
+from dpviz.preparation.load import PlannedTable, without_paths
 from dpviz.report.tables.payload import Payload
 from dpviz.simulation.compare import compare
 from dpviz.simulation.defaults import with_featured

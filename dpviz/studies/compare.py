@@ -14,7 +14,7 @@ from dpviz.core.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import BoundedTable, Prepared
-from dpviz.preparation.plan import PlannedTable
+from dpviz.preparation.load import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore
 from dpviz.report.sentences.phrases import text_table

@@ -40,8 +40,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import name_of
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import BoundedTable
-from dpviz.preparation.load import prepared_of
-from dpviz.preparation.plan import PREFIX, PlannedTable
+from dpviz.preparation.load import PREFIX, PlannedTable, prepared_of
 from dpviz.studies import Answer, Call, now
 
 YOUR_FILE = "YOUR_FILE.csv"

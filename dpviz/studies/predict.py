@@ -15,8 +15,7 @@ from dpviz.core.metrics import METRICS
 from dpviz.core.number_text import percent
 from dpviz.core.params import Declared, number, text
 from dpviz.core.settings import Settings
-from dpviz.preparation.load import without_paths
-from dpviz.preparation.plan import PREFIX, plan_of, planned, whole_people
+from dpviz.preparation.load import PREFIX, plan_of, planned, whole_people, without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import budget_words
 from dpviz.report.tables.comparison import MEASURE_COLUMNS
@@ -197,7 +196,7 @@ def predict(
         People, from 2 to 1e15. Beside a table: the same population with that many people.
     spectrum : str, path or sequence of float, optional
         Eigenvalues of A = X'X/n in squared row bounds, of sum above 0 and at most 1: the numbers, a
-        file with one a line, or a text of `dpviz.preparation.plan.spectrum_of` such as
+        file with one a line, or a text of `dpviz.preparation.load.spectrum_of` such as
         ``power:d=50,exponent=1.5,total=0.5``.
     **options
         As in `compare`; ``trials`` and ``seed`` are not used.

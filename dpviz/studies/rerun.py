@@ -17,7 +17,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, inherit, text
 from dpviz.core.settings import Settings
 from dpviz.datasets import builtin_tables, is_remote
-from dpviz.preparation.plan import PREFIX
+from dpviz.preparation.load import PREFIX
 from dpviz.studies import Answer, Made, load
 from dpviz.studies.options import asks, function_named, question_of
 

@@ -19,8 +19,7 @@ from dpviz.core.release import VERDICT_WORDS, Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import BoundedTable
-from dpviz.preparation.load import without_paths
-from dpviz.preparation.plan import PlannedTable
+from dpviz.preparation.load import PlannedTable, without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import private_steps
 from dpviz.report.sentences.phrases import join_words

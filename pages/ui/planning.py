@@ -14,7 +14,7 @@ from dpviz.core.metrics import METRICS
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.plan import planned, settings_of_plan, spectrum_of, whole_people
+from dpviz.preparation.load import planned, settings_of_plan, spectrum_of, whole_people
 from dpviz.report.figures.theme import Panel, panels_unjudged
 from dpviz.report.figures.tradeoff import tradeoff_figure
 from dpviz.report.tables import curves

@@ -16,9 +16,9 @@ from dpviz.core.number_text import numeral
 from dpviz.core.number_text import script as number_script
 from dpviz.datasets import read_thetas
 from dpviz.preparation.bounding import Prepared
-from dpviz.report.tables.precision import direction_names
-from dpviz.report.tables.shares import (
+from dpviz.report.tables.precision import (
     custom_text,
+    direction_names,
     moved_text,
     rebalanced_text,
     shares_file,

@@ -8,7 +8,7 @@ import streamlit as st
 from dpviz.core.number_text import numeral, per_cent
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import BoundedTable
-from dpviz.theory.bounds import needs
+from dpviz.simulation.bounds import needs
 from pages.ui import claim_cache, target_cache
 
 RHO, ETA = 0.9, 0.05

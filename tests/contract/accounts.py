@@ -1,6 +1,6 @@
 """A second account of privacy, by code other than the claim's.
 
-Sensitivities come from the search of `dpviz.extend.sensitivity`; the Gaussian and Laplace profiles
+Sensitivities come from the search of `dpviz.extend.checks`; the Gaussian and Laplace profiles
 come from dp-accounting. No formula of dpviz is used.
 """
 
@@ -12,7 +12,7 @@ from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
-from dpviz.extend.sensitivity import searched
+from dpviz.extend.checks import searched
 from dpviz.mechanisms._base import AdditiveMechanism
 
 

@@ -223,7 +223,7 @@ from dpviz.accounting.accounting import Spent
 from dpviz.accounting.sensitivity import l1_upper
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration
-from dpviz.sampling.goe import symmetric_laplace
+from dpviz.sampling.ensembles import symmetric_laplace
 from dpviz.core.seeding import Draws
 
 

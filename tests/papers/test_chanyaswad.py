@@ -25,7 +25,7 @@ from dpviz.papers.by_statement import Drawn
 from dpviz.papers.measurements import Absent, Found, Mean, Measurements, Point
 from dpviz.papers.mvg import _ctg as ctg
 from dpviz.papers.mvg import _liver as liver
-from dpviz.papers.mvg import _movement as movement
+from dpviz.papers.mvg import _shared as movement
 from dpviz.papers.mvg import figure4, section10, statements, table4, theorems
 from dpviz.papers.mvg._said import _least
 from dpviz.papers.mvg._shared import (

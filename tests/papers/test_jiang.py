@@ -16,7 +16,7 @@ from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
-from dpviz.papers.jiang import _people as _jiang_people
+from dpviz.papers.jiang import _shared as _jiang
 from dpviz.papers.jiang import (
     lemmas,
     statements,
@@ -27,16 +27,27 @@ from dpviz.papers.jiang import (
     theorems9_10,
 )
 from dpviz.papers.jiang import sample_growth as growth
-from dpviz.papers.jiang._people import ETA, MAIN, PPCA, RHO, STATEMENTS, met, settings_of
-from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, ratio_draws, with_people
+from dpviz.papers.jiang._shared import (
+    DIFFERENCE,
+    ETA,
+    LAPLACE,
+    MAIN,
+    PPCA,
+    RHO,
+    STATEMENTS,
+    WISHART,
+    met,
+    ratio_draws,
+    settings_of,
+    with_people,
+)
 from dpviz.papers.measurements import Found
 from dpviz.papers.run import Findings
 from dpviz.papers.said import ClaimAnswer, answer, said_of
 from dpviz.preparation.bounding import prepare
-from dpviz.sampling.goe import symmetric_laplace
-from dpviz.sampling.wishart import wishart
+from dpviz.sampling.ensembles import symmetric_laplace, wishart
+from dpviz.simulation.bounds import fitted_power
 from dpviz.simulation.growth import noise_norms
-from dpviz.theory.bounds import fitted_power
 from tests.papers.conftest import as_draws, draws_along, draws_at, mean_at
 
 Quick = Callable[[str], Findings]
@@ -183,7 +194,7 @@ def test_a_component_is_found_where_its_overlap_reaches_rho() -> None:
     """At 600 people the overlap lies on both sides of .9; the eigenvectors are found anew."""
     measured, n = prepare(load("wine"), settings_of("wine", 0)), 600
     found = met(measured, WISHART, n, 60, seed=0)
-    first = _jiang_people._FIRST
+    first = _jiang._FIRST
     draws = Draws.trials(0, WISHART.key, range(first, first + 60))
     noise = wishart(draws, measured.d, measured.d + 1) * (3 / (2 * n))
     overlaps = [

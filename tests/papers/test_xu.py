@@ -16,8 +16,6 @@ from dpviz.mechanisms import parse_variant
 from dpviz.papers.experiment import Effort, Experiment
 from dpviz.papers.measurements import Absent, Found, Measurements, shipped_points
 from dpviz.papers.said import ClaimAnswer, View, answer
-from dpviz.papers.xu import _error as _xu_error
-from dpviz.papers.xu import _noise as _xu_noise
 from dpviz.papers.xu import _said, figure5, statements, theorems, versions
 from dpviz.papers.xu import _shared as _xu
 from dpviz.papers.xu.figure1 import XuFigure1
@@ -69,7 +67,7 @@ def test_norms_have_the_second_moments_behind_the_closed_form() -> None:
     variance of ||E1||^2 is 20 (d + 2 d(d-1)). E2: n k entries.
     """
     d, n, k, runs = 9, 30, 4, range(3_000)
-    inside = _xu_noise.input_norms(d, 0, runs)
+    inside = _xu.input_norms(d, 0, runs)
     outside = _xu.output_norms("any", n, k, 0, runs)
     spread = 20 * (d + 2 * d * (d - 1))
     assert mean_square(inside, 2 * d**2, spread) < Z
@@ -91,7 +89,7 @@ def test_closed_form_is_that_of_the_mechanisms_scales(measured: Measured, epsilo
     n, d, k = problem.n, problem.d, problem.k
     inside = _xu.LIP.calibrate(problem, budget).scale * math.sqrt(2 * d**2)
     outside = _xu.LOP.calibrate(problem, budget).scale * math.sqrt(2 * n * k)
-    assert math.isclose(inside / outside, _xu_noise.closed_form(n, d, k), rel_tol=1e-12)
+    assert math.isclose(inside / outside, _xu.closed_form(n, d, k), rel_tol=1e-12)
     # The paper's d^2/(n^3 k) is the square of it.
     assert math.isclose((inside / outside) ** 2, d**2 / (n**3 * k), rel_tol=1e-12)
 
@@ -101,7 +99,7 @@ def test_input_norms_are_those_of_the_mechanism(measured: Measured) -> None:
     result = run_cell(Cell(_xu.LIP, problem, budget, 3, range(5)), measured, ["noise_frobenius"])
     scale = _xu.LIP.calibrate(problem, budget).scale
     np.testing.assert_allclose(
-        scale * _xu_noise.input_norms(measured.d, 3, range(5)),
+        scale * _xu.input_norms(measured.d, 3, range(5)),
         result.metrics["noise_frobenius"],
         rtol=1e-10,
     )
@@ -126,7 +124,7 @@ def test_error_of_lop_splits_into_noise_and_rest(measured: Measured) -> None:
     rest = measured.n * measured.moment.eigenvalues[k:].sum()
     assert math.isclose(direct, math.hypot(np.linalg.norm(E2), math.sqrt(rest)), rel_tol=1e-12)
     # Nearly without noise, only the rest is left: 2d/epsilon sqrt(2 n k) is about 3e-4 of it.
-    little = _xu_error.lop_errors(measured, "any", k, 1e6, 0, range(3))
+    little = _xu.lop_errors(measured, "any", k, 1e6, 0, range(3))
     np.testing.assert_allclose(little, np.linalg.norm(X @ V @ V.T - X), rtol=1e-6)
 
 
@@ -145,23 +143,23 @@ def test_error_of_lop_has_the_mechanisms_law(measured: Measured) -> None:
     kept = n * measured.moment.eigenvalues[:k].sum()
     released = n * np.trace(release.matrix, axis1=1, axis2=2) - kept
     rest = n * measured.moment.eigenvalues[k:].sum()
-    errors = _xu_error.lop_errors(measured, "any", k, epsilon, 0, runs)
+    errors = _xu.lop_errors(measured, "any", k, epsilon, 0, runs)
     b = calibration.scale
     spread = (8 * b**2 * kept + 2 * 20 * b**4 * n * k) / len(runs)
     gap = abs(np.mean(released) - np.mean(errors**2 - rest))
     assert gap < Z * math.sqrt(spread)
-    wrong = _xu_error.lop_errors(measured, "any", k, 1.1 * epsilon, 0, runs)
+    wrong = _xu.lop_errors(measured, "any", k, 1.1 * epsilon, 0, runs)
     assert abs(np.mean(released) - np.mean(wrong**2 - rest)) > Z * math.sqrt(spread)
 
 
 @pytest.mark.parametrize("key", ["laplace", "random_projection", "non_private"])
 def test_error_of_lip_is_that_of_projected_rows(measured: Measured, key: str) -> None:
     X, mechanism, ks = bounded(measured), parse_variant(key), [1, 3, 5]
-    found = _xu_error.projected_errors(measured, mechanism, ks, 30.0, 0, range(4))
+    found = _xu.projected_errors(measured, mechanism, ks, 30.0, 0, range(4))
     for k, errors in zip(ks, found, strict=True):
         budget = Budget(30.0, _xu.DELTA)
         cell = Cell(mechanism, _xu.problem_of(measured, max(ks)), budget, 0, range(4))
-        frames = _xu_error.evaluate(cell, measured).release.components[:, :, :k]
+        frames = _xu.evaluate(cell, measured).release.components[:, :, :k]
         direct = [np.linalg.norm(X @ W @ W.T - X) for W in frames]
         np.testing.assert_allclose(errors, direct, rtol=1e-9)
 
@@ -169,7 +167,7 @@ def test_error_of_lip_is_that_of_projected_rows(measured: Measured, key: str) ->
 def test_exact_components_have_the_least_error(measured: Measured) -> None:
     ks = [1, 2, 4]
     least, lip = (
-        _xu_error.projected_errors(measured, mechanism, ks, 5.0, 0, range(6))
+        _xu.projected_errors(measured, mechanism, ks, 5.0, 0, range(6))
         for mechanism in (_xu.EXACT, _xu.LIP)
     )
     assert (lip >= least * (1 - 1e-12)).all()
@@ -202,7 +200,7 @@ def test_full_effort_has_the_papers_hundred_runs() -> None:
     for cls in EXPERIMENTS:
         runs: dict[tuple[str, str, str], list[int]] = {}
         for part in cls().parts(Effort.FULL):
-            if isinstance(part, _xu_noise.ShapeRuns):
+            if isinstance(part, _xu.ShapeRuns):
                 assert part.count == 100
                 continue
             assert isinstance(part, _xu.Runs)
@@ -248,15 +246,15 @@ SHAPES = {
 def test_eta_is_the_ratio_of_the_errors(along: str, measured: Measured) -> None:
     ks, epsilons = ((1, 2, 4), (3.0,)) if along == "k" else ((3,), (0.5, 5.0))
     part = _xu.Runs("musk", "laplace", 0, 4)
-    found = _xu_error.eta_draws(part, measured, 0, ks, epsilons, 10.0)
+    found = _xu.eta_draws(part, measured, 0, ks, epsilons, 10.0)
     for x in ks if along == "k" else epsilons:
         lip, lop, eta, limit = (
             draws_at(found, "Musk", *point, float(x))
             for point in (
-                (_xu.LIP.label, _xu_error.ERROR),
-                (_xu.LOP.label, _xu_error.ERROR),
-                (_xu.LIP.label, _xu_error.ETA),
-                (_xu.LIMIT, _xu_error.ETA),
+                (_xu.LIP.label, _xu.ERROR),
+                (_xu.LOP.label, _xu.ERROR),
+                (_xu.LIP.label, _xu.ETA),
+                (_xu.LIMIT, _xu.ETA),
             )
         )
         np.testing.assert_allclose(eta, lip / lop, rtol=1e-12)
@@ -274,9 +272,9 @@ def test_theta_is_the_closed_form(cls: type[Experiment], along: str) -> None:
         label = _xu.BY_KEY[key].label
         known = _xu.facts(view.on(label))
         assert known.k == k
-        for x, theta in draws_along(found, label, _xu_noise.SIMULATED, _xu_noise.THETA).items():
+        for x, theta in draws_along(found, label, _xu.SIMULATED, _xu.THETA).items():
             n, at = (known.n, int(x)) if along == "k" else (int(x), known.k)
-            expected = _xu_noise.closed_form(n, known.d, at)
+            expected = _xu.closed_form(n, known.d, at)
             # Relative variance of ||E||^2: 20 (d + 2 d(d-1))/(2 d^2)^2 < 10/d^2 for E1 and
             # 5/(n k) for E2; half of their root is that of theta, over 5 runs. At the second
             # order the mean moves by less than half of the relative variance.
@@ -289,7 +287,7 @@ def test_sets_that_are_known_by_shape_need_no_table() -> None:
     """Theta of Secom and Covtype: the published n and d, .0095/sqrt(k) and 1.22e-7/sqrt(k)."""
     found = joined(measure(XuFigure1(), lambda key: None, ("",)))
     for label, d, unit in (("Secom", 590, 0.0095), ("Covtype", 54, 1.22e-7)):
-        curve = draws_along(found, label, _xu_noise.SIMULATED, _xu_noise.THETA)
+        curve = draws_along(found, label, _xu.SIMULATED, _xu.THETA)
         assert len(curve) > 5
         for k, theta in curve.items():
             # E1's norm varies by sqrt(10)/(2 d) from run to run; the unit has three digits
@@ -373,10 +371,8 @@ def test_a_run_on_one_version_gives_what_the_figures_find(measured: Measured) ->
     part = _xu.Runs("musk2", "laplace", 0, 4)
     found = XuVersions().run(part, measured, 0)
     k = _xu.least_k(measured.moment.eigenvalues)
-    beside = _xu_noise.theta_draws(
-        _xu.Runs("musk", "laplace", 0, 4), measured, 0, [(measured.n, k, k)]
-    )
-    theta = draws_at(beside, "Musk", _xu_noise.SIMULATED, _xu_noise.THETA, float(k))
+    beside = _xu.theta_draws(_xu.Runs("musk", "laplace", 0, 4), measured, 0, [(measured.n, k, k)])
+    theta = draws_at(beside, "Musk", _xu.SIMULATED, _xu.THETA, float(k))
     scaled = draws_at(found, "Musk", versions.TWO, versions.SCALED_THETA, float(k))
     # the same draws of E1; those of E2 are named by the table, and vary by sqrt(5/(4 n k)) each
     spread = math.sqrt(5 / (4 * measured.n * k))

@@ -119,7 +119,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     paper = 'paper("Seed2031", "Seed, Ann and Sower, Bo", "On Seeds", "Journal of Tests", 2031)'
     mechanism = mechanism.replace("references=()", f"references=({paper},)")
     mechanism = mechanism.replace(
-        "from dpviz", "from dpviz.core.reference import paper\nfrom dpviz", 1
+        "from dpviz", "from dpviz.mechanisms._base import paper\nfrom dpviz", 1
     )
     number = 1 + len(list((copy / "dpviz" / "lessons" / "scripts").iterdir()))
     for place, text in {

@@ -15,8 +15,8 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._clipped import unit_moment
 from dpviz.mechanisms.knorm import KNorm
 from dpviz.mechanisms.spherical_knorm import SphericalKNorm
+from dpviz.sampling.ensembles import wishart
 from dpviz.sampling.nuclear import nuclear_noise, square_means
-from dpviz.sampling.wishart import wishart
 
 Z = 6.1  # false alarm near 1e-9
 TINY = 1e-9

@@ -26,7 +26,7 @@ from dpviz.mechanisms.sulq import Sulq
 from dpviz.mechanisms.wishart_approx import WishartApprox
 from dpviz.mechanisms.wishart_exact import WishartExact
 from dpviz.sampling.deflation import bingham_each
-from dpviz.sampling.wishart import wishart
+from dpviz.sampling.ensembles import wishart
 
 Z = 6.1
 ALARM = 1e-9

@@ -13,8 +13,13 @@ from scipy import stats
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.seeding import Draws, generator
-from dpviz.sampling.goe import goe, symmetric, symmetric_laplace
-from dpviz.sampling.wishart import wishart, wishart_from_uniforms
+from dpviz.sampling.ensembles import (
+    goe,
+    symmetric,
+    symmetric_laplace,
+    wishart,
+    wishart_from_uniforms,
+)
 
 Z = 6.1
 ALARM = 1e-9

@@ -12,8 +12,7 @@ from streamlit.testing.v1 import AppTest
 from dpviz.core.allocation import parse_allocation
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.prepared import Measured
-from dpviz.report.tables.precision import EXAMPLES, precision_variants
-from dpviz.report.tables.shares import shares_file
+from dpviz.report.tables.precision import EXAMPLES, precision_variants, shares_file
 from dpviz.simulation import compare as running
 from dpviz.simulation.compare import Result
 from dpviz.simulation.simulate import Cell

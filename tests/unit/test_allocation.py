@@ -42,7 +42,7 @@ from dpviz.mechanisms._suppliers import (
     variances_along,
 )
 from dpviz.preparation.load import load_prepared
-from dpviz.report.tables.shares import rebalance
+from dpviz.report.tables.precision import rebalance
 from dpviz.simulation.cells import variants_of
 from pages.ui import link
 

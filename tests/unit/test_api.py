@@ -30,8 +30,7 @@ from dpviz.core.metrics import METRICS, chance_share
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.preparation.load import prepared_of
-from dpviz.preparation.plan import plan_of
+from dpviz.preparation.load import plan_of, prepared_of
 from dpviz.studies import Answer
 from dpviz.studies import options as asking
 from dpviz.studies.audit import AuditKeywords

@@ -39,9 +39,9 @@ from dpviz.report.tables.frame import FRAME_METRICS, PICTURE_POINTS, frame_of, r
 from dpviz.report.tables.projection import LABEL_COLOURS, LABEL_SHAPES, coordinates, packed
 from dpviz.simulation.cells import CellTrials, parts_of
 from dpviz.simulation.compare import Comparison, Result, compare, run_cell
+from dpviz.simulation.predict import predict
 from dpviz.simulation.simulate import Cell
 from dpviz.studies.board import Board
-from dpviz.theory.predict import predict
 
 BASE = Settings(table="wine", mechanisms=featured(), trials=7)
 WHOLE_ROWS = replace(BASE, mechanisms=("gaussian", "wishart_difference", "wishart"))

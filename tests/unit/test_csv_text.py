@@ -22,7 +22,7 @@ from dpviz.core.files import (
     write_csv,
 )
 from dpviz.datasets import read_bounds, read_thetas
-from dpviz.report.tables.shares import shares_file
+from dpviz.report.tables.precision import shares_file
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMULAS = (

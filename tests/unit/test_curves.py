@@ -18,8 +18,7 @@ from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.preparation.load import load_measured
-from dpviz.preparation.plan import plan_of, planned, spectrum_file, whole_people
+from dpviz.preparation.load import load_measured, plan_of, planned, spectrum_file, whole_people
 from dpviz.report.tables import curves
 from dpviz.report.tables.predicted import (
     PREDICTION_COLUMNS,
@@ -29,14 +28,14 @@ from dpviz.report.tables.predicted import (
 )
 from dpviz.simulation import axes
 from dpviz.simulation.axes import AXES, rows_at
+from dpviz.simulation.bounds import PROVED, SCALING, needs
 from dpviz.simulation.cells import cell_at
 from dpviz.simulation.compare import run_cell
 from dpviz.simulation.growth import growth_table
 from dpviz.simulation.least import measured_need
+from dpviz.simulation.predict import direction_overlaps
 from dpviz.simulation.simulate import Cell
 from dpviz.simulation.sweep import sweep
-from dpviz.theory.bounds import PROVED, SCALING, needs
-from dpviz.theory.predict import direction_overlaps
 
 SETTINGS = Settings(table="wine", mechanisms=("gaussian", "wishart_difference", "ppca"), trials=12)
 MECHANISMS = parse_variants(SETTINGS.mechanisms)

@@ -9,7 +9,7 @@ import pytest
 
 from dpviz.core import eigen
 from dpviz.core.seeding import Draws, generator
-from dpviz.sampling.wishart import wishart
+from dpviz.sampling.ensembles import wishart
 
 
 def symmetric(name: str, d: int, size: int = 2) -> np.ndarray:

@@ -15,6 +15,7 @@ import pytest
 
 from dpviz import datasets
 from dpviz.core.metrics import chance_distance, farthest_distance
+from dpviz.core.number_text import decades, log_ticks, round_ticks
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, featured, parse_variant
@@ -34,7 +35,6 @@ from dpviz.report.figures.waterfall import waterfall
 from dpviz.report.tables import board
 from dpviz.report.tables.comparison import distance_table
 from dpviz.report.tables.precision import precision_variants
-from dpviz.report.tables.ticks import decades, log_ticks, round_ticks
 from dpviz.simulation.compare import Comparison, compare
 
 SOME = ("laplace", "gaussian", "analyze_gauss", "wishart_difference", "ppca")

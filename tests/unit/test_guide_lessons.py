@@ -31,7 +31,7 @@ from dpviz.preparation.load import load_measured
 from dpviz.report.figures.board import shown
 from dpviz.report.tables import scrub
 from dpviz.simulation.compare import compare
-from dpviz.theory.predict import predict
+from dpviz.simulation.predict import predict
 
 COURSE = course()
 ALL = [pytest.param(lesson, id=str(lesson.number)) for lesson in COURSE]

@@ -26,7 +26,7 @@ from dpviz.datasets import batches
 from dpviz.datasets.batches import FileBatches, is_large
 from dpviz.preparation.bounding import BoundedTable, Prepared, prepare, prepare_batches
 from dpviz.preparation.load import load_prepared
-from dpviz.preparation.sums import FAR_ROWS, RowSummary
+from dpviz.preparation.passes import FAR_ROWS, RowSummary
 from dpviz.simulation.compare import compare
 
 OPTIONS = (

@@ -26,27 +26,25 @@ from dpviz.report.tables.precision import (
     SPEND_COLUMNS,
     account_table,
     bounds_of_rows,
+    custom_text,
     direction_names,
     directions_warning,
     falling_prices,
     gain_table,
+    moved_text,
     noise_table,
     overlap_with_chosen,
     pair_table,
     precision_variants,
     price_table,
+    rebalanced_text,
+    shares_file,
+    shares_table,
     shown,
     spend_table,
     supplier_note,
     suppliers,
     unequal,
-)
-from dpviz.report.tables.shares import (
-    custom_text,
-    moved_text,
-    rebalanced_text,
-    shares_file,
-    shares_table,
 )
 from dpviz.simulation.compare import Comparison, compare
 

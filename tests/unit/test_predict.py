@@ -18,18 +18,18 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.load import load_prepared
 from dpviz.preparation.prepared import reference_variances
-from dpviz.sampling.goe import symmetric
+from dpviz.sampling.ensembles import symmetric
 from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.compare import run_cell
-from dpviz.simulation.simulate import Cell
-from dpviz.theory.predict import (
+from dpviz.simulation.predict import (
     Prediction,
     components_found,
     direction_overlaps,
     predict,
     predicted_spectrum,
 )
+from dpviz.simulation.simulate import Cell
 
 
 def _digits() -> FloatArray:

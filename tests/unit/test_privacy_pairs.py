@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.accounting.pairs import sketch_pair, wishart_pair
-from dpviz.accounting.profiles import GaussianSketch, WishartNoise, least_scale
+from dpviz.accounting.profiles import (
+    GaussianSketch,
+    WishartNoise,
+    least_scale,
+    sketch_pair,
+    wishart_pair,
+)
 from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Relation
 

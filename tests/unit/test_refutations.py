@@ -27,7 +27,7 @@ from dpviz.core.release import VERDICT_WORDS, Verdict
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.sampling.bingham import bingham
-from dpviz.sampling.wishart import wishart
+from dpviz.sampling.ensembles import wishart
 
 PROBLEM = Problem(1797, 61, 2, Relation.REPLACE, Domain.ball(61))
 BUDGET = Budget(1.0, 1e-4)

@@ -21,8 +21,8 @@ from dpviz.releasing.noise import COUNT, off_diagonal_std, released, released_co
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
 from dpviz.releasing.schema import Column, Schema
+from dpviz.simulation.bounds import noise_edge
 from dpviz.simulation.picture.account import SHARE
-from dpviz.theory.bounds import noise_edge
 from tests.unit.test_decide import heavy_tailed
 
 RELEASES = 200

@@ -34,9 +34,8 @@ from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, NotAvail
 from dpviz.datasets import remote
 from dpviz.datasets.remote import download
 from dpviz.datasets.remote.declared import UCI, File, Remote
-from dpviz.datasets.remote.download import text_digest
+from dpviz.datasets.remote.download import Damaged, text_digest, uncompress
 from dpviz.datasets.remote.reading import read_numbers
-from dpviz.datasets.remote.unpack import Damaged, uncompress
 from dpviz.datasets.table import Table
 from tests.serving import Answer, Site, serve
 

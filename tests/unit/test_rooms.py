@@ -19,7 +19,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("accounting", "datasets", "sampling"),
     ("mechanisms",),
     ("preparation",),
-    ("theory",),
     ("simulation",),
     ("auditing", "releasing"),
     ("extend", "papers"),
@@ -36,16 +35,15 @@ ARROWS: dict[str, str] = {
     "sampling": "core",
     "mechanisms": "accounting core sampling",
     "preparation": "accounting core datasets mechanisms",
-    "theory": "core mechanisms preparation sampling",
-    "simulation": "accounting core datasets mechanisms preparation sampling theory",
+    "simulation": "accounting core datasets mechanisms preparation sampling",
     "auditing": "accounting core datasets mechanisms preparation sampling simulation",
-    "releasing": "accounting core datasets mechanisms preparation sampling simulation theory",
+    "releasing": "accounting core datasets mechanisms preparation sampling simulation",
     "extend": "accounting auditing core datasets mechanisms preparation simulation",
-    "papers": "accounting core datasets mechanisms preparation sampling simulation theory",
-    "report": ("accounting auditing core datasets mechanisms papers preparation simulation theory"),
+    "papers": "accounting core datasets mechanisms preparation sampling simulation",
+    "report": ("accounting auditing core datasets mechanisms papers preparation simulation"),
     "lessons": (
         "accounting auditing core datasets mechanisms preparation releasing report "
-        "sampling simulation theory"
+        "sampling simulation"
     ),
     "studies": (
         "auditing core datasets extend lessons mechanisms papers preparation releasing "

@@ -10,7 +10,7 @@ import pytest
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import Draws, generator
-from dpviz.sampling.goe import goe, symmetric, symmetric_laplace
+from dpviz.sampling.ensembles import goe, symmetric, symmetric_laplace
 
 Sampler = Callable[[Draws, int], FloatArray]
 SAMPLERS = [symmetric, goe, symmetric_laplace]

@@ -31,7 +31,7 @@ from dpviz.sampling.nuclear import (
     square_means,
     tables_memory,
 )
-from dpviz.theory.predict import predict
+from dpviz.simulation.predict import predict
 
 Polynomial = list[mpmath.mpf]  # coefficients, lowest order first
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import Draws, generator
-from dpviz.sampling.wishart import bartlett_factor, wishart, wishart_from_uniforms
+from dpviz.sampling.ensembles import bartlett_factor, wishart, wishart_from_uniforms
 
 
 @given(d=st.integers(1, 8), extra=st.floats(0, 50), seed=st.integers(0, 10_000))

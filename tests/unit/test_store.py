@@ -65,7 +65,7 @@ def test_a_copy_has_the_same_digest(copied: Path) -> None:
     "inside",
     [
         "mechanisms/gaussian.py",
-        "sampling/goe.py",
+        "sampling/ensembles.py",
         "accounting/gaussian.py",
         "core/metrics/_base.py",
         "core/metrics/measures.py",

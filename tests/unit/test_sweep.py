@@ -26,8 +26,8 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.preparation.passes import Subsample, _keys
 from dpviz.preparation.prepared import Measured
-from dpviz.preparation.sums import Subsample, _keys
 from dpviz.simulation import store
 from dpviz.simulation import sweep as sweeping
 from dpviz.simulation.axes import AXES, parse_values
@@ -159,7 +159,9 @@ def test_subsamples_are_nested_and_the_same_block_by_block(
 
 def test_equal_keys_go_to_the_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     tied = np.array([5, 3, 5, 5, 1, 5], dtype=np.uint64)
-    monkeypatch.setattr("dpviz.preparation.sums._keys", lambda seed, start, stop: tied[start:stop])
+    monkeypatch.setattr(
+        "dpviz.preparation.passes._keys", lambda seed, start, stop: tied[start:stop]
+    )
     sample = Subsample(0, 6, 4)
     assert_array_equal(sample.chosen(0, 6), [True, True, True, False, True, False])
     assert_array_equal(sample.chosen(2, 5), [True, False, True])

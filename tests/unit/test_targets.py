@@ -20,8 +20,7 @@ from dpviz.core.release import Verdict
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.preparation.load import load_prepared
-from dpviz.preparation.plan import planned, spectrum_of
+from dpviz.preparation.load import load_prepared, planned, spectrum_of
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.tradeoffs import goal_words, predicted_sentence, range_words, sentence
 from dpviz.simulation.cells import CellTrials, parts_of

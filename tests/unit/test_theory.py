@@ -17,10 +17,9 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.preparation.load import load_prepared
+from dpviz.sampling.ensembles import wishart
 from dpviz.sampling.limits import WishartDifferenceLaw
-from dpviz.sampling.wishart import wishart
-from dpviz.simulation.growth import noise_growth
-from dpviz.theory.bounds import (
+from dpviz.simulation.bounds import (
     JIANG_TABLE_1,
     davis_kahan,
     found_at,
@@ -35,7 +34,8 @@ from dpviz.theory.bounds import (
     wishart_sample_size,
     wishart_tail,
 )
-from dpviz.theory.predict import FOUND, direction_overlaps
+from dpviz.simulation.growth import noise_growth
+from dpviz.simulation.predict import FOUND, direction_overlaps
 
 DIGITS = load_prepared(Settings(table="digits"))
 

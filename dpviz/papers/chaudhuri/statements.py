@@ -12,7 +12,7 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.papers.by_statement import Drawn, StatementsExperiment
 from dpviz.papers.chaudhuri._shared import ALPHA, BUDGET, DATA_SETS, PPCA, SULQ
 from dpviz.papers.measurements import Point
-from dpviz.theory.bounds import ppca_sample_size, pure_lower_sample_size
+from dpviz.simulation.bounds import ppca_sample_size, pure_lower_sample_size
 
 SPENT = "epsilon spent over alpha"
 NORM = "largest Frobenius norm of A"

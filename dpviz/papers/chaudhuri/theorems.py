@@ -19,11 +19,11 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.papers.chaudhuri._shared import ALPHA, BUDGET, DATA_SETS, DELTA, PPCA, SULQ
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.preparation.plan import planned
+from dpviz.preparation.load import planned
+from dpviz.simulation.bounds import mod_sulq_scaling, ppca_sample_size, pure_lower_sample_size
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.least import measured_need
 from dpviz.simulation.simulate import Cell, Named, Trials, simulate
-from dpviz.theory.bounds import mod_sulq_scaling, ppca_sample_size, pure_lower_sample_size
 
 RHO, ETA = 0.9, 0.05
 REST = 0.01  # every eigenvalue but the first

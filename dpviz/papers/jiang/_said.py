@@ -9,8 +9,16 @@ from itertools import pairwise
 from dpviz.mechanisms import Mechanism
 from dpviz.papers.jiang import lemmas, statements, theorem5, theorem6, theorems7_8, theorems9_10
 from dpviz.papers.jiang import table1 as table
-from dpviz.papers.jiang._people import PPCA, THEOREM_7, THEOREM_8, Statement
-from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, lift
+from dpviz.papers.jiang._shared import (
+    DIFFERENCE,
+    LAPLACE,
+    PPCA,
+    THEOREM_7,
+    THEOREM_8,
+    WISHART,
+    Statement,
+    lift,
+)
 from dpviz.papers.measurements import Mean
 from dpviz.papers.said import (
     AtMost,
@@ -26,7 +34,7 @@ from dpviz.papers.said import (
     declared,
     row_of,
 )
-from dpviz.theory.bounds import JIANG_TABLE_1
+from dpviz.simulation.bounds import JIANG_TABLE_1
 
 TABLES = list(theorems7_8.TABLES)
 

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.metrics import measure
 from dpviz.core.moments import SecondMoment
-from dpviz.mechanisms import parse_variant
+from dpviz.core.settings import Settings
+from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.prepared import Measured
-from dpviz.theory.bounds import fitted_power
+from dpviz.simulation.bounds import (
+    fitted_power,
+    ppca_sample_size,
+    wishart_difference_sample_size,
+    wishart_sample_size,
+)
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.least import measured_need
+from dpviz.simulation.simulate import Cell
 
 DELTA = 1e-6  # of the approximate mechanisms
 
@@ -56,3 +70,87 @@ def with_people(measured: Measured, n: int) -> Measured:
         notes=measured.notes,
         assumed_public=measured.assumed_public,
     )
+
+
+# What the two experiments on Theorems 7 and 8 of Jiang et al. share: statements and the need ----
+
+PPCA = parse_variant("ppca")
+MECHANISMS = (WISHART, DIFFERENCE, PPCA)
+EPSILON, RHO, ETA = 1.0, 0.9, 0.05
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An n that a theorem says is enough.
+
+    Attributes
+    ----------
+    name : str
+    mechanism : Mechanism
+    in_paper : bool
+        Whether Jiang et al. state it.
+    formula : callable
+        (d, lambda_1, lambda_2) to people.
+    """
+
+    name: str
+    mechanism: Mechanism
+    in_paper: bool
+    formula: Callable[[int, float, float], float]
+
+    def people(self, measured: Measured) -> int:
+        """Return the stated n for a table in the unit ball, rounded up."""
+        first, second = measured.moment.eigenvalues[:2]
+        return math.ceil(self.formula(measured.d, float(first), float(second)))
+
+
+def _printed(d: int, first: float, second: float) -> float:
+    return wishart_sample_size(d, EPSILON, RHO, ETA, first - second)
+
+
+def _ours(d: int, first: float, second: float) -> float:
+    return wishart_sample_size(d, EPSILON, RHO, ETA, first - second, reading="ours")
+
+
+def _difference(d: int, first: float, second: float) -> float:
+    return wishart_difference_sample_size(d, EPSILON, RHO, ETA, first - second)
+
+
+def _ppca(d: int, first: float, second: float) -> float:
+    return ppca_sample_size(d, EPSILON, RHO, ETA, first, second)
+
+
+THEOREM_7 = Statement("Theorem 7", WISHART, True, _printed)
+OURS = Statement("Theorem 7 with the square root", WISHART, False, _ours)
+FOR_DIFFERENCE = Statement("the same for Wishart difference", DIFFERENCE, False, _difference)
+THEOREM_8 = Statement("Theorem 8", PPCA, True, _ppca)
+STATEMENTS = (THEOREM_7, OURS, FOR_DIFFERENCE, THEOREM_8)
+# Of each mechanism, the one its curve is drawn against.
+MAIN = {WISHART: THEOREM_7, DIFFERENCE: FOR_DIFFERENCE, PPCA: THEOREM_8}
+
+
+def settings_of(name: str, seed: int) -> Settings:
+    """Return the settings under which a table is released."""
+    return Settings(table=name, epsilon=EPSILON, delta=DELTA, k=1, seed=seed)
+
+
+def need(measured: Measured, mechanism: Mechanism, seed: int) -> tuple[float, float]:
+    """Return an n shown to be too small and one shown to be enough, by simulation."""
+    found = measured_need(measured, settings_of(measured.name, seed), mechanism, RHO, ETA)
+    if found.low is None or found.high is None or not found.monotone:
+        raise RuntimeError(f"no crossing found for {mechanism.text}")
+    return found.low, found.high
+
+
+_FIRST = 1_000_000  # number of the first draw: those of the search lie below
+
+
+def met(measured: Measured, mechanism: Mechanism, n: int, draws: int, seed: int) -> FloatArray:
+    """Return for each draw at n people whether the overlap reaches rho, as 1 or 0."""
+    enlarged, settings = with_people(measured, n), settings_of(measured.name, seed)
+    problem, budget = enlarged.problem(settings), enlarged.budget(settings)
+    cell = Cell(mechanism, problem, budget, seed, range(_FIRST, _FIRST + draws))
+    outcome = evaluate(cell, enlarged)
+    distances = measure(outcome, ["projection_distance"])["projection_distance"]
+    # At k = 1 the distance is sqrt(2 (1 - <v^, v>^2)).
+    return (distances <= math.sqrt(2 * (1 - RHO**2))).astype(np.float64)

@@ -18,12 +18,12 @@ from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.bounding import prepare
-from dpviz.preparation.plan import planned
-from dpviz.sampling.wishart import wishart
+from dpviz.preparation.load import planned
+from dpviz.sampling.ensembles import wishart
+from dpviz.simulation.bounds import wishart_tail
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
-from dpviz.theory.bounds import wishart_tail
 
 TAIL, SENSITIVITY, DEFINITE, TIME, RIVALS = (
     "Lemma 1",

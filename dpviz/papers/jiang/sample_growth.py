@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.mechanisms import parse_variant
 from dpviz.papers.experiment import Effort, Experiment, Part
-from dpviz.papers.jiang._people import (
+from dpviz.papers.jiang._shared import (
     FOR_DIFFERENCE,
     MECHANISMS,
     OURS,
@@ -19,7 +19,7 @@ from dpviz.papers.jiang._people import (
     need,
 )
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.preparation.plan import planned
+from dpviz.preparation.load import planned
 
 REST = 0.01  # every eigenvalue but the first
 BY_GAP, BY_D = "by the eigengap", "by d"

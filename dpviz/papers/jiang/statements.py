@@ -15,9 +15,8 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.papers.by_statement import Drawn, StatementsExperiment
 from dpviz.papers.jiang._shared import LAPLACE, WISHART
 from dpviz.papers.measurements import Point
-from dpviz.sampling.goe import goe
-from dpviz.sampling.wishart import wishart
-from dpviz.theory.bounds import ppca_sample_size, wishart_sample_size
+from dpviz.sampling.ensembles import goe, wishart
+from dpviz.simulation.bounds import ppca_sample_size, wishart_sample_size
 
 SPENT = "epsilon spent over epsilon claimed"
 DELTA = "delta that a test shows"

@@ -9,8 +9,8 @@ from dpviz.mechanisms import parse_variant
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, GAUSSIAN, LAPLACE, WISHART
 from dpviz.papers.measurements import Measurements, Point
+from dpviz.simulation.bounds import JIANG_TABLE_1
 from dpviz.simulation.growth import noise_norms
-from dpviz.theory.bounds import JIANG_TABLE_1
 
 SULQ, ANALYZE_GAUSS = parse_variant("sulq"), parse_variant("analyze_gauss")
 STATED = (LAPLACE, SULQ, WISHART, ANALYZE_GAUSS)  # in the order of the table

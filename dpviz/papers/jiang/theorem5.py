@@ -15,8 +15,8 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.papers.experiment import Effort, Experiment, Part, Series
 from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, ratio_draws
 from dpviz.papers.measurements import Measurements, Point
+from dpviz.simulation.bounds import StatedGrowth, wishart_over_laplace_scaling
 from dpviz.simulation.growth import noise_norms
-from dpviz.theory.bounds import StatedGrowth, wishart_over_laplace_scaling
 
 TIGHT = parse_variant("laplace_tight")
 DIMENSIONS = (2, 3, 4, 6, 10, 20, 40, 80, 150, 250)

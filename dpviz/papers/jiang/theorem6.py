@@ -19,10 +19,10 @@ from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, GAUSSIAN, WISHART, wit
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.prepared import Measured
+from dpviz.simulation.bounds import davis_kahan
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.growth import noise_norms
 from dpviz.simulation.simulate import Cell
-from dpviz.theory.bounds import davis_kahan
 
 CASES = (
     ("spiked", 1),

@@ -10,7 +10,7 @@ import numpy as np
 from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant
 from dpviz.papers.experiment import Effort, Experiment, Part
-from dpviz.papers.jiang._people import (
+from dpviz.papers.jiang._shared import (
     ETA,
     MAIN,
     MECHANISMS,

@@ -13,10 +13,10 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, GAUSSIAN, LAPLACE, WISHART
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.preparation.plan import planned
+from dpviz.preparation.load import planned
+from dpviz.simulation.bounds import StatedGrowth, low_rank_error_scaling, pure_error_floor_scaling
 from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
-from dpviz.theory.bounds import StatedGrowth, low_rank_error_scaling, pure_error_floor_scaling
 
 N, EPSILON, K = 10_000, 1.0, 2
 DIMENSIONS = (10, 20, 40, 80, 160)

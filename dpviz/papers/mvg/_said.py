@@ -23,8 +23,7 @@ from dpviz.papers.mvg import table5 as five
 from dpviz.papers.mvg._ctg import CENTRED as CENTRED_ROWS
 from dpviz.papers.mvg._ctg import RSS
 from dpviz.papers.mvg._liver import BINARY, MAX_PNR, NON_PRIVATE, RANDOM, REPORTED, RMSE
-from dpviz.papers.mvg._movement import LOSS
-from dpviz.papers.mvg._shared import TAUS
+from dpviz.papers.mvg._shared import LOSS, TAUS
 from dpviz.papers.said import (
     AtMost,
     Below,

@@ -10,7 +10,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.mechanisms import parse_variant
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.mvg import _ctg, _liver, _movement
+from dpviz.papers.mvg import _ctg, _liver, _shared
 from dpviz.papers.mvg._shared import CLAIMED, EXACT, TAUS, Row, favouring, single
 
 EQUAL, HINDSIGHT = "equal shares", "(hindsight) the 6 of largest variance"
@@ -22,8 +22,8 @@ DIRECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "(d) ALT, AST, Y": ("sgpt", "sgot", _liver.TEACHER),
         EQUAL: (),
     },
-    _movement.DATA: {
-        "(a) ANC0, ANC3": _movement.RIGHT,
+    _shared.DATA: {
+        "(a) ANC0, ANC3": _shared.RIGHT,
         "(b) ANC0": ("ANC0",),
         "(c) ANC3": ("ANC3",),
         "(d) ANC1, ANC2": ("ANC1", "ANC2"),
@@ -39,7 +39,7 @@ DIRECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 EPSILONS = {
     _liver.DATA: (0.1, 0.3, 1.0, 3.0, 10.0),
-    _movement.DATA: (0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
+    _shared.DATA: (0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
     _ctg.DATA: (0.1, 0.3, 1.0, 3.0, 10.0),
 }
 PUBLISHED, BY_EXACT, COVARIANCE, SCALED, SCALED_EXACT = (
@@ -51,11 +51,11 @@ PUBLISHED, BY_EXACT, COVARIANCE, SCALED, SCALED_EXACT = (
 )
 PANELS = {
     _liver.DATA: (PUBLISHED, BY_EXACT, SCALED, SCALED_EXACT),
-    _movement.DATA: (PUBLISHED, BY_EXACT),
+    _shared.DATA: (PUBLISHED, BY_EXACT),
     _ctg.DATA: (PUBLISHED, BY_EXACT, COVARIANCE),
 }
-NAMES = {_liver.DATA: "Liver", _movement.DATA: "MovementAAL", _ctg.DATA: "CTG"}
-QUANTITIES = {_liver.DATA: _liver.RMSE, _movement.DATA: _movement.LOSS, _ctg.DATA: _ctg.RSS}
+NAMES = {_liver.DATA: "Liver", _shared.DATA: "MovementAAL", _ctg.DATA: "CTG"}
+QUANTITIES = {_liver.DATA: _liver.RMSE, _shared.DATA: _shared.LOSS, _ctg.DATA: _ctg.RSS}
 BEST, NONE = "best tau", 0.0
 """`NONE` stands for no tau: equal shares."""
 
@@ -95,9 +95,9 @@ class MvgFigure4(Experiment):
             for account in PANELS[data]:
                 for direction in names:
                     taus = (NONE,) if direction == EQUAL else (0.55, 0.95) if quick else TAUS
-                    draws = {_movement.DATA: 200, _ctg.DATA: 20}.get(data, 10)
+                    draws = {_shared.DATA: 200, _ctg.DATA: 20}.get(data, 10)
                     if not quick:  # the paper: 100
-                        draws = 2_000 if data == _movement.DATA else 100
+                        draws = 2_000 if data == _shared.DATA else 100
                         draws = 1_000 if (data, account) == (_ctg.DATA, PUBLISHED) else draws
                     each: tuple[float, ...] = (0.0,)
                     if account in (SCALED, SCALED_EXACT):
@@ -114,7 +114,7 @@ class MvgFigure4(Experiment):
         """Return what the experiment on one data set needs."""
         if data == _liver.DATA:
             return _liver.Liver.load()
-        return _movement.Movement.load() if data == _movement.DATA else _ctg.Ctg.load()
+        return _shared.Movement.load() if data == _shared.DATA else _ctg.Ctg.load()
 
     def run(self, part: DirectionPart, shared: Any, seed: int) -> Measurements:
         """Return the loss at the best tau, and that tau, at each epsilon."""
@@ -159,10 +159,10 @@ def _liver_loss(
 
 
 def _movement_loss(
-    movement: _movement.Movement, part: DirectionPart, epsilon: float, tau: float, seed: int
+    movement: _shared.Movement, part: DirectionPart, epsilon: float, tau: float, seed: int
 ) -> FloatArray:
     features = DIRECTIONS[part.data][part.direction]
-    allocation = favouring(_movement.COLUMNS, features, tau) if features else UNIFORM
+    allocation = favouring(_shared.COLUMNS, features, tau) if features else UNIFORM
     mechanism = _MVG if part.account == PUBLISHED else _DIRECTIONAL
     outcome = movement.outcome(mechanism, epsilon, part.draws, seed, allocation)
     return movement.loss(outcome.release.components[:, :, 0])
@@ -188,6 +188,6 @@ def _ctg_loss(
 
 _LOSSES: Mapping[str, Callable[[Any, DirectionPart, float, float, int], FloatArray]] = {
     _liver.DATA: _liver_loss,
-    _movement.DATA: _movement_loss,
+    _shared.DATA: _movement_loss,
     _ctg.DATA: _ctg_loss,
 }

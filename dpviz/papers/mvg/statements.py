@@ -15,7 +15,7 @@ from dpviz.datasets import remote
 from dpviz.papers.by_statement import Drawn, StatementPart, StatementsExperiment
 from dpviz.papers.experiment import Effort, Part
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.mvg import _liver, _movement, section10
+from dpviz.papers.mvg import _liver, _shared, section10
 from dpviz.papers.mvg._shared import log_pnr, single
 
 BOUND = "largest multiple of the bound"
@@ -35,7 +35,7 @@ SUMS = (1, 2, 3, 5, 10)
 def _rows(key: str) -> int:
     """Return the rows of a set; of MovementAAL those of the recordings that the paper counts."""
     if key == "movementaal":
-        return _movement.Movement.load().n
+        return _shared.Movement.load().n
     return len(remote.load(key, download=False).rows)
 
 

@@ -12,8 +12,18 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.papers.experiment import Effort, Experiment, Part, Series
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.mvg._movement import COLUMNS, DATA, LOSS, RIGHT, Movement
-from dpviz.papers.mvg._shared import EPSILON, TAUS, favouring, log_pnr_of_answer, single
+from dpviz.papers.mvg._shared import (
+    COLUMNS,
+    DATA,
+    EPSILON,
+    LOSS,
+    RIGHT,
+    TAUS,
+    Movement,
+    favouring,
+    log_pnr_of_answer,
+    single,
+)
 from dpviz.papers.said import Stated
 
 HELD, ONE = "half width that holds the rows", "half width 1, not private"

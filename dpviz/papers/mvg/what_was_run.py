@@ -16,7 +16,7 @@ from dpviz.core.release import Calibration
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Mean, Measurements
-from dpviz.papers.mvg import _ctg, _liver, _movement, section10, table3
+from dpviz.papers.mvg import _ctg, _liver, _shared, section10, table3
 from dpviz.papers.mvg import table4 as four
 from dpviz.papers.mvg import table5 as five
 from dpviz.papers.mvg._shared import EPSILON, TAUS, Row, calibrated, favouring
@@ -70,7 +70,7 @@ class MvgWhatWasRun(Experiment):
             changes = [UNIT, WHOLE] if mechanism == four.RANDOM else [UNIT, N, ALPHA, HALF]
             changes += [TAIL] if mechanism in TAILS else []
             parts += [
-                SolvePart(_movement.DATA, row, change, 50 if few else 600) for change in changes
+                SolvePart(_shared.DATA, row, change, 50 if few else 600) for change in changes
             ]
         for row in THREE:
             private = row != "t3-non-private"
@@ -87,13 +87,13 @@ class MvgWhatWasRun(Experiment):
             return _liver.Liver.load()
         if data == _ctg.DATA:
             return _ctg.Ctg.load()
-        return {first: _movement.Movement.load(first) for first in (True, False)}
+        return {first: _shared.Movement.load(first) for first in (True, False)}
 
     def run(self, part: SolvePart, shared: Any, seed: int) -> Measurements:
         """Return what one change has to be, or the figure in another reading."""
         if part.change == UNIT:
             return read_as(part.row, UNIT, 1.0, 1.0)  # follows from what is printed and measured
-        if part.data == _movement.DATA:
+        if part.data == _shared.DATA:
             return _movement_row(shared, part, seed)
         if part.data == _liver.DATA:
             return _liver_row(shared, part, seed)
@@ -101,7 +101,7 @@ class MvgWhatWasRun(Experiment):
 
 
 def _movement_row(
-    shared: Mapping[bool, _movement.Movement], part: SolvePart, seed: int
+    shared: Mapping[bool, _shared.Movement], part: SolvePart, seed: int
 ) -> Measurements:
     """Return what a change of Table 4 has to be."""
     movement, mechanism = shared[True], FOUR[part.row]
@@ -110,7 +110,7 @@ def _movement_row(
         of: Mechanism = mechanism, n: float = 0.0, epsilon: float = EPSILON, half: float = 0.0
     ) -> Mean:
         rows = replace(movement, n=math.ceil(n)) if n else movement
-        favoured = favouring(_movement.COLUMNS, _movement.RIGHT, TAU)
+        favoured = favouring(_shared.COLUMNS, _shared.RIGHT, TAU)
         release = rows.outcome(
             of, epsilon, part.draws, seed, favoured if of in four.MVG or of in TAILS.values()
             else UNIFORM, half or None,

@@ -24,8 +24,7 @@ from dpviz.papers.said import (
     row_of,
 )
 from dpviz.papers.xu import (
-    _error,
-    _noise,
+    _shared,
     figure3,
     figure4,
     figure5,
@@ -52,13 +51,13 @@ def _from_k(curve: Curve, view: View) -> Curve:
     return {x: mean for x, mean in curve.items() if x >= least}
 
 
-THETA = along(_noise.SIMULATED, _noise.THETA)
+THETA = along(_shared.SIMULATED, _shared.THETA)
 
 
 def _scaled_theta(view: View) -> Curve:
     factor = BY_LABEL[view.panel].noise
     curve = THETA(view)
-    chosen = curve if view.panel in _noise.BY_SHAPE else _from_k(curve, view)
+    chosen = curve if view.panel in _shared.BY_SHAPE else _from_k(curve, view)
     return {x: mean * factor for x, mean in chosen.items()}
 
 
@@ -101,7 +100,7 @@ def _scaled_eta(factor: str, epsilons: Sequence[float]) -> Callable[[View], Curv
 
 
 def _error_of(mechanism: Mechanism) -> Expression:
-    return along(mechanism.label, _error.ERROR)
+    return along(mechanism.label, _shared.ERROR)
 
 
 def _fall(mechanism: Mechanism) -> Expression:
@@ -123,7 +122,7 @@ def _way(error: Callable[[Mechanism], Expression]) -> Expression:
 
 def _way_at_k(view: View) -> Mean:
     k = float(facts(view).k)
-    found: Mean = _way(lambda mechanism: at(mechanism.label, _error.ERROR, k))(view)
+    found: Mean = _way(lambda mechanism: at(mechanism.label, _shared.ERROR, k))(view)
     return found
 
 
@@ -147,9 +146,9 @@ def _told(name: str) -> Look:
     return Look(AtMost(at(name, statements.ADVANTAGE)), [statements.EPSILON_PANEL])
 
 
-ETA_CURVE = along(LIP.label, _error.ETA)
+ETA_CURVE = along(LIP.label, _shared.ETA)
 ETA_3, ETA_4 = _eta([figure3.EPSILON]), _eta(figure4.EPSILONS)
-RANDOM_ETA = along(RANDOM.label, _error.ETA)
+RANDOM_ETA = along(RANDOM.label, _shared.ETA)
 
 SAID = declared(
     "xu",

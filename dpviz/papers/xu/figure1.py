@@ -8,7 +8,6 @@ import numpy as np
 
 from dpviz.papers.experiment import Effort, Part
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.xu import _noise as _xu_noise
 from dpviz.papers.xu import _shared as _xu
 from dpviz.preparation.prepared import Measured
 
@@ -16,21 +15,19 @@ from dpviz.preparation.prepared import Measured
 class XuFigure1(_xu.MomentsExperiment):
     """Theta = ||E1||_F / ||E2||_F against k, n fixed."""
 
-    pictures: ClassVar = {"k": _xu_noise.CURVES}
+    pictures: ClassVar = {"k": _xu.CURVES}
 
     def parts(self, effort: Effort) -> list[Part]:
         """Return some runs on each data set."""
-        sets = [data for data in _xu.SETS if data.label not in _xu_noise.BY_SHAPE]
-        return [*_xu.run_parts(effort, sets), *_xu_noise.shape_parts(effort)]
+        sets = [data for data in _xu.SETS if data.label not in _xu.BY_SHAPE]
+        return [*_xu.run_parts(effort, sets), *_xu.shape_parts(effort)]
 
-    def run(
-        self, part: _xu.Runs | _xu_noise.ShapeRuns, shared: Measured, seed: int
-    ) -> Measurements:
+    def run(self, part: _xu.Runs | _xu.ShapeRuns, shared: Measured, seed: int) -> Measurements:
         """Return theta along k."""
-        if isinstance(part, _xu_noise.ShapeRuns):
+        if isinstance(part, _xu.ShapeRuns):
             return part.draws(seed, lambda n, d: [(n, k, k) for k in _xu.k_values(d, d // 3)])
         ks = _xu.k_values(shared.d, _xu.least_k(shared.moment.eigenvalues))
-        found = _xu_noise.theta_draws(part, shared, seed, [(shared.n, k, k) for k in ks])
+        found = _xu.theta_draws(part, shared, seed, [(shared.n, k, k) for k in ks])
         if part.first == 0:
             values, k = shared.moment.eigenvalues, _xu.least_k(shared.moment.eigenvalues)
             share = np.array([float(values[:k].sum() / values.sum())])

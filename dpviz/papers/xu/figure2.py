@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from dpviz.papers.experiment import Effort, Part
 from dpviz.papers.measurements import Measurements
-from dpviz.papers.xu import _noise as _xu_noise
 from dpviz.papers.xu import _shared as _xu
 from dpviz.preparation.prepared import Measured
 
@@ -16,22 +15,20 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 class XuFigure2(_xu.MomentsExperiment):
     """Theta = ||E1||_F / ||E2||_F against n, k fixed."""
 
-    pictures: ClassVar = {"n": _xu_noise.CURVES}
+    pictures: ClassVar = {"n": _xu.CURVES}
 
     def parts(self, effort: Effort) -> list[Part]:
         """Return some runs on each data set."""
-        sets = [data for data in _xu.SETS if data.label not in _xu_noise.BY_SHAPE]
-        return [*_xu.run_parts(effort, sets), *_xu_noise.shape_parts(effort)]
+        sets = [data for data in _xu.SETS if data.label not in _xu.BY_SHAPE]
+        return [*_xu.run_parts(effort, sets), *_xu.shape_parts(effort)]
 
-    def run(
-        self, part: _xu.Runs | _xu_noise.ShapeRuns, shared: Measured, seed: int
-    ) -> Measurements:
+    def run(self, part: _xu.Runs | _xu.ShapeRuns, shared: Measured, seed: int) -> Measurements:
         """Return theta along n."""
-        if isinstance(part, _xu_noise.ShapeRuns):
+        if isinstance(part, _xu.ShapeRuns):
             # k as for two thirds of the features: it is not known, and cancels in the power of n
             return part.draws(seed, lambda n, d: [(m, 2 * d // 3, m) for m in _sizes(n)])
         k = _xu.least_k(shared.moment.eigenvalues)
-        return _xu_noise.theta_draws(part, shared, seed, [(n, k, n) for n in _sizes(shared.n)])
+        return _xu.theta_draws(part, shared, seed, [(n, k, n) for n in _sizes(shared.n)])
 
 
 def _sizes(n: int) -> list[int]:

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from dpviz.papers.experiment import Effort, Part
 from dpviz.papers.measurements import Measurements
-from dpviz.papers.xu import _error as _xu_error
 from dpviz.papers.xu import _shared as _xu
 from dpviz.preparation.prepared import Measured
 
@@ -16,14 +15,14 @@ EPSILON = 1.0
 class XuFigure3(_xu.MomentsExperiment):
     """Eta = ||Z1 - X||_F / ||Z2 - X||_F against k, epsilon fixed."""
 
-    pictures: ClassVar = {"eta-k": _xu_error.ETAS, "error-k": _xu_error.ERRORS}
+    pictures: ClassVar = {"eta-k": _xu.ETAS, "error-k": _xu.ERRORS}
 
     def parts(self, effort: Effort) -> list[Part]:
         """Return some runs on each data set with each mechanism's components."""
-        return [*_xu.run_parts(effort, mechanisms=_xu_error.PROJECTED)]
+        return [*_xu.run_parts(effort, mechanisms=_xu.PROJECTED)]
 
     def run(self, part: _xu.Runs, shared: Measured, seed: int) -> Measurements:
         """Return eta along k."""
         ks = _xu.k_values(shared.d, _xu.least_k(shared.moment.eigenvalues))
         factor = _xu.BY_KEY[part.data].by_k
-        return _xu_error.eta_draws(part, shared, seed, ks, (EPSILON,), factor)
+        return _xu.eta_draws(part, shared, seed, ks, (EPSILON,), factor)

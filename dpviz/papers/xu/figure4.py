@@ -11,7 +11,6 @@ from dpviz.datasets import remote
 from dpviz.datasets.table import Table
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.xu import _error as _xu_error
 from dpviz.papers.xu import _shared as _xu
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.prepared import Measured
@@ -38,8 +37,8 @@ def _in_reading(part: ReadingRuns, shared: dict[bool, Measured], seed: int) -> M
     by_range, share = READINGS[part.reading]
     measured = shared[by_range]
     k = _xu.least_k(measured.moment.eigenvalues, share)
-    inside = _xu_error.projected_errors(measured, _xu.LIP, (k,), SHOWN, seed, part.runs)[0]
-    outside = _xu_error.lop_errors(measured, part.data, k, SHOWN, seed, part.runs)
+    inside = _xu.projected_errors(measured, _xu.LIP, (k,), SHOWN, seed, part.runs)[0]
+    outside = _xu.lop_errors(measured, part.data, k, SHOWN, seed, part.runs)
     label = _xu.BY_KEY[part.data].label
     return Measurements({Point(label, part.reading, READING_ETA): inside / outside})
 
@@ -47,12 +46,12 @@ def _in_reading(part: ReadingRuns, shared: dict[bool, Measured], seed: int) -> M
 class XuFigure4(Experiment):
     """Eta = ||Z1 - X||_F / ||Z2 - X||_F against epsilon, k fixed."""
 
-    pictures: ClassVar = {"eta-epsilon": _xu_error.ETAS, "error-epsilon": _xu_error.ERRORS}
+    pictures: ClassVar = {"eta-epsilon": _xu.ETAS, "error-epsilon": _xu.ERRORS}
 
     def parts(self, effort: Effort) -> list[Part]:
         """Return some runs on each data set with each mechanism's components."""
         runs = 5 if effort is Effort.QUICK else 100
-        parts: list[Part] = [*_xu.run_parts(effort, mechanisms=_xu_error.PROJECTED)]
+        parts: list[Part] = [*_xu.run_parts(effort, mechanisms=_xu.PROJECTED)]
         parts += [
             ReadingRuns(data.key, _xu.LIP.text, 0, runs, reading)
             for data in _xu.SETS
@@ -78,4 +77,4 @@ class XuFigure4(Experiment):
         measured = shared[False]
         ks = (_xu.least_k(measured.moment.eigenvalues),)
         factor = _xu.BY_KEY[part.data].by_epsilon
-        return _xu_error.eta_draws(part, measured, seed, ks, EPSILONS, factor)
+        return _xu.eta_draws(part, measured, seed, ks, EPSILONS, factor)

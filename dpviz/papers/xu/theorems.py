@@ -13,8 +13,6 @@ from dpviz.core.seeding import generator
 from dpviz.datasets import load
 from dpviz.papers.by_statement import Drawn, StatementsExperiment
 from dpviz.papers.measurements import Point
-from dpviz.papers.xu import _error as _xu_error
-from dpviz.papers.xu import _noise as _xu_noise
 from dpviz.papers.xu import _shared as _xu
 from dpviz.papers.xu._shared import LIP, LOP
 
@@ -93,9 +91,7 @@ def _variances(runs: int, seed: int) -> Drawn:
                 for name, usual in zip(("n", "d", "k"), SHAPE, strict=True)
             )
             problem = Problem(n, d, k, Relation.REPLACE, Domain.ball(d))
-            inside = LIP.calibrate(problem, budget).scale * _xu_noise.input_norms(
-                d, seed, range(runs)
-            )
+            inside = LIP.calibrate(problem, budget).scale * _xu.input_norms(d, seed, range(runs))
             outside = LOP.calibrate(problem, budget).scale * _xu.output_norms(
                 "theorem 3", n, k, seed, range(runs)
             )
@@ -110,8 +106,8 @@ def _etas(runs: int, seed: int) -> Drawn:
         measured = _xu.prepared(replace(load(table), labels=None)).light()
         k, trials = _xu.least_k(measured.moment.eigenvalues), range(runs)
         for epsilon in EPSILONS:
-            inside = _xu_error.projected_errors(measured, LIP, (k,), epsilon, seed, trials)[0]
-            outside = _xu_error.lop_errors(measured, table, k, epsilon, seed, trials)
+            inside = _xu.projected_errors(measured, LIP, (k,), epsilon, seed, trials)[0]
+            outside = _xu.lop_errors(measured, table, k, epsilon, seed, trials)
             found[Point(table, LIP.label, ETA, epsilon)] = inside / outside
     return found
 

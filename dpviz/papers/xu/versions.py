@@ -12,8 +12,6 @@ from dpviz.core.problem import Budget
 from dpviz.datasets import remote
 from dpviz.papers.experiment import Effort, Part
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.xu import _error as _xu_error
-from dpviz.papers.xu import _noise as _xu_noise
 from dpviz.papers.xu import _shared as _xu
 from dpviz.papers.xu import figure4
 from dpviz.preparation.prepared import Measured
@@ -41,7 +39,7 @@ def spread(reading: str) -> float:
     sets = remote.sets()
     chosen = READINGS[reading]
     sizes = [
-        item.noise * _xu_noise.closed_form(known.n, known.d, 1)
+        item.noise * _xu.closed_form(known.n, known.d, 1)
         for item in _xu.SETS
         for known in [sets[chosen.get(item.label, item.key)]]
     ]
@@ -67,8 +65,8 @@ class XuVersions(_xu.MomentsExperiment):
             return Measurements(spreads)
         panel, series = OF_KEY[part.data]
         factors, k = _xu.BY_LABEL[panel], _xu.least_k(shared.moment.eigenvalues)
-        budget = Budget(_xu_noise.EPSILON)
-        units = _xu_noise.input_norms(shared.d, seed, part.runs)
+        budget = Budget(_xu.EPSILON)
+        units = _xu.input_norms(shared.d, seed, part.runs)
         found: dict[Point, FloatArray] = {}
         for each in _xu.k_values(shared.d, k):
             problem = _xu.problem_of(shared, each)
@@ -80,10 +78,10 @@ class XuVersions(_xu.MomentsExperiment):
             )
         for epsilon in figure4.EPSILONS:
             lip, random, least = (
-                _xu_error.projected_errors(shared, mechanism, (k,), epsilon, seed, part.runs)[0]
+                _xu.projected_errors(shared, mechanism, (k,), epsilon, seed, part.runs)[0]
                 for mechanism in (_xu.LIP, _xu.RANDOM, _xu.EXACT)
             )
-            lop = _xu_error.lop_errors(shared, part.data, k, epsilon, seed, part.runs)
+            lop = _xu.lop_errors(shared, part.data, k, epsilon, seed, part.runs)
             way = (lip - least) / (random - least)
             found[Point(panel, series, SCALED_ETA, epsilon)] = factors.by_epsilon * lip / lop
             found[Point(panel, series, WAY, epsilon)] = way

@@ -12,7 +12,7 @@ from dpviz.core.number_text import decimals, numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.preparation.bounding import BoundedTable, Prepared
-from dpviz.preparation.plan import PlannedTable
+from dpviz.preparation.load import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.board import board_html, shown
 from dpviz.report.tables import board, scrub

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from dpviz.auditing.attack import Curve, EmpiricalCurve
 from dpviz.auditing.exhibits import FROM_MODE, WITH, WITHOUT
-from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.core.number_text import decimals, log_ticks, numeral, percent
 from dpviz.mechanisms import Mechanism
 from dpviz.report.figures.theme import (
     BELOW,
@@ -25,7 +25,6 @@ from dpviz.report.figures.theme import (
     to_scale,
     told,
 )
-from dpviz.report.tables.ticks import log_ticks
 
 WORKS, FAILS = FIRST_TONE, WARNING_TONE
 _STARTS = (FIRST_TONE, SECOND_TONE)

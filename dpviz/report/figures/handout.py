@@ -10,9 +10,9 @@ from html import escape
 from dpviz.core import VERSION
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Param, params_of
-from dpviz.core.reference import Reference
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants
+from dpviz.mechanisms._base import Reference
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.board import assets, shown, written
 from dpviz.report.figures.boardfile import anybodys, publishable_payload, published_words

@@ -17,7 +17,7 @@ from plotly.offline import get_plotlyjs
 from plotly.subplots import make_subplots
 
 from dpviz.core.files import atomic_write, write_csv
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import log_ticks, numeral
 from dpviz.papers.experiment import Chart, PrintedFrame
 from dpviz.papers.measurements import Mean
 from dpviz.papers.report import drawn, lines_table, markdown
@@ -26,7 +26,6 @@ from dpviz.papers.said import Claim, ClaimAnswer, Stated, counted, number
 from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import DASHES, GREY, MARKERS, colour_of_key, scatter, told
 from dpviz.report.tables.projection import LABEL_COLOURS
-from dpviz.report.tables.ticks import log_ticks
 
 _COLUMNS = 3
 _PANEL_HEIGHT = 300

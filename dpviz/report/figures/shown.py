@@ -13,10 +13,9 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from dpviz.core.number_text import numeral, per_cent
+from dpviz.core.number_text import decades, numeral, per_cent, round_ticks
 from dpviz.report.figures.small import SCREEN, Drawing
 from dpviz.report.figures.theme import TRUE_COLOUR
-from dpviz.report.tables.ticks import decades, round_ticks
 
 PLOTLY, IMAGE = "application/vnd.plotly.v1+json", "image/svg+xml"
 _DASHES = {

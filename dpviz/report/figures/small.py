@@ -18,12 +18,11 @@ import numpy as np
 import pandas as pd
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.number_text import decimals, numeral, per_cent
+from dpviz.core.number_text import decimals, log_ticks, numeral, per_cent, round_ticks
 from dpviz.mechanisms import Mechanism
 from dpviz.report.figures.svg import image, source
 from dpviz.report.figures.theme import TRUE_COLOUR, Panel, colour_of
 from dpviz.report.tables.portrait import Portrait
-from dpviz.report.tables.ticks import log_ticks, round_ticks
 
 _WIDE, _LINE = 640, 26  # pixels of a picture with one line per variant, and of a line
 _TEXT = 'font-family="sans-serif" font-size="12" fill="#7F7F7F"'

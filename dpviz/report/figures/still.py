@@ -13,11 +13,10 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import decades, numeral, round_ticks
 from dpviz.core.release import Verdict
 from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import TRUE_COLOUR, Panel
-from dpviz.report.tables.ticks import decades, round_ticks
 
 HEIGHT = 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 12, 30, 112  # pixels round the plot, about those of Plotly's

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import decades, numeral
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import VERDICT_WORDS, Status, Verdict
 from dpviz.mechanisms import Mechanism, all_mechanisms
-from dpviz.report.tables.ticks import decades
 from dpviz.simulation.compare import Result
 
 if TYPE_CHECKING:  # a board needs colours and no Plotly

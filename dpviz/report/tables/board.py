@@ -18,7 +18,7 @@ from dpviz.core.metrics import (
     chance_share,
     farthest_distance,
 )
-from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.core.number_text import decades, decimals, numeral, percent, round_ticks
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import Prepared
@@ -46,7 +46,6 @@ from dpviz.report.tables.projection import (
     packed,
 )
 from dpviz.report.tables.scrub import FARTHEST, GOAL
-from dpviz.report.tables.ticks import decades, round_ticks
 from dpviz.simulation.compare import Comparison
 
 VERSION = 4

@@ -17,14 +17,14 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.axes import rows_at, settings_at, where
-from dpviz.simulation.compare import Result
-from dpviz.theory.bounds import (
+from dpviz.simulation.bounds import (
     davis_kahan,
     found_at,
     low_rank_error_scaling,
     pure_error_floor_scaling,
 )
-from dpviz.theory.predict import predicted_spectrum as spectrum_of_noisy
+from dpviz.simulation.compare import Result
+from dpviz.simulation.predict import predicted_spectrum as spectrum_of_noisy
 
 BAND_COLUMNS = ("mechanism", "x", "mean", "se", "low", "high", "draws", "verdict")
 BOUND_COLUMNS = ("mechanism", "x", "value")

@@ -18,7 +18,7 @@ from dpviz.report.tables.comparison import SPECTRUM_COLUMNS
 from dpviz.report.tables.curves import SQUARED_BOUND
 from dpviz.simulation.axes import settings_at, where
 from dpviz.simulation.cells import Skipped, account_of
-from dpviz.theory.predict import Prediction, predict
+from dpviz.simulation.predict import Prediction, predict
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,8 +38,8 @@ from dpviz.simulation.cells import plan
 from dpviz.simulation.compare import Comparison, Result, run_cell
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import Predicted, about
+from dpviz.simulation.predict import predict
 from dpviz.simulation.simulate import Cell
-from dpviz.theory.predict import predict
 
 PATH_DRAWS = 20
 """Draws of a frame that is passed by; the one that is let go gets every draw."""

@@ -24,7 +24,7 @@ from dpviz.mechanisms.wishart import Wishart
 from dpviz.mechanisms.wishart_difference import WishartDifference
 from dpviz.preparation.prepared import Measured
 from dpviz.sampling.limits import SemiCircle
-from dpviz.theory.predict import FOUND, direction_overlaps
+from dpviz.simulation.predict import FOUND, direction_overlaps
 
 
 def _open_unit(name: str, value: float) -> None:
@@ -45,7 +45,7 @@ def found_at(
 ) -> FloatArray:
     """Return the epsilon from which on each of the first components is found, as predicted.
 
-    Found: released turned by less than 45 degrees (`dpviz.theory.predict.direction_overlaps`),
+    Found: released turned by less than 45 degrees (`dpviz.simulation.predict.direction_overlaps`),
     whatever else the spectrum holds.
 
     Parameters

@@ -1,1 +1,0 @@
-"""Bounds, growth and predictions: what can be said without a draw."""
