@@ -368,6 +368,11 @@ class Worlds:
     within: float
 
 
+def worlds_at(epsilon: float) -> Worlds:
+    """Return what a balanced guesser reaches against the worst release of a pure epsilon."""
+    return both_worlds(Spent(epsilon, 0.0, True, "pure"))
+
+
 def both_worlds(spent: Spent | None) -> Worlds:
     """Return what a balanced guesser reaches against a release that costs ``spent``.
 

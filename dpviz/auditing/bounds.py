@@ -124,8 +124,8 @@ def hidden_rows_bound(rows: int, guesses: int, right: int, delta: float, alpha: 
     return low
 
 
-def least_seen(claim: Budget, draws: int, alpha: float, chance: float = 0.9) -> float:
-    """Return the least epsilon that an audit refutes with a chance, if its event is the best.
+def least_seen(claim: Budget, draws: int, alpha: float) -> float:
+    """Return the least epsilon that an audit refutes in 9 of 10 runs, if its event is the best.
 
     Parameters
     ----------
@@ -135,15 +135,13 @@ def least_seen(claim: Budget, draws: int, alpha: float, chance: float = 0.9) -> 
         On which the event and its mirror image are counted, of both tables together.
     alpha : float
         Level of each limit.
-    chance : float
-        With which the limits must refute, by the normal law of the counts.
 
     Notes
     -----
     The most telling mechanism of a true epsilon is randomised response, which names the right table
     with probability e^eps/(1 + e^eps); no event of any mechanism is seen sooner.
     """
-    reach = float(ndtri(chance))
+    reach = float(ndtri(0.9))  # by the normal law of the counts
 
     def refuted(epsilon: float) -> bool:
         right = float(expit(epsilon))

@@ -204,22 +204,21 @@ def turning_rows() -> pd.DataFrame:
     return pd.DataFrame({"person": people, "feature 1": rows[:, 0], "feature 2": rows[:, 1]})
 
 
-def turning_table(epsilon: float, seed: int, draws: int = 3) -> pd.DataFrame:
+def turning_table(epsilon: float, seed: int) -> pd.DataFrame:
     """Return the first direction that the mechanism publishes for either table.
 
     Parameters
     ----------
     epsilon : float
     seed : int
-    draws : int
-        Releases of each table.
 
     Returns
     -------
     DataFrame
-        `TURNING_COLUMNS`; ``angle`` is in degrees from the first feature. The squares of the
-        columns are (1.64, 0.81) with the row and (0.64, 0.81) with it zeroed, so the first
-        direction turns from one feature to the other, whatever noise the scores carry.
+        `TURNING_COLUMNS`, of three releases of each table; ``angle`` is in degrees from the first
+        feature. The squares of the columns are (1.64, 0.81) with the row and (0.64, 0.81) with it
+        zeroed, so the first direction turns from one feature to the other, whatever noise the
+        scores carry.
     """
     mechanism = bare_directions()
     problem = Problem(3, 2, 1, Relation.REPLACE, Domain.ball(2))
@@ -228,7 +227,7 @@ def turning_table(epsilon: float, seed: int, draws: int = 3) -> pd.DataFrame:
     for table, person in ((WITH, _PERSON), (WITHOUT, 0 * _PERSON)):
         rows = np.vstack([_OTHERS, person])
         data = SecondMoment(rows.T @ rows / len(rows), len(rows), rows)
-        streams = Named(seed, f"refutations turning {table}", range(draws))
+        streams = Named(seed, f"refutations turning {table}", range(3))
         (frames,) = simulate(
             [Trials(mechanism, calibration, data, streams)], lambda _, release: release.components
         )
@@ -290,8 +289,8 @@ def _true_deltas(
 # Chains that converge --------------------------------------------------------------
 
 
-def gibbs_table(epsilon: float, seed: int, chains: int = 2_000, sweeps: int = 8) -> pd.DataFrame:
-    """Return the mean score of Gibbs chains after each sweep, beside the exact mean.
+def gibbs_table(epsilon: float, seed: int, chains: int = 2_000) -> pd.DataFrame:
+    """Return the mean score of Gibbs chains after each of eight sweeps, beside the exact mean.
 
     At d = 3, k = 2 the chain's law is known: the score of V is tr B - z'Bz with z the direction
     that V leaves out, so z has the Bingham law of -B.
@@ -303,7 +302,6 @@ def gibbs_table(epsilon: float, seed: int, chains: int = 2_000, sweeps: int = 8)
     seed : int
     chains : int
         Even ones start at the best subspace, odd ones at a random one; at least 4.
-    sweeps : int
 
     Returns
     -------
@@ -315,7 +313,7 @@ def gibbs_table(epsilon: float, seed: int, chains: int = 2_000, sweeps: int = 8)
         raise InvalidSetting("chains", "at least 4", chains)
     values = _N * epsilon / 2 * np.array(_VARIANCES)
     draws = Draws.batch(generator(seed, "refutations", "gibbs"), chains)
-    drawn = stiefel_bingham(values, 2, draws, sweeps)
+    drawn = stiefel_bingham(values, 2, draws, 8)
     best = float(values[:2].sum())
     exact = (float(values.sum()) - left_out_mean(values)) / best
     found = []

@@ -74,6 +74,7 @@ def glance(found: Comparison, table: str, width: int, *, colour: bool) -> str:
         Whether claims are coloured; they are said in words too.
     """
     ranked = _ranked(found.results)[:ROWS]
+    notes = [f"note: {note}" for note in found.prepared.notes]
     lines = [
         explore.best(found),
         explore.failing(found),
@@ -82,6 +83,8 @@ def glance(found: Comparison, table: str, width: int, *, colour: bool) -> str:
         "",
         *_rows(ranked, max(width, _NARROWEST), colour),
         "",
+        *notes,
+        *([""] if notes else []),
         *_commands(found, ranked, table),
     ]
     return "\n".join(lines)

@@ -45,7 +45,7 @@ def printable(text: object, most: int | None = QUOTED) -> str:
     return seen if most is None or len(seen) <= most else seen[: most - 3] + "..."
 
 
-def did_you_mean(given: object, known: Iterable[str], before: str = "") -> str:
+def did_you_mean(given: object, known: Iterable[str]) -> str:
     """Return a phrase in brackets that names what is nearest to a mistyped word, or nothing.
 
     Parameters
@@ -54,11 +54,9 @@ def did_you_mean(given: object, known: Iterable[str], before: str = "") -> str:
         What was typed.
     known : iterable of str
         What may stand there.
-    before : str
-        What stands before the known word, such as ``dpviz.``.
     """
     near = get_close_matches(str(given)[:QUOTED], list(known), 1, 0.7)
-    return f" (did you mean {before}{near[0]}?)" if near and near[0] != given else ""
+    return f" (did you mean {near[0]}?)" if near and near[0] != given else ""
 
 
 class DpvizError(ValueError):

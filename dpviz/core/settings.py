@@ -566,12 +566,7 @@ class Settings(Declared):
         An allocation that names features, is a file or is long stays out of links, and so does a
         file of bounds.
         """
-        query = super().to_query(base)
-        if not travels(self.allocation):
-            query.pop("allocation", None)
-        if names_file(self.bounds):
-            query.pop("bounds", None)
-        return query
+        return self._travelling(super().to_query(base))
 
     def full_query(self) -> dict[str, str]:
         """Return every link parameter that may travel, defaults included.
@@ -583,6 +578,10 @@ class Settings(Declared):
             for name, param in params_of(type(self)).items()
             if param.url is not None
         }
+        return self._travelling(query)
+
+    def _travelling(self, query: dict[str, str]) -> dict[str, str]:
+        """Take out of link parameters what names a feature or a file, or is long."""
         if not travels(self.allocation):
             query.pop("allocation", None)
         if names_file(self.bounds):

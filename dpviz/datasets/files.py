@@ -379,15 +379,13 @@ def counts_rows(values: Any) -> bool:
 # Numbers of features by name ----------------------------------------------------------------------
 
 
-def read_bounds(source: str | Path | BinaryIO, *, name: str = "") -> dict[str, tuple[float, float]]:
+def read_bounds(source: str | Path | BinaryIO) -> dict[str, tuple[float, float]]:
     """Return low and high of each feature from a CSV or Parquet file.
 
     Parameters
     ----------
     source : str, Path or binary file
         With the columns feature, low and high, one row per feature.
-    name : str
-        What messages call it; by default the file's name.
 
     Raises
     ------
@@ -395,7 +393,7 @@ def read_bounds(source: str | Path | BinaryIO, *, name: str = "") -> dict[str, t
         If the file is not there, its columns are others, a name is repeated or
         a bound is not a number.
     """
-    rows = _read_named(source, name, ("feature",), ("low", "high"), "bounds file")
+    rows = _read_named(source, "", ("feature",), ("low", "high"), "bounds file")
     return {feature: (low, high) for feature, (low, high) in rows.items()}
 
 

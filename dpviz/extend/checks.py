@@ -85,9 +85,7 @@ def domain_of(kind: str, d: int) -> Domain:
     return Domain.ball(d) if kind == "ball" else Domain.box(d)
 
 
-def runnable(
-    mechanism: Mechanism, *, d: int = D, k: int = 2
-) -> Iterator[tuple[SecondMoment, Problem, Budget]]:
+def runnable(mechanism: Mechanism, *, k: int = 2) -> Iterator[tuple[SecondMoment, Problem, Budget]]:
     """Yield data and settings, on ball and box and under both relations, where it can run.
 
     At least one is yielded, or the check fails: a mechanism that never runs is a mistake.
@@ -95,11 +93,11 @@ def runnable(
     count = 0
     for kind in ("ball", "box"):
         for relation in Relation:
-            problem = Problem(N, d, k, relation, domain_of(kind, d))
+            problem = Problem(N, D, k, relation, domain_of(kind, D))
             for budget in BUDGETS:
                 if mechanism.why_not(problem, budget) is None:
                     count += 1
-                    yield moment_of(bounded_rows(kind, N, d)), problem, budget
+                    yield moment_of(bounded_rows(kind, N, D)), problem, budget
                     break
     assert count > 0, f"{mechanism.text} runs in none of the standard settings"
 

@@ -109,6 +109,7 @@ def card_html(card: Card, risk: Risk | None, command: str, link: str) -> str:
         f"<h2>Consequences</h2><table><tbody>{label}</tbody></table>",
         f"<h2>Left to decide</h2><ul>{left}</ul>",
         f"<h2>The same again</h2><p><code>{escape(command)}</code></p>",
+        # a notebook has no address to come back to
         f"<p><code>{escape(link)}</code></p>" if link else "",
     ]
     return f'<style>{STYLE}</style><div class="dp-card">{"".join(parts)}</div>'

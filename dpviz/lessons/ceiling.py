@@ -61,6 +61,7 @@ def becomes(epsilon: float) -> float:
 
 def of_hundred(count: float) -> str:
     """Return a count of 100 with three digits at most, rounded up."""
+    # above 99 a decimal is kept, as 100 would be certainty
     digits = 1 if count < 10 or count > 99 else 0
     return numeral(math.ceil(count * 10**digits - 1e-6) / 10**digits, 3)
 
@@ -115,6 +116,7 @@ class Prospect:
         ]
         if not found:
             return None
+        # two digits, rounded up: what is said to be enough must be
         step = 10.0 ** (math.floor(math.log10(min(found))) - 1)
         return float(f"{math.ceil(min(found) / step - 1e-9) * step:.2g}")
 
@@ -145,6 +147,7 @@ def _crossing(kept: Sequence[float], wanted: float) -> float | None:
     if at < 0:
         return EPSILONS[0]
     low, high = math.log(EPSILONS[at]), math.log(EPSILONS[at + 1])
+    # recovery is nearly straight along the logarithm between two points of the grid
     part = (wanted - kept[at]) / (kept[at + 1] - kept[at])
     return math.exp(low + part * (high - low))
 
@@ -187,6 +190,7 @@ class CeilingCard:
                 bits_for(rows.n, options.grid), rows.schema.rows_a_person or 1,
             )  # fmt: skip
         except CannotRun:
+            # by the program that a release asks, so that both refuse the same
             return "✗", "would drown under this ceiling"
         return "✓", "is counted in above" if options.picture else "takes a part of ε"
 
@@ -219,6 +223,7 @@ class CeilingCard:
                 f"{'Yes' if self.verdict == 'yes' else 'It could be'}. About {self.kept} of 100 "
                 "parts survive at your ceiling."
             )
+        # the questions ask in parts of 100, so the answer does
         wanted = self.answers.survive
         if self.needed is None:
             return f"No. Under these limits no ε keeps {wanted} of 100 parts."
@@ -382,6 +387,7 @@ def page(found: CeilingCard) -> str:
 
 def _risk(found: CeilingCard) -> str:
     refused = found.short and not found.drowns and found.needed is not None
+    # refused, it tells what the recovery that was asked for would cost
     epsilon = found.needed if refused and found.needed is not None else found.epsilon
     after, delta = becomes(epsilon), found.outlook.options.stated_delta
     shown = of_hundred(after)
@@ -418,6 +424,7 @@ def _risk(found: CeilingCard) -> str:
 def _loadings(found: CeilingCard) -> str:
     seen, names = found.outlook, found.prospect.rows.schema.names_used
     first = seen.truth[:, 0]
+    # stable, so that equal loadings keep the order of the columns
     order = np.argsort(-np.abs(first), kind="stable")[: min(5, len(first))]
     top = int(order[0])
     low, high = seen.low_bars[:, 0], seen.high_bars[:, 0]
@@ -428,6 +435,7 @@ def _loadings(found: CeilingCard) -> str:
     parts = [f'<path d="M{middle} 4V{8 + row * len(order)}" stroke="#8a93a0"/>']
     for at, j in enumerate(order):
         y = 14 + row * at
+        # a bar across zero leaves even the sign open
         clear = low[j] > 0 or high[j] < 0
         colour = "#1f5fa8" if clear else "#8a93a0"
         ends = [decimals(float(middle + unit * value), 1) for value in (low[j], high[j], first[j])]

@@ -132,9 +132,11 @@ def why_left_out(
     if answers.hand_out != "directions" and not mechanism.releases_variances:
         what = "noisy rows" if mechanism.info.release == "data" else "directions"
         return f"it releases {what} and no variances"
+    # a page waits for the card
     if not mechanism.quick:
         return "its draws take too long to search among here; `dpviz least` does"
     problem, budget = measured.problem(settings), measured.budget(settings)
+    # a usual epsilon and a small one, as some run at one of them alone
     for epsilon in (1.0, 0.1):
         now = Budget(epsilon, budget.delta)
         if mechanism.why_not(problem, now, rows=measured.serves(mechanism)) is None:
@@ -258,6 +260,7 @@ def _worth_searching(found: Found) -> list[Mechanism]:
         (look for look in found.values() if isinstance(look, Predicted)), key=Predicted.order
     )
     pure = [look for look in looks if look.mechanism.info.guarantee == "pure"]
+    # who allows no delta sees one offer at least
     chosen = [*looks[:SEARCHED], *pure[:1]]
     return list(dict.fromkeys(look.mechanism for look in chosen))
 
@@ -275,6 +278,7 @@ def card_of(measured: Measured, settings: Settings, answers: Answers, found: Fou
         elif isinstance(last, Predicted) and last.value is not None:
             more = f"it needs a larger epsilon, about {numeral(last.value)}"
             left_out.append(LeftOut(mechanism, more))
+    # by the estimate: intervals of two searches end where their draws happened to
     offers.sort(key=lambda offer: offer.target.estimate)
     chosen = settings
     if offers:
@@ -310,6 +314,7 @@ def card(
 
 def rounded_up(epsilon: float) -> float:
     """Return an epsilon with three digits that is at least the one given."""
+    # three digits, upwards: the goal must still be reached at what is said
     step = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
     return min(float(f"{math.ceil(epsilon / step - 1e-9) * step:.3g}"), EPSILON_RANGE[1])
 
@@ -337,6 +342,7 @@ def _people(measured: Measured, settings: Settings, target: Target, goal: Goal) 
     """Return how many people are predicted to reach the goal at half the predicted epsilon."""
     if target.predicted is None or math.isinf(target.predicted):
         return None
+    # predicted beside predicted: both may be off, and off alike
     halved = max(target.predicted / 2, EPSILON_RANGE[0])
     asked = replace(settings, epsilon=halved, delta=measured.budget(settings).delta)
     found = predicted_crossing(measured, asked, target.mechanism, goal, "n")

@@ -52,6 +52,7 @@ def _dots(on: Drawing, box: _Box, points: FloatArray, colours: Sequence[str], si
 def _board(on: Drawing, held: Mapping[str, Any], epsilon: float, says: Mapping[str, str]) -> None:
     payload = held["payload"]
     frames = payload["frames"]
+    # the nearest frame on a logarithm, as the slider of the stage takes it
     frame = min(frames, key=lambda one: abs(math.log(one["epsilon"] / epsilon)))
     (key, cell), *_ = frame["cells"].items()
     label = next(one["label"] for one in payload["columns"] if one["key"] == key)
@@ -75,6 +76,7 @@ def _board(on: Drawing, held: Mapping[str, Any], epsilon: float, says: Mapping[s
                     continue
                 points = _points(said["places"]) * np.array(said["reach"])
                 marks = np.frombuffer(base64.b64decode(said["codes"] or ""), "u1")
+                # 255 marks a point whose label noise hides
                 some = [paint[one % len(paint)] if one < 255 else _FAINT for one in marks]
                 box = _Box(_EDGE + half, half - 12, max(said["reach"]))
                 _dots(on, box, points, some or [_OWN] * len(points), 2.4)
@@ -105,6 +107,7 @@ def _rings(on: Drawing, box: _Box, points: FloatArray) -> None:
 def _line(on: Drawing, box: _Box, line: Sequence[float], reach: float) -> None:
     """Draw a straight line Ax + By = C as far as a box reaches."""
     a, b, c = line
+    # along the line; (a, b) is across it
     turned = np.array([-b, a]) / math.hypot(a, b)
     foot = np.array([a, b]) * c / (a * a + b * b)
     along = np.linspace(-2, 2, 401)[:, None] * reach * turned + foot
@@ -118,6 +121,7 @@ def _spectrum(on: Drawing, payload: Mapping[str, Any], cell: Mapping[str, Any]) 
     count, lowest = first["count"], first["linear"]
     raw = np.frombuffer(base64.b64decode(cell["spectrum"]["lines"]), "<f4")
     released = raw[: cell["spectrum"]["count"]][:count]
+    # asinh is straight near 0 and a logarithm beyond, so negative eigenvalues have a place
     high = math.asinh(first["high"] / lowest)
 
     def line(values: Sequence[float], colour: str, wide: float, dash: tuple[float, ...]) -> None:
@@ -231,6 +235,7 @@ def _faces(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, s
 def _people(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
     gap = 20.0
     wide = (_SIDE - 2 * _EDGE + gap) / len(held["crowds"]) - gap
+    # one size of a person for all crowds: areas are to be compared
     most = max(crowd["people"] for crowd in held["crowds"])
     step = math.sqrt(wide * (_TALL - 100) / most)
     across = int(wide / step)
@@ -267,6 +272,7 @@ def _cloud(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, s
 def _leak(on: Drawing, held: Mapping[str, Any], stop: int, says: Mapping[str, str]) -> None:
     at = held["stops"][stop]
     reach = 1.08 * (held["declared"] if at["declared"] else held["within"])
+    # one unit for both axes: a length is seen as the length that it is
     unit = min((_SIDE - 2 * _EDGE) / reach, (_TALL - 100) / (0.62 * reach))
     corner = (_EDGE + 20, _TALL - 50)
 
@@ -363,6 +369,7 @@ def _film(
         yield stops[stop], 2_000
         later = states[stop + 1] if stop + 1 < len(states) else epsilon
         if held["kind"] == "board" and later != epsilon:
+            # even on a logarithm, as the slider moves
             for between in np.geomspace(epsilon, later, _PASSED + 2)[1:-1]:
                 yield _slide(lesson, step, held, stop, float(between)), 150
 

@@ -11,10 +11,9 @@ from functools import cache, cached_property
 import numpy as np
 
 from dpviz.accounting import accounting
-from dpviz.accounting.accounting import Spent
 from dpviz.accounting.gaussian import delta_of, noise_std
 from dpviz.accounting.sensitivity import frobenius
-from dpviz.auditing.attack import both_worlds
+from dpviz.auditing.attack import both_worlds, worlds_at
 from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.core.params import format_number
@@ -139,6 +138,7 @@ def _sensitivity() -> tuple[Layer, ...]:
 
 
 def _largest() -> float:
+    # of nA, as `worst` is: the bound that mechanisms calibrate by and not one of its own
     return frobenius(Problem(100, 2, 1, Relation.REPLACE, Domain.ball(2))) * 100
 
 
@@ -154,6 +154,7 @@ def _component() -> tuple[Layer, ...]:
     assert rows is not None
     shown = rows[:, [0, 2]]
     _, vectors = np.linalg.eigh(shown.T @ shown)
+    # both ways, as a component has no sign
     along = np.array([-1.0, 1.0]) * float(np.linalg.norm(shown, axis=1).max())
     return (
         Layer("dots", shown[:, 0], shown[:, 1], "faint"),
@@ -208,6 +209,7 @@ def _bounded() -> tuple[Layer, ...]:
 @cache
 def composed(releases: int) -> float:
     """Return how often a balanced guesser finds somebody after so many pure releases."""
+    # composed by the account that ledgers use, and not by adding up
     parts = (PurePart(ONE, pure().key),) * releases
     return both_worlds(accounting.spent(parts, Budget(ONE))).within
 
@@ -219,7 +221,7 @@ def _composition() -> tuple[Layer, ...]:
 
 def _worlds() -> tuple[Layer, ...]:
     epsilons = np.linspace(0, 6, 60)
-    seen = [both_worlds(Spent(float(e), 0.0, True, "pure")) for e in epsilons]
+    seen = [worlds_at(float(e)) for e in epsilons]
     return (
         Layer("line", epsilons, np.array([one.within for one in seen])),
         Layer("line", epsilons, np.array([one.out for one in seen]), "other"),
@@ -230,7 +232,7 @@ def _of_hundred(share: float) -> str:
     return decimals(100 * share, 0)
 
 
-_ONE_WORLD = both_worlds(Spent(ONE, 0.0, True, "pure"))
+_ONE_WORLD = worlds_at(ONE)
 
 TERMS: tuple[Term, ...] = (
     Term(

@@ -91,6 +91,7 @@ class Round:
     def within(self, place: int) -> bool:
         """Return whether the release that is dealt at a place, from 0, is of the table with her."""
         block, at = divmod(place, BLOCK)
+        # half of each block, so that any class that is nearly whole sees both worlds alike
         dealt = generator(0, "in or out", self.name, self.step, "worlds", block).permutation(BLOCK)
         return bool(dealt[at] < BLOCK // 2)
 
@@ -137,6 +138,7 @@ class Round:
 
     def counted(self, taps: dict[int, float]) -> dict[str, Any]:
         """Return right taps and all taps of each world, and the limit, of taps by place."""
+        # both worlds by themselves: who always says "in" is right in one and wrong in the other
         hits = {"within": [0, 0], "out": [0, 0]}
         for place, tap in taps.items():
             world = hits["within" if self.within(place) else "out"]
@@ -158,7 +160,9 @@ class Round:
         """Return the least and largest coordinate of the picture, which is a square."""
         drawn = np.concatenate([self._drawn(bool(one), self._stream(one)) for one in (0, 1)])
         middle = float(HER @ HER) / 2
+        # without the farthest, which would press all others into the middle
         half = float(np.quantile(np.abs(drawn - [middle, 0.0]), 0.98))
+        # both centres have to be inside, however little noise there is
         half = max(half, 1.5 * middle)
         return [round(_GRAIN * (middle - half)), round(_GRAIN * half)]
 
@@ -172,6 +176,7 @@ class Round:
     def _points(self, within: bool, streams: Named | Batch) -> list[list[int]]:
         left, half = self._reach
         drawn = np.rint(_GRAIN * self._drawn(within, streams))
+        # points beyond lie on the rim and still count as what they are
         low, high = [left, -half], [left + 2 * half, half]
         points: list[list[int]] = np.clip(drawn, low, high).astype(int).tolist()
         return points
@@ -185,6 +190,7 @@ class Round:
         trials = Trials(self.mechanism, calibration, data, streams)
         (found,) = simulate([trials], lambda _, release: release.matrix)
         assert found is not None
+        # the attacker knows all rows but hers, and takes their share off
         hers = problem.n * found - known.T @ known
         along = HER / np.linalg.norm(HER)
         turned = np.stack([along, np.array([-along[1], along[0]])])

@@ -124,6 +124,7 @@ def wall_words(language: str) -> dict[str, str]:
 @cache
 def messages() -> frozenset[str]:
     """Return everything that a stage or a phone says beside lessons, in English."""
+    # found in the script itself, so that no list of its sentences can be out of date
     said = (text.replace("\\u00a0", "\u00a0") for text in _SAID.findall(assets().js))
     kept = map(recovery_words, (0.0, 0.2, 0.7, 1.0))
     own = (WORDS.values(), PHONE_WORDS, WALL_WORDS, ASKED_WORDS, _PUBLISHED, VERDICT_WORDS.values())
@@ -164,6 +165,7 @@ def translated(lesson: Lesson, language: str) -> Lesson:
         own = {name: said.get(f"{place}.{name}", "") for name in _STEP}
         asked = step.question
         if asked is not None:
+            # in their place: what is right is known by it
             options = tuple(
                 replace(
                     one,
@@ -197,9 +199,11 @@ def gaps(course: tuple[Lesson, ...], language: str) -> list[str]:
     wanted |= {f"words.{text}": text for text in messages()}
     given = dict(_flat(rest)) | {f"words.{text}": said for text, said in file["words"].items()}
     found = [f"{place} is not there." for place in sorted(set(wanted) - set(given))]
+    # what no lesson has is most likely mistyped, and its text stays English
     found += [f"{place} is in no lesson." for place in sorted(set(given) - set(wanted))]
     for place in sorted(set(given) & set(wanted)):
         named = names_in(given[place])
+        # words may change order, the numbers they are about may not
         if named != names_in(wanted[place]):
             has = ", ".join(sorted(names_in(wanted[place]))) or "none"
             found.append(f"{place} must have the numbers of the English text: {has}.")

@@ -52,6 +52,7 @@ class NamedNumber:
 
     def know(self, fact: Fact) -> None:
         """Take the number as it was computed before."""
+        # where `cached_property` keeps it; one that was computed stays
         self.__dict__.setdefault("fact", fact)
 
 
@@ -132,6 +133,7 @@ class Asked:
         """Return whether a bet is right: the option, or within a factor `NEAR` of the value."""
         if self.axis is None:
             return bet == self.right
+        # by ratio, and forgiving the last digit of one that is just as far
         return abs(math.log(bet / self.right)) <= math.log(NEAR) + 1e-9
 
     def says(self, bet: float) -> str:
@@ -229,6 +231,7 @@ class State:
 
     def moved(self, changes: Mapping[str, Any]) -> State:
         """Return the state after changes of settings or of the view."""
+        # settings have their fields, and the rest is of the view
         own = {name: value for name, value in changes.items() if hasattr(self.settings, name)}
         rest = {name: value for name, value in changes.items() if name not in own}
         return State(replace(self.settings, **own), {**self.view, **rest})
@@ -305,8 +308,10 @@ class Lesson:
             )  # fmt: skip
         wanted = question.right if right is None else self.written(right.text)
         values = [self.filled(one.value) for one in question.options]
+        # numbers in their order, as nobody should have to sort them before a bet
         order = sorted(range(len(values)), key=lambda place: (_number(values[place]), place))
         if any(map(math.isnan, map(_number, values))):
+            # by the English title: bets are places, and a room may change its language
             rng = generator(0, "lesson", (self.english or self).title, step)
             order = [int(place) for place in rng.permutation(len(values))]
         options = [question.options[place] for place in order]
@@ -341,6 +346,7 @@ class Lesson:
         state = State(self.opens, {})
         for number, at in enumerate(self.steps[: step + 1]):
             state = state.moved({**at.changes, **at.view})
+            # a step before has made all its moves: a lesson goes on where it was left
             for move in self.moves(number)[: MOVES if number < step else moves]:
                 state = state.moved(move)
         return state

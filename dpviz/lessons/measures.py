@@ -19,6 +19,7 @@ from dpviz.preparation.load import load_measured, load_prepared
 from dpviz.preparation.prepared import reference_variances
 from dpviz.report.tables.frame import PICTURE_POINTS
 from dpviz.report.tables.projection import procrustes
+from dpviz.sampling.limits import FreeNoise
 from dpviz.simulation.cells import plan
 from dpviz.simulation.compare import Result, run_cell
 from dpviz.simulation.goal import Goal
@@ -50,6 +51,7 @@ def table_of(settings: Settings) -> Prepared:
     return prepared(
         replace(
             settings,
+            # put back to defaults: one prepared table serves every step that scrubs or redraws it
             epsilon=plain.epsilon,
             delta=plain.delta,
             k=plain.k,
@@ -113,6 +115,7 @@ def sorted_by_chance(settings: Settings, label: object) -> float:
     """Return `sorted_apart` of uniformly random planes, on average."""
     rng = generator(settings.seed, "guide", "random planes")
     d = table_of(settings).d
+    # planes of normal vectors are uniform: no direction is preferred
     frames = np.linalg.qr(rng.normal(size=(_PLANES, d, settings.k)))[0]
     return float(np.mean([_sorted(settings, frame, label) for frame in frames]))
 
@@ -126,6 +129,7 @@ def sorting_line(settings: Settings, frame: FloatArray, label: object) -> list[f
         A, B and C of Ax + By = C, in the coordinates of the picture, all people counted.
     """
     true = table_of(settings).reference.eigenvectors[:, : settings.k]
+    # turned as the picture is, or the line would lie elsewhere in it
     _, (across, up), at = _fisher(settings, frame @ procrustes(frame, true), label)
     return [float(across), float(up), at]
 
@@ -160,37 +164,40 @@ def separated(
     inside : ndarray of bool, shape (n,)
     """
     chosen = np.asarray(inside, dtype=bool)
+    # both groups weigh alike, however many each has
     within = (np.cov(points[chosen].T) + np.cov(points[~chosen].T)) / 2
     apart = points[chosen].mean(axis=0) - points[~chosen].mean(axis=0)
     score = points @ (normal := np.linalg.solve(within, apart))
     order = np.argsort(score)
     hit = np.cumsum(chosen[order][::-1])[::-1] / chosen.sum()
+    # those below the threshold, itself not among them
     passed = (np.cumsum(~chosen[order]) - (~chosen[order])) / (~chosen).sum()
     first = int(((hit + passed) / 2).argmax())
+    # halfway between two people: the line goes through nobody
     between = score[order[max(first - 1, 0) : first + 1]].mean()
     return float((hit[first] + passed[first]) / 2), normal, float(between)
 
 
 def found(settings: Settings, mechanism: Mechanism) -> int:
     """Return how many components are predicted to turn by less than 45 degrees."""
-    table = table_of(settings)
-    noise = mechanism.free_noise(
-        mechanism.calibrate(table.problem(settings), table.budget(settings))
-    )
-    if noise is None:
-        raise RuntimeError(f"{mechanism.text} has no prediction")
-    return components_found(table.moment.eigenvalues, noise)
+    return components_found(*_predicted(settings, mechanism))
 
 
 def above_lone_threshold(settings: Settings, mechanism: Mechanism) -> int:
     """Return how many eigenvalues exceed what a lone one would need to be seen."""
+    eigenvalues, noise = _predicted(settings, mechanism)
+    return int((eigenvalues > noise.visible_above).sum())
+
+
+def _predicted(settings: Settings, mechanism: Mechanism) -> tuple[FloatArray, FreeNoise]:
+    """Return a table's eigenvalues and the law of what a mechanism adds to them."""
     table = table_of(settings)
     noise = mechanism.free_noise(
         mechanism.calibrate(table.problem(settings), table.budget(settings))
     )
     if noise is None:
         raise RuntimeError(f"{mechanism.text} has no prediction")
-    return int((table.moment.eigenvalues > noise.visible_above).sum())
+    return table.moment.eigenvalues, noise
 
 
 GOAL = 0.9
@@ -199,10 +206,10 @@ GOAL = 0.9
 _COARSE = 1.05  # more than the lattice of answers is wide, which is refined
 
 
-def people_needed(settings: Settings, mechanism: Mechanism, goal: float = GOAL) -> float:
-    """Return the fewest people at which the predicted recovery reaches a goal, to the last one."""
+def people_needed(settings: Settings, mechanism: Mechanism) -> float:
+    """Return the fewest people at which predicted recovery reaches `GOAL`, to the last one."""
     measured = load_measured(settings)
-    wanted = Goal.of_recovery(goal, chance_share(measured.reference, settings.k))
+    wanted = Goal.of_recovery(GOAL, chance_share(measured.reference, settings.k))
     found = predicted_crossing(measured, settings, mechanism, wanted, "n")
     if found is None:
         raise RuntimeError(f"{mechanism.text} has no prediction")

@@ -107,6 +107,7 @@ def person_payload(
         has its law of `directions` in place of the scale.
     """
     problem = _problem()
+    # nearest as a ratio: epsilons stand on a logarithm
     start = min(range(len(EPSILONS)), key=lambda i: abs(np.log(EPSILONS[i] / epsilon)))
     return {
         "view": view,
@@ -126,6 +127,7 @@ def person_payload(
 def _turned(mechanism: Mechanism, delta: float, seed: int, draws: int) -> dict[str, Any]:
     problem = table()
     budgets = [Budget(epsilon, delta) for epsilon in EPSILONS]
+    # not every one runs at every epsilon, and the picture then has a gap
     able = [mechanism.why_not(problem, budget) is None for budget in budgets]
     chosen = [budget for budget, can in zip(budgets, able, strict=True) if can]
     return {
@@ -148,6 +150,7 @@ def _shown(
     streams = Draws.batch(generator(seed, "guide", "person", mechanism.key), draws)
     noise = mechanism.standard_noise(problem, streams)[:, [0, 0, 1], [0, 1, 1]]
     grains = np.rint(_GRAIN * noise).astype(int)
+    # what most draws need; the picture zooms by it, and the farthest may lie outside
     reach = float(np.quantile(np.abs(noise).max(axis=1), 0.9))
     return {
         "key": mechanism.text,
@@ -166,10 +169,12 @@ def _quantiles(mechanism: AdditiveMechanism, problem: Problem, seed: int) -> lis
 
     Of so many draws that a rate read off them is right to .1 % (four standard errors).
     """
+    # the law along her direction must be that along any other, or a table of one would be wrong
     if mechanism.one_sided or mechanism.diagonal_std(problem) is None:
         return None
     streams = Draws.batch(generator(seed, "guide", "person", mechanism.key, "law"), _LAW_DRAWS)
     sizes = np.abs(mechanism.standard_noise(problem, streams)[:, 0, 0])
+    # with the largest: a threshold beyond it is read as never passed
     levels = np.append(np.linspace(0, 1, 250, endpoint=False), 1.0)
     grains: list[int] = np.rint(_GRAIN * np.quantile(sizes, levels)).astype(int).tolist()
     return grains

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.accounting import Spent
-from dpviz.auditing.attack import both_worlds, posterior_bound
+from dpviz.auditing.attack import posterior_bound, worlds_at
 from dpviz.auditing.exhibits import support_table
 from dpviz.auditing.leaking import leak
 from dpviz.core.arrays import FloatArray
@@ -57,6 +56,7 @@ class Quantity:
     @property
     def arguments(self) -> tuple[str, ...]:
         """The arguments it takes beside settings."""
+        # without the settings, which come from the step
         return tuple(inspect.signature(self.compute).parameters)[1:]
 
     @property
@@ -165,6 +165,7 @@ def _change(settings: Settings, allocation: str, against: str = "") -> str:
     """Return in a word how far recovery moves from one allocation to another."""
     before = _recovery(replace(settings, allocation=against or settings.allocation))
     apart = abs(_recovery(replace(settings, allocation=allocation)) - before)
+    # in a word, so that a lesson's text holds whatever the draws are
     return "nothing" if apart < 0.02 else "little" if apart < 0.5 else "much"
 
 
@@ -208,7 +209,7 @@ def _needed(settings: Settings) -> float:
 @_shown(_whole)
 def _guessed(settings: Settings, world: str) -> float:
     """Return how many of 100 releases the best guesser says "in" of, at all of epsilon."""
-    seen = both_worlds(Spent(settings.epsilon, 0.0, True, "pure"))
+    seen = worlds_at(settings.epsilon)
     return 100 * {"in": seen.within, "out": seen.out}[world]
 
 
@@ -295,10 +296,12 @@ def where(
         return bool(value >= target)
 
     low, high = math.log(LOWEST), math.log(HIGHEST)
+    # whether it rises or falls is asked and not assumed
     first = over(LOWEST)
     if first == over(HIGHEST):
         ends = f"epsilon from {numeral(LOWEST)} to {numeral(HIGHEST)}"
         raise ValueError(f"{ends} never gives {numeral(target, 6)}")
+    # a thousandth of epsilon is finer than the digits that are written
     while high - low > 1e-3:
         middle = (low + high) / 2
         low, high = (middle, high) if over(math.exp(middle)) == first else (low, middle)

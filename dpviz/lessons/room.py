@@ -95,6 +95,7 @@ class Room:
 
     def knows(self, key: str) -> bool:
         """Return whether somebody may steer the room."""
+        # takes as long for any guess: nobody finds the key letter by letter
         return hmac.compare_digest(key.encode(), self.key.encode())
 
     def ask(
@@ -118,9 +119,11 @@ class Room:
         with self._lock:
             if self.ended:
                 asked = played = None
+            # pages are drawn again and again: the same question keeps its bets
             if (step, asked) == (self._step, self._asked):
                 return
             self._step, self._asked, self._words = step, asked, words
+            # a bet on what was asked before is none on this
             self._bets, self._shown = {}, False
             self._round, self._places = played, {}
             self._version += 1
@@ -153,6 +156,7 @@ class Room:
                 raise RoomClosed("The bets are shown already.")
             if not self._asked.possible(value):
                 raise RoomClosed("This cannot be bet on.")
+            # a phone that has bet may change its mind in a full room
             if phone not in self._bets and len(self._bets) >= PHONES:
                 raise RoomClosed("This room is full.")
             if self._round is not None and phone not in self._places:
@@ -203,6 +207,7 @@ class Room:
     def for_wall(self) -> dict[str, Any]:
         """Return what the projector is told: how many have bet, and what once it is shown."""
         with self._lock:
+            # sorted: an order of arrival would tell whose is whose
             bets = sorted(self._bets.values()) if self._shown else None
             told = {"step": self._step, "count": len(self._bets), "bets": bets, "ended": self.ended}
             if self._round is not None:

@@ -143,6 +143,7 @@ def tally(lesson: Lesson, step: int, course: Sequence[Lesson], bets: Mapping[str
     others = [
         (asked, bets[name])
         for one in course
+        # steps that ask nothing have no bet and fall out below
         for place in range(len(one.steps))
         if (name := f"{one.number}.{place + 1}") in bets
         and (one.number, place) != (lesson.number, step)
@@ -161,6 +162,7 @@ def tally(lesson: Lesson, step: int, course: Sequence[Lesson], bets: Mapping[str
 
 def _of_hundred(fact: Fact) -> dict[str, Any]:
     """Return a share, or a count of 100, as how many dots are filled and what is written."""
+    # a share is written in per cent; a count of 100 is written as it is
     count = 100 * fact.value if fact.text.endswith(PER_CENT) else fact.value
     return {"count": round(count), "text": fact.text.removesuffix(PER_CENT)}
 
@@ -200,6 +202,7 @@ def _boards(states: Sequence[State]) -> dict[str, Any]:
     groups: list[list[State]] = []
     stops = []
     for state in states:
+        # stops that differ in epsilon alone are one board that is scrubbed; any other is another
         same = groups and _at_one(groups[-1][0]) == _at_one(state)
         if not same:
             groups.append([])

@@ -119,9 +119,11 @@ def problems(lesson: Lesson) -> list[str]:
     unused = set(lesson.numbers) - _used(lesson, texts)
     found = [f"the number {name!r} is used nowhere." for name in unused]
     for text in texts:
+        # a name in braces may hold a digit, a text may not: numbers are computed
         if re.search(r"\d", re.sub(r"\{\w+\}", "", text)):
             found.append(f"a number is typed, not computed, in {text!r}.")
     try:
+        # one number that fails leaves every sentence after it in doubt, so no more is looked at
         lesson.facts  # noqa: B018 - computes them
     except (DpvizError, ValueError, RuntimeError, LookupError, TypeError) as error:
         return [*found, f"a number cannot be computed: {error}."]
@@ -202,6 +204,7 @@ def _lesson(said: dict[str, Any]) -> Lesson:
         raise _Wrong("the lesson needs [[steps]]")
     numbers: dict[str, NamedNumber] = {}
     for name, one in said.get("numbers", {}).items():
+        # in the file's order: a number may use those above it, so none uses itself
         numbers[name] = _number(name, one, opens, numbers)
     steps = tuple(_step(one, place, numbers) for place, one in enumerate(said["steps"], 1))
     for step in steps:
@@ -280,6 +283,7 @@ def _number(
     if key not in QUANTITIES:
         raise _Wrong(f"{place} is of no quantity; there are {', '.join(QUANTITIES)}")
     quantity, target = QUANTITIES[key], said.get("reaches")
+    # `where` looks for the epsilon at which a quantity reaches another number
     if ("where" in said) != (target is not None) or (target is not None and target not in before):
         raise _Wrong(f"{place} needs, with where, reaches and a number that stands before it")
     arguments = {word: value for word, value in said.items() if word in quantity.arguments}
@@ -294,6 +298,7 @@ def _number(
     settings = replace(opens, **_settings(typed, place))
 
     def compute() -> Fact:
+        # looked up when it is asked, as numbers are computed late and once
         there = replace(settings, **{word: before[one].fact.value for word, one in taken.items()})
         if target is None:
             return quantity.at(there, **arguments)
@@ -360,6 +365,7 @@ def _question(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> Ques
     _table(said, place, ("ask", "right", "options", "axis", "then"))
     right, then = _text(said, "right", place), _text(said, "then", place, "")
     ask = _text(said, "ask", place)
+    # a bet is one of some words or a place on an axis, and never both
     if ("options" in said) == ("axis" in said):
         raise _Wrong(f"{place} needs either options or an axis")
     if "axis" in said:

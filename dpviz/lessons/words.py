@@ -119,6 +119,7 @@ def _uncovered(card: Card) -> str:
     use = [offer.mechanism for offer in card.offers if offer.mechanism.needs_row_bound]
     if card.offers and not use:
         return ""
+    # mechanisms that bound rows by themselves leave nobody out
     some = len(use) < len(card.offers)
     start = f"{join_words(one.label for one in use)}: not covered is" if some else "Not covered:"
     if settings.row_bound == "max":
@@ -167,6 +168,7 @@ def left_to_decide(card: Card) -> list[str]:
         "data, it stays with whoever may see that.",
     ]
     if card.answers.source == "plan":
+        # first, as all the other numbers hang on the guess
         items.insert(0, "Check the guessed structure once data is there.")
     return items
 

@@ -86,6 +86,7 @@ class Findings:
         """
         item, found = self.experiment, Found.of(self.found)
         labels = [remote.sets()[key].label for key in self.absent]
+        # another experiment's points, on tables that stand in for data that is not at hand
         if item.stand_in:
             found = found.beside(Found.of(shipped_points(item.stand_in)))
         return [answer(said, found, labels, self.complete) for said in item.said]
@@ -146,6 +147,7 @@ def work(
         Workers on this machine; default this process.
     """
     absent = absent_data(experiment)
+    # what is absent is left out and told, so that the rest of a paper can be run
     parts = [part for part in experiment.parts(effort) if part.data not in absent]
     keys = _keys(experiment, parts, seed)
     jobs = [PartJob(experiment.key, *one) for one in zip(parts, repeat(seed), keys)]
@@ -215,6 +217,7 @@ def _shared(experiment_key: str, data: str) -> Any:
 
 def _keys(experiment: Experiment, parts: Sequence[Part], seed: int) -> list[str]:
     """Return for each part the digest of all that its draws depend on."""
+    # scikit-learn is not among the libraries of `source_digest`, and experiments learn with it
     same = (source_digest(), code_digest(experiment), version("scikit-learn"), experiment.key)
     data = {key: _data_digest(remote.fetch(key)) for key in {part.data for part in parts} if key}
     facts = ((*same, repr(part), repr(seed), data.get(part.data, "")) for part in parts)
@@ -229,6 +232,7 @@ def _data_digest(folder: Path) -> str:
 def _digest(paths: Sequence[Path]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in paths:
+        # names too: two files that change places are other data
         digest.update(path.name.encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()

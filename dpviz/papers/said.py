@@ -94,6 +94,7 @@ class Stated:
     def over(self, other: Stated) -> Stated:
         """Return the ratio of two printed numbers, with the most that their errors allow."""
         value = self.value / other.value
+        # the most and not the root of squares: one paper's two errors may go the same way
         relative = [(one.error / one.value, one.rounding / one.value) for one in (self, other)]
         error, rounding = (value * sum(column) for column in zip(*relative, strict=True))
         return Stated(value, error, rounding)
@@ -224,6 +225,7 @@ def row_of(panel: str, quantity: str) -> Expression:
     """Return the reading of another panel, where the name of this one is a series."""
 
     def read(view: View) -> Any:
+        # what the named panel has for one series, at a point or along an axis
         other = view.on(panel)
         try:
             return other(view.panel, quantity)
@@ -318,6 +320,7 @@ def _side(gap: Mean) -> float:
     """Return 1 where a difference is told to be positive, -1 negative, 0 where it is not told."""
     if math.isnan(gap.value):
         return -1.0
+    # exactly 0 without an error is no side either
     if abs(gap.value) <= SEPARATED * gap.error or gap.value == 0:
         return 0.0
     return math.copysign(1.0, gap.value)
@@ -328,6 +331,7 @@ def _told(means: Sequence[Mean]) -> str:
         raise Absent("nothing was measured yet")
     if len(means) == 1:
         mean = means[0]
+        # below the four digits that are written
         half = f" ± {mean.half:.2g}" if mean.half > 1e-4 * abs(mean.value) else ""
         return number(mean.value) + half
     values = [mean.value for mean in means]
@@ -360,6 +364,7 @@ class Number(Test):
         near = gap <= math.hypot(stated.error, stated.spread, mean.half)
         allowed = stated.error + stated.spread + stated.rounding
         enough = mean.half == 0 or mean.half < allowed / PLANNED
+        # near by a wide error of ours is not agreement: it cannot be told
         sign = 0.0 if near and not enough else 1.0 if near else -1.0
         return Seen.at(_told([mean]), [sign], [mean], stated=stated)
 
@@ -393,6 +398,7 @@ class AtMost(Test):
     def see(self, view: View) -> Seen:
         """Return the multiples; an infinite one is a refutation."""
         means = points(self.of(view))
+        # an account that is met exactly is off by its last digits
         one = Mean.near(1.0 + 1e-9, math.nan, 1)
         signs = [-1.0 if _beyond(mean, one) else 1.0 for mean in means]
         told = f"{_told(means)} of what is printed"

@@ -49,6 +49,7 @@ def ship(found: Findings, date: str, folder: Path = RESULTS) -> Path:
     if found.effort is not Effort.FULL:
         raise ValueError(f"{key}: only a full run ships")
     versions = {"dpviz": VERSION, **{name: version(name) for name in _LIBRARIES}}
+    # the code as it is now: who reads can tell whether it has changed since
     made = Provenance(date, code_digest(found.experiment), versions)
     rows = found.points[list(SUMMARY_COLUMNS)].to_numpy(dtype=object).tolist()
     content = {

@@ -71,6 +71,7 @@ def solved(change: Change, printed: float) -> float:
     def excess(log_value: float) -> float:
         return change.loss(math.exp(log_value)).value - printed
 
+    # a grid first: a figure may be crossed more than once, and the root finder sees one of them
     logs = np.linspace(math.log(change.low), math.log(change.high), change.places)
     values = [excess(log) for log in logs]
     crossings = [i for i in range(change.places - 1) if values[i] * values[i + 1] <= 0]
@@ -98,6 +99,7 @@ def implied(row: str, change: Change, printed: Stated) -> Measurements:
     if not math.isnan(value):
         error = math.hypot(printed.error, printed.spread, change.loss(value).half)
         near = Change(
+            # about the solution alone, so that its ends are on the same crossing
             change.name, value, max(change.low, value / 10), min(change.high, value * 10),
             change.loss, _NEAR,
         )  # fmt: skip
@@ -196,6 +198,7 @@ def _ways(line: Line, at: Mapping[str, Mapping[str, Mapping[float, float]]]) -> 
     ways = []
     for name, known in at.items():
         if name == UNIT:
+            # printed in another unit, it would be the same figure
             ratio = stated.value / mean.value
             error = math.hypot(stated.error / stated.value, mean.half / mean.value) * ratio
             told = f"a unit {number(ratio)} times as large"
@@ -212,6 +215,7 @@ def _ways(line: Line, at: Mapping[str, Mapping[str, Mapping[float, float]]]) -> 
             ways.append(Way(name, math.nan, math.nan, math.nan, told))
         else:
             low, high = known[READING][LOW], known[READING][HIGH]
+            # another reading gives a range: printed within it, but for its own error
             room = math.hypot(stated.error, stated.rounding)
             inside = low - room <= stated.value <= high + room
             told = f"{name}: {short(low)} to {short(high)}, {'with' if inside else 'without'} it"

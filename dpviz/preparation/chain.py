@@ -72,6 +72,7 @@ class PreparedDraws:
     @property
     def unit(self) -> FloatArray:
         """What rows are in units of, in scaled units: the row bound, or 1 without one."""
+        # without a bound rows keep the unit of the scale
         unit: FloatArray = np.where(np.isfinite(self.row_bound), self.row_bound, 1.0)
         return unit
 
@@ -196,11 +197,13 @@ class _Table:
             return z.T @ z
 
         moment = self.sums((self.d, self.d), products).total / self.n
+        # blocks are added in an order of their own, and the two halves may differ by rounding
         symmetric: FloatArray = (moment + moment.T) / 2
         return symmetric
 
     def longer(self, radii: FloatArray, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return how many people present have a number, of their row, above each radius."""
+        # sorted once, so that one pass counts for all radii, each draw's among them
         ascending = np.sort(radii)
 
         def counted(block: FloatArray) -> FloatArray:
@@ -229,6 +232,7 @@ class _Sums:
     def add(self, block: FloatArray, start: int) -> None:
         self.rows += len(block)
         if self._present is not None:
+            # who is absent is a row of zeros, and what is summed here may not be 0 of a zero row
             block = block[self._present[start : start + len(block)]]
         if len(block):
             self.total = self.total + self._of(block)
@@ -268,6 +272,7 @@ class _Noise:
         mean, scale = (_noise(plan, step, draws, d) for step in (MEAN, SCALE))
         chances = laplace = None
         if BOUND in plan.noises:
+            # drawn whichever way the bound is found: both ways meet the same stream
             chances = draws.uniform(1)[:, 0]
             pairs = draws.exponential(2, _CLIPS + 1)
             laplace = pairs[:, 0] - pairs[:, 1]

@@ -154,6 +154,7 @@ def check_shares(shares: Mapping[str, float]) -> None:
 
 def is_share(value: object) -> bool:
     """Return whether a value is a number between 0 and 1."""
+    # a float alone: for n_components 1 is a count, and .5 a share
     return isinstance(value, (float, np.floating)) and bool(0 < value < 1)
 
 
@@ -217,6 +218,7 @@ def preparation(
     for step in STEPS:
         if step not in private.steps or step in free:
             continue
+        # epsilons add up, and of Gaussian steps the squares of mu do
         own = (private.share(step) if pure else math.sqrt(private.share(step))) * whole
         if step in (BOUND, RANGE):
             _choose(private, step, own, noises, parts, pure=pure)
@@ -225,6 +227,7 @@ def preparation(
     if private.variance:
         for step, part in _variances(private, relation, whole, pure=pure):
             noises[step] = part.epsilon if isinstance(part, PurePart) else _noise_of(part)
+            # a binary search asks for one count after the other
             parts += [part] * (RADIUS_COUNTS if step == RADIUS and not pure else 1)
     return Preparation(private, n, d, relation, pure, noises, tuple(parts))
 
@@ -264,6 +267,7 @@ def _sum_up(
     noises[step] = _ROOM * sensitivity / own
     if step == SCALE and MEAN in noises and replaced:
         joint = joint_laplace if pure else joint_gaussian
+        # one query in the place of two: no row moves both sums as far as either can be moved
         parts[-1] = joint(noises[MEAN], noises[SCALE], d)
     else:
         parts.append(_query(sensitivity, noises[step], pure=pure))
@@ -273,6 +277,7 @@ def _sensitivity(step: str, d: int, *, replaced: bool, pure: bool) -> float:
     """Return how far one row moves the count, or the sums of d features: in L1 if pure, else L2."""
     if step == COUNT:
         return 0.0 if replaced else 1.0
+    # every feature is cut to its bounds, so one row may move all d of them
     each = float(d) if pure else math.sqrt(d)
     return (2.0 if step == MEAN and replaced else 1.0) * each
 

@@ -95,9 +95,11 @@ def spent_by(fits: Sequence[Fit], delta: float | None = None, where: str = "") -
     if not fits:
         return Spending(0, 0.0, delta or 0.0, where or Spending.where)
     epsilons = [math.inf]
+    # epsilons add up at the sum of the deltas, and at no lesser one
     if added <= at * _ROUNDING:
         epsilons.append(math.fsum(fit.epsilon for fit in fits))
     accounts = [fit.together for fit in fits if fit.together is not None]
+    # one fit that is not composed leaves the others without a common account
     if len(accounts) == len(fits):
         parts = tuple(part for account in accounts for part in account.parts)
         known = tuple(loss for account in accounts for loss in account.known)
@@ -225,6 +227,7 @@ def pay(whole: Chain, *, warns: bool) -> None:
         If a budget would be passed; nothing is then spent.
     """
     fit, folders = Fit.of(whole), _budgets()
+    # in one order everywhere: two processes that hold two budgets never wait for each other
     locks = [FileLock(folder / "lock") for folder in sorted(folders)]
     try:
         for lock in locks:
@@ -266,6 +269,7 @@ def carried() -> tuple[int, tuple[str, ...]]:
 def received(state: tuple[int, tuple[str, ...]]) -> None:
     """Let the budgets hold here that an estimator from another process came with."""
     process, folders = state
+    # a copy within the process brings nothing: its budgets hold already
     if process != os.getpid():
         with _HERE.lock:
             _HERE.budgets[:] = [Path(folder) for folder in folders]
@@ -291,4 +295,5 @@ def _read(folder: Path) -> tuple[Budget, list[Fit]]:
 def _write(folder: Path, limit: Budget, fits: list[Fit]) -> None:
     new = folder / f"fits.{os.getpid()}.{threading.get_ident()}"
     new.write_bytes(pickle.dumps((limit, fits)))
+    # at once: whoever reads meanwhile has the old fits or the new ones
     os.replace(new, folder / "fits")

@@ -95,6 +95,7 @@ def checked(
         raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound) from None
     if row_bound != FROM_DATA and radius.startswith(("max", "quantile")):
         raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound)
+    # what is bought has to know how far one row reaches, and the bounds say it
     if stated is None:
         for name, value in (("center", center), ("scale", scale), ("row_bound", row_bound)):
             if value == MIDPOINT or str(value).startswith((PRIVATE, "adaptive")):
@@ -150,6 +151,7 @@ def public_part(
         assert rows is not None
         mean = _mean(rows, cut.cut)
         spread = np.sqrt(_mean(rows, lambda block: (cut.cut(block) - mean) ** 2))
+        # a constant feature stays as it is, as in scikit-learn's scaler
         spread[spread == 0] = 1.0
         assumed.append("the feature scales (standard deviations)")
         _warn("scale")
@@ -172,12 +174,14 @@ def _edge(whole: Chain, d: int) -> float:
     edges = whole.mechanism.spectrum_edges(whole.mechanism.calibrate(whole.problem, whole.rest))
     if edges is not None:
         return max(abs(edges[0]), abs(edges[1])) * whole.problem.n
+    # of a mechanism without an edge of its own, that of Gaussian noise stands in its place
     mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
     return noise_edge(d, whole.problem.relation, mu)
 
 
 def _mean(rows: Rows, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Return the mean over all rows of a function of each."""
+    # less the first row: sums of numbers far from zero would lose their last digits
     origin = of(rows.source.fold(lambda: Reduced(lambda block: block[:1], _first)).value)[0]
     total = rows.source.fold(lambda: Reduced(lambda block: (of(block) - origin).sum(0), np.add))
     mean: FloatArray = origin + total.value / rows.n

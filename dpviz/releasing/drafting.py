@@ -127,6 +127,7 @@ def _of_text(source: Source, levels: Scales) -> tuple[Schema, bytes]:
     """Return how a text is written, judged on its start as Explore judges it, and the start."""
     start: bytes = source.open_text().read(_SAMPLE_BYTES)
     if len(start) == _SAMPLE_BYTES and b"\n" in start:
+        # whole lines: the last one was cut by the sample and not by the file
         start = start[: start.rindex(b"\n") + 1]
     head, encoding = _as_utf8(start)
     sample = Source(head, source.name)
@@ -170,6 +171,7 @@ def _with_marks(plain: Schema, rows: Sequence[Sequence[bytes]], decimal: str | N
             continue
         tried = replace(plain, decimal=mark, thousands=thousands)
         parse = number_parser(tried)
+        # of equal counts the first stays: the mark that Explore would take, and no thousands
         count = sum(math.isfinite(parse(cell)) for row in rows for cell in row)
         if count > most:
             best, most = tried, count
@@ -182,6 +184,7 @@ def _judged(
     """Return a column with whether it could hold numbers, or words of a scale."""
     cells = [cell for cell in cells if cell not in _MISSING]
     numbers = sum(math.isfinite(parse(cell)) for cell in cells)
+    # 007 is a code: a number is not written with a zero before it
     coded = any(cell[:1] == b"0" and cell[1:2].isdigit() for cell in cells)
     scale = _scale_of((cell.decode("utf-8", "replace") for cell in cells), levels)
     use = bool(scale) or (2 * numbers >= len(cells) > 0 and not coded)
@@ -273,5 +276,6 @@ def _outward(low: float, high: float) -> tuple[float, float]:
         return low, high
     step = 10.0 ** (math.floor(math.log10(high - low)) - 1)
     down, up = math.floor(round(low / step, 6)) * step, math.ceil(round(high / step, 6)) * step
+    # a step of .1 leaves digits that nobody means
     down, up = float(f"{down:.12g}"), float(f"{up:.12g}")
     return min(down, low), max(up, high)

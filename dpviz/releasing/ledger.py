@@ -235,6 +235,7 @@ class Contents:
 
     def receipt(self, number: int) -> Receipt:
         """Return what the ledger said when a spend was written."""
+        # as it stood then: later spends are no part of what it said
         then = replace(self, spends=self.spends[:number])
         spend, head = self.spends[number - 1], self.heads[number - 1]
         return Receipt(self.identity, number, head, spend, then.total, then.left)
@@ -388,6 +389,7 @@ class Ledger:
             )
         file = self.file
         with _Lock(file):
+            # lexists: a link whose ledger is away is no free name either
             if os.path.lexists(file) or _left_of(file):
                 raise LedgerError(
                     f"ledger {self.path.name} is there already, or what belongs to one: its limit "
@@ -402,6 +404,7 @@ class Ledger:
                 "unit": str(unit),
                 "schema": schema,
                 "purpose": purpose,
+                # a key, so that nobody tells by trying which table a fingerprint is of
                 "salt": secrets.token_hex(32),
             }
             lines = [_line(heading, _START)]
@@ -498,6 +501,7 @@ class Ledger:
             lines = self._lines()
             contents = self._checked(lines)
             made = replace(spend, when=_now())
+            # asked again, as another process may have spent since `check`
             self._payable(contents, made, relation, unit)
             if made.table and not contents.tables:
                 lines.append(_bound(made.table, "", lines[-1]))
@@ -642,6 +646,7 @@ class Ledger:
             raise self._damaged(1) from None
         except OSError as error:
             raise LedgerError(f"ledger {name} cannot be read: {error.strerror}.") from None
+        # each line is written with its end, so the last one was cut
         if not text.endswith("\n"):
             raise self._damaged(text.count("\n") + 1)
         return text[:-1].split("\n")
@@ -855,6 +860,7 @@ def _total(spends: tuple[Spend, ...], account: str, limit: Budget) -> tuple[floa
             math.fsum(spend.delta for spend in spends),
         )
     rho, failing = _rho(spends)
+    # else an empty ledger would stand at the limit's delta
     if rho == 0 and failing == 0:
         return 0.0, 0.0
     left = limit.delta - failing
@@ -886,6 +892,7 @@ def _left_of(file: Path) -> bool:
 
 
 def _number(value: object) -> float:
+    # true is a number to Python, and would count as 1
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError
     return float(value)
@@ -912,6 +919,7 @@ def _line(found: dict[str, Any], before: str) -> str:
 
 
 def _check(found: dict[str, Any], before: str) -> str:
+    # with the digest of the line before, so that one taken out breaks all that follow
     text = json.dumps({key: found[key] for key in sorted(found) if key != "check"})
     return hashlib.blake2b(f"{before}\n{text}".encode(), digest_size=32).hexdigest()
 
@@ -922,6 +930,7 @@ def _digest_of(line: str) -> str:
 
 
 def _write_new(path: Path, text: str, mode: int) -> None:
+    # O_EXCL: never into a file, or through a link, that somebody else laid there
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     os.chmod(path, mode)  # whatever the umask: a ledger that a group shares stays shared
     with os.fdopen(handle, "wb") as file:

@@ -294,6 +294,7 @@ def declare(options: ReleaseOptions, schema: Schema) -> Entries:
     options.require()
     schema.require()
     low, high, typical = schema.limits_used.T
+    # halves first, as the sum of two large limits may overflow
     middle = low / 2 + high / 2
     centers = {
         "typical": typical,
@@ -479,6 +480,7 @@ class Plan:
                 for axis in range(made.plan.axes)
             ]
             frame, answers = [reach for reach, _ in both], [said for _, said in both]
+        # without categories all points are of one kind
         if not made.kinds:
             codes = np.zeros_like(codes)
         exact = cell_counts(places, codes, np.array(frame, dtype=np.int64), made.plan)
@@ -551,6 +553,7 @@ class Plan:
         zeros = np.zeros((d, d))
         empty = self.released(zeros, (zeros[0], zeros), _now(), None, counted=self.records.n)
         numbers = d * d + d * k + 3 * d
+        # zeros are the shortest numbers: each may grow to `_LONGEST_NUMBER`
         size = len(empty.to_text()) + _RECEIPT_BYTES
         if self.counting is not None:  # indented, each on a line of its own, and all names
             made = self.counting
@@ -590,6 +593,7 @@ def plan(
     relation = Relation(options.relation)
     if options.k > d:
         raise InvalidSetting("k", f"a whole number from 1 to {d}", options.k, "--k")
+    # Laplace noise spends no delta, whatever was stated
     claimed = Budget(options.epsilon, 0.0 if law is Law.LAPLACE else options.stated_delta)
     require_words(claimed.epsilon, claimed.delta, n, options.accept)
     bits = bits_for(n, options.grid)
@@ -610,6 +614,7 @@ def plan(
         return calibrated(law, claimed, relation, d, bits, rows, sides), made
 
     noise, made = with_noise(bits)
+    # noise that nears the end of 64 bits has a coarser grid, where nobody asked for one
     while noise.scale > _LARGEST_SCALE and options.grid is None and bits > 8:
         bits -= 2
         noise, made = with_noise(bits)
@@ -670,6 +675,7 @@ def make(
     spend = planned.spend(token=token)
     if ledger is not None:
         spend = planned.spend(ledger.fingerprint(content_of(given)), token)
+        # refused before room is taken; `spend` asks once more under the lock
         ledger.check(spend, *counts)
     outputs = Outputs(ledger, out, planned.largest_file)
     try:
@@ -704,6 +710,7 @@ def content_of(given: Given) -> Iterator[bytes]:
     """
     if isinstance(given, Table):
         yield json.dumps(list(given.columns)).encode()
+        # little-endian everywhere: a table has one fingerprint, whatever the machine
         yield np.ascontiguousarray(given.rows, dtype="<f8").tobytes()
     else:
         yield from Source(given, "the table").chunks()

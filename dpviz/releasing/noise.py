@@ -159,6 +159,7 @@ def sensitivity_l2(relation: Relation, bits: int) -> int:
     if relation is Relation.REPLACE:
         return OTHER_WEIGHT << (2 * bits)
     square = (OTHER_WEIGHT * OTHER_WEIGHT) << (4 * bits)  # twice the square
+    # a square root in whole numbers, rounded up: no double is asked
     return math.isqrt(-(-square // 2) - 1) + 1
 
 
@@ -190,6 +191,7 @@ def mean_side(
     """
     length = rows * (OTHER_WEIGHT << (2 * bits)) * (2 if relation is Relation.REPLACE else 1)
     if law is Law.LAPLACE:
+        # l1 is at most sqrt d times l2; rounded up as well
         length = math.isqrt(d * length * length - 1) + 1
     return Side(MEAN, share, length, d)
 
@@ -221,6 +223,7 @@ def released_count(count: int, noise: Noise, n: int, bits: int) -> int:
     assert side is not None
     weight = OTHER_WEIGHT << (2 * bits)
     (noisy,) = drawn(noise.law, side.scale, [count * weight])
+    # rounded to a count; 0 would be divided by, and more than n, which is public, cannot be
     return min(max((noisy + weight // 2) // weight, 1), n)
 
 
@@ -279,6 +282,7 @@ def calibrated(
     CannotRun
         If the law cannot meet a budget without delta.
     """
+    # fractions, as doubles could add up to room that is not there
     taken = sum((Fraction(side.share) for side in sides), Fraction(0))
     if not (0 <= taken < 1 and all(side.share > 0 for side in sides)):
         raise InvalidSetting("shares", "above 0 and together below 1", float(taken))
@@ -293,6 +297,7 @@ def calibrated(
     entries = d * (d + 1) // 2 + sum(side.entries for side in sides)
     rho = rho_meeting(budget.epsilon, budget.delta)
     by_map = sensitivity / math.sqrt(2 * rho)
+    # the map rounds against us, so the formula's scale may fall short by its last digits
     while _mapped(by_map, sensitivity, budget.delta)[0] > budget.epsilon:
         by_map *= 1 + 1e-9
     by_theorem = least_scale(budget, sensitivity, entries)
@@ -343,6 +348,7 @@ def _laplace(budget: Budget, own: int, sides: Sequence[Side], left: Fraction) ->
     for side in sides:
         beside, more = _pure(side.share * budget.epsilon, side.sensitivity)
         found.append(replace(side, scale=beside))
+        # a sum of doubles is rounded: the next one above is never below the truth
         epsilon = math.nextafter(epsilon + more, math.inf)
     if epsilon > budget.epsilon:  # by the last digits of a sum
         return _laplace(Budget(budget.epsilon * (1 - 1e-15)), own, sides, left)
@@ -358,6 +364,7 @@ def _pure(wanted: float, sensitivity: int) -> tuple[float, float]:
         epsilon = float(_measurement(Law.LAPLACE, scale).map(sensitivity))
         if epsilon <= wanted:
             return scale, epsilon
+        # the factor alone may round back to where it was
         scale = math.nextafter(scale * (1 + 1e-15), math.inf)
 
 

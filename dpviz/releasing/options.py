@@ -58,6 +58,7 @@ def stated_row_bound(value: str) -> str:
 
 def _name(value: str) -> str:
     """Return a name as released files show it: one line, no folder."""
+    # no slashes: a name must not lead to another folder
     if not value or printable(value, None) != value or len(value) > QUOTED or set(value) & {*"/\\"}:
         allowed = f"a line of 1 to {QUOTED} characters without slashes"
         raise InvalidSetting("name", allowed, value or "nothing", "--name")
@@ -80,11 +81,13 @@ def _accepted(words: tuple[str, ...]) -> tuple[str, ...]:
     for word in words:
         if word not in ACCEPT:
             raise InvalidSetting("accept", f"one of {', '.join(ACCEPT)}", word, "--accept")
+    # in one order, so that the same words have one digest
     return tuple(word for word in ACCEPT if word in words)
 
 
 def words_needed(epsilon: float, delta: float, n: int) -> dict[str, str]:
     """Return what a release of n rows needs an explicit word for, and what each word means."""
+    # above 1/n a release may be one person's row as it is, and still keep its claim
     needed = {"epsilon-above-10": epsilon > USUAL_EPSILON, "delta-above-1/n": delta * n > 1}
     return {word: ACCEPT[word] for word, is_needed in needed.items() if is_needed}
 

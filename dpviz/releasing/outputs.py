@@ -69,6 +69,7 @@ class Outputs:
             If a file cannot be written after a spend; the sentence says what was spent, and where
             the release is if it is anywhere.
         """
+        # beside the ledger first: that copy is its owner's, and the one that can be had again
         places: list[tuple[Reserved, Path, str]] = []
         if self._beside is not None and self._ledger is not None and receipt is not None:
             path = self._ledger.name_of(receipt)

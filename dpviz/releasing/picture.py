@@ -183,6 +183,7 @@ def counting(
     searched = n / 2 >= CLEAR * std(searches[0])
     left = share - framing if searched else share
     whole = side(COUNTS, left, changed, 0)
+    # by n and the budget alone, so that the refusal tells nothing of the rows
     signal = n / std(whole)
     if signal < LEAST_SIGNAL:
         raise CannotRun(
@@ -190,6 +191,7 @@ def counting(
             f"it would drown: {n:,} rows are {numeral(signal, 2)} standard deviations of a count, "
             f"and {numeral(LEAST_SIGNAL, 2)} are needed; nothing was spent",
         )
+    # categories that would drown are not told apart, and counts are then of everybody
     told = tuple(kinds) if kinds and signal / len(kinds) >= LEAST_SIGNAL else ()
     many = max(len(told), 1)
     cells = cells_along(signal / many, axes, many)
@@ -238,6 +240,7 @@ def along(
         In ``made.unit``.
     ndarray of int, shape (somebody's rows,)
     """
+    # a row of zeros is an absent person's, or too many of one
     here = np.any(whole != 0, axis=1)
     directions = np.rint(components[:, : made.plan.axes] * 2.0**_FINE).astype(np.int64)
     found: IntArray = whole[here] @ directions
@@ -262,6 +265,7 @@ def cell_counts(along: IntArray, codes: Codes, frame: IntArray, plan: PicturePla
     flat = codes.astype(np.int64)
     for axis in range(plan.axes):
         reach = int(frame[axis])
+        # whole numbers throughout: no rounding moves a row across the edge of a cell
         inside = np.clip(along[:, axis], -reach, reach) + reach
         flat = flat * plan.cells + np.minimum(inside * plan.cells // (2 * reach), plan.cells - 1)
     found = np.bincount(flat, minlength=math.prod(plan.shape)).astype(np.int64)
@@ -315,6 +319,7 @@ def counted(exact: Iterable[int], made: Counting, noise: Noise, name: str) -> li
     assert side is not None
     weight = made.weight
     answers = drawn(noise.law, side.scale, [int(count) * weight for count in exact])
+    # to the nearest person: rounding is post-processing
     return [(answer + weight // 2) // weight for answer in answers]
 
 
@@ -488,6 +493,7 @@ def shown_of(release: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     found, plan = release["picture"], picture.plan
     seen = points(picture, steady(_POINTS))
+    # of the frame, so that whoever draws them needs no unit
     places = np.round(seen.places / picture.frame, 4)
     worth: Expected | None = expected(picture, generator(0, "expected", "release"))
     assert worth is not None

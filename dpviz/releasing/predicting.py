@@ -114,6 +114,7 @@ class SchemaRows:
             raise DpvizError(f"the table must have at least 2 rows; it has {records.n}.")
         step, kept, start = math.ceil(records.n / MOST_ROWS), [], 0
         for block in records.blocks():
+            # every step-th row of the table, wherever its blocks begin
             kept.append(np.array(block[-start % step :: step], dtype=np.float64))
             start += len(block)
         cells = schema.filled(np.concatenate(kept), cut=False)
@@ -174,6 +175,7 @@ class SchemaRows:
             if not paid:
                 return self.counted * _moment(around)
             share = self.counted + noise[d]
+            # a released count is at least one row and at most all, as in `released_count`
             off = (self.counted * mean + noise[:d]) / min(max(share, 1 / people), 1.0)
             near = replace(how, center=center_at(off, how))
             return self.counted * _moment(bounded(self._cut, near))
@@ -186,6 +188,7 @@ class SchemaRows:
             components = bases[:, ::-1][:, :k]
             told[at] = (-np.diff(heights[::-1])[:k] > noise_edge(s / people, d)).all()
             found.append(kept(components))
+            # a component has no sign of its own: each is turned to the table's side
             signs = np.sign((components * truth).sum(0))
             turned[at] = components * np.where(signs == 0, 1, signs)
         low, high = np.quantile(turned, [0.025, 0.975], axis=0)
@@ -245,6 +248,7 @@ class SchemaRows:
 
         if not enough(high):
             return None
+        # two per cent of epsilon, finer than the two digits that are said
         while high - low > 0.02:
             middle = (low + high) / 2
             low, high = (low, middle) if enough(middle) else (middle, high)
@@ -283,13 +287,16 @@ def _noise(
         std = entry / (options.epsilon * left)
         std_mean = of_mean / (options.epsilon * share) if share else 0.0
         std_count = rows / (options.epsilon * of_count) if of_count else 0.0
+    # one stream a draw, so that every epsilon and every pipeline meets the same noise
     for draw in range(draws):
         rng = generator(0, "a release that may be", draw)
         if law is Law.NORMAL:
+            # with its transpose: standard deviation 1 off the diagonal, sqrt 2 on it
             square = rng.standard_normal((d, d)) / math.sqrt(2)
             matrix, vector = square + square.T, rng.standard_normal(d + 1)
         else:
             upper = np.triu(rng.laplace(size=(d, d)))
             matrix, vector = upper + np.triu(upper, 1).T, rng.laplace(size=d + 1)
+        # a Laplace of scale 1 has variance 2
         off = std if law is Law.NORMAL else math.sqrt(2) * std
         yield np.append(std_mean * vector[:d], std_count * vector[d]), std * matrix, off

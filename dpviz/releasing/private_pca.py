@@ -259,6 +259,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a parameter; a ledger's path is made absolute where it is given."""
         if name == "ledger" and isinstance(value, (str, Path)) and not os.path.isabs(value):
+            # before anybody changes folder: a copy elsewhere must spend from the same file
             value = type(value)(Path.cwd() / value)
         super().__setattr__(name, value)
 
@@ -332,6 +333,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if summed is None:
             summed = self._summed = Summed(rows.d, public, rows.dtype)
             self._summed_how = how
+        # sums of rows that were prepared in two ways are sums of nothing
         elif how != self._summed_how:
             raise InvalidSetting(
                 "center, row_bound and bounds", "those of the first partial_fit", "others"
@@ -348,6 +350,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         declared = self._before()
         rows = Rows(InBlocks(np.empty((0, summed.d))), summed.sums.n, summed.d, summed.dtype)
         self._fit(declared, rows, summed.sums)
+        # exact sums of rows: released is what was drawn, and these would give the rest away
         del self._summed, self._summed_how
         return self
 
@@ -715,6 +718,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise CannotRun(
                 whole.mechanism.text, "no epsilon describes it, so no ledger can take it down"
             )
+        # a budget has a range, and less than its least is taken down as the least
         least, most = EPSILON_RANGE
         parts = whole.mechanism.calibrate(whole.problem, whole.rest).parts
         known = bool(parts) and whole.mechanism.row_profile(whole.problem, whole.rest) is None

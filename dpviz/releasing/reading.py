@@ -116,6 +116,7 @@ def read(release: Mapping[str, Any]) -> Reading:
     short = np.flatnonzero(-np.diff(values) <= edge)
     readable = int(short[0]) if len(short) else d - 1
     gaps = values[:readable, np.newaxis] - values
+    # a component does not turn towards itself
     gaps[np.arange(readable), np.arange(readable)] = math.inf
     bars = np.full((d, k), math.nan)
     bars[:, :readable] = _HALF * s * np.sqrt(np.square(vectors) @ (1 / gaps[:k] ** 2).T)
@@ -142,6 +143,7 @@ def _recovery(
     The stream is named by nothing of the release: the same file gives the same number.
     """
     d = len(values)
+    # noise leaves eigenvalues below 0, which no structure has
     cut = np.maximum(values, 0)
     reference = SecondMoment((vectors * cut) @ vectors.T, 1)
     chance = chance_share(reference, k) if cut[0] > 0 else 1.0
@@ -151,6 +153,7 @@ def _recovery(
     for draw in range(draws):
         drawn = generator(0, "noise on a release", draw).standard_normal((d, d))
         noisy = matrix + s / math.sqrt(2) * (drawn + drawn.T)
+        # the first k alone: LAPACK orders them ascending
         top = scipy.linalg.eigh(noisy, subset_by_index=(d - k, d - 1))[1]
         share += float((cut @ np.square(vectors.T @ top)).sum()) / (draws * cut[:k].sum())
     return float(recovery_of(share, chance))

@@ -177,6 +177,7 @@ class _People:
 
         Rows without a person are those of one, so that nobody escapes the limit by a gap.
         """
+        # a name is kept for each person: none may take more memory than others
         person = person[:LONGEST_NUMBER]
         self._met[person] += 1
         return self._met[person] > self._most
@@ -267,6 +268,7 @@ class _OfText(_Records):
                 rows, size = [], 0
         if rows:
             yield np.array(rows, dtype=np.float64)
+        # n was counted and is public, so lines that are gone since count as missing
         while left > 0:
             gone = min(left, most)
             missing = np.full((gone, len(self._schema.used)), np.nan)
@@ -278,6 +280,7 @@ class _OfText(_Records):
         """Return what reads the lines in order: None for one too many of a person."""
         parse, people = line_parser(self._schema, self._places), _people(self._schema)
         person, label = self._person, self._label
+        # nothing beside the features: a line need not be cut twice
         if person is None and label is None:
             return parse
         delimiter, most = self._schema.delimiter.encode(), max(person or 0, label or 0) + 1
@@ -285,6 +288,7 @@ class _OfText(_Records):
 
         def counted(line: bytes) -> list[float] | None:
             cells = split(line.removesuffix(b"\r"), delimiter, most)
+            # a short line lacks its last cells, and is read all the same
             cells += [b""] * (most - len(cells))
             if people is not None and person is not None and people.over(cells[person].strip()):
                 return None
@@ -298,6 +302,7 @@ class _OfText(_Records):
         for chunk in self._source.chunks(self._packed):
             lines += chunk.count(b"\n")
             last = chunk[-1:]
+        # the last line may lack its end
         return lines + (last != b"\n")
 
     def _lines(self) -> Iterator[bytes]:
@@ -344,6 +349,7 @@ class _OfParquet(_Records):
         # read by name, unless one comes again
         names = [field.name for field in fields]
         wanted = [names[place] for place in places]
+        # by name Arrow would read every column that has it
         alone = all(names.count(name) == 1 for name in wanted)
         self._names = wanted if alone else None
         self._places = wanted if alone else places
@@ -393,6 +399,7 @@ def _numbers(values: Any, number: Callable[[bytes], float]) -> FloatArray:
         return np.full(len(values), np.nan)
     if pa.types.is_dictionary(kind):
         codes = to_numpy(values.indices.fill_null(-1)).astype(np.int64)
+        # a dictionary may list words that no row has
         met, places = np.unique(codes[codes >= 0], return_inverse=True)
         found = np.full(len(codes), np.nan)
         found[codes >= 0] = _numbers(values.dictionary.take(pa.array(met)), number)[places]
@@ -421,6 +428,7 @@ def number_parser(schema: Schema) -> Callable[[bytes], float]:
 
     def number(cell: bytes) -> float:
         cell = cell.strip()
+        # float() reads more than a number, such as nan, 1_000 or digits of other scripts
         if len(cell) > LONGEST_NUMBER or numeral(cell) is None:
             return np.nan
         if group:

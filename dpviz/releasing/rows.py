@@ -68,6 +68,8 @@ class Rows:
         for start in range(0, len(array), _CHECKED):
             block = array[start : start + _CHECKED]
             with np.errstate(over="ignore", invalid="ignore"):
+                # one sum tells of a whole block; finite numbers may overflow it too, so it only
+                # raises a doubt
                 suspicious = not np.isfinite(block.sum())
             if suspicious and not np.isfinite(block).all():
                 raise InvalidTable(NOT_FINITE)
@@ -79,6 +81,7 @@ class Rows:
     def of_batches(cls, source: FileBatches | FrameBatches | SparseRows) -> Rows:
         """Return the rows of a source that is read in batches; one pass counts them."""
         seen = source.fold(Counts)
+        # a fit releases all rows: which ones were left out would depend on their cells
         if seen.dropped:
             raise InvalidTable(f"{source.name} has rows with gaps: nothing was spent.")
         if seen.rows < 2:

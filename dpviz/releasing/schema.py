@@ -125,6 +125,7 @@ class Column:
             raise InvalidSetting(f"levels {shown}", allowed, self.levels)
         object.__setattr__(self, "levels", tuple(printable(word) for word in words))
         if self.low is None and self.high is None:
+            # words count as 1, 2, ..., so their number bounds them
             object.__setattr__(self, "low", 1.0)
             object.__setattr__(self, "high", float(len(words)))
 
@@ -133,6 +134,7 @@ class Column:
         """The middle of the bounds."""
         assert self.low is not None
         assert self.high is not None
+        # halves first, as their sum may overflow
         return self.low / 2 + self.high / 2
 
     @property
@@ -199,6 +201,7 @@ class Schema:
         for name in ("header", "from_data"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidSetting(name, "true or false", getattr(self, name))
+        # true would skip one line
         if isinstance(self.skip, bool) or not isinstance(self.skip, int):
             raise InvalidSetting("skip", "a whole number of lines", self.skip)
         if not 0 <= self.skip <= MOST_SKIPPED:
@@ -257,6 +260,7 @@ class Schema:
         """A digest of all that decides how a table is read; not of who declared it."""
         found = self._json()
         for column, written in zip(self.columns, found["columns"], strict=True):
+            # a middle that is written out and one that is left out read a table the same way
             if "typical" in written and column.low is not None and column.high is not None:
                 written["typical"] = column.stand_in
         text = json.dumps(found, sort_keys=True)

@@ -54,6 +54,7 @@ def verify(ledger: Ledger, releases: Sequence[Path]) -> list[str]:
     except LedgerError as error:
         found.append(str(error))
     seen: list[_Seen] = []
+    # one that is kept and was handed over as well is looked at once
     given = {path.resolve(): path for path in [*ledger.kept().values(), *releases]}
     for path in given.values():
         try:
@@ -65,6 +66,7 @@ def verify(ledger: Ledger, releases: Sequence[Path]) -> list[str]:
         if contents is not None:
             found += _against(one, contents, ledger.path.name)
     found += _branches(seen)
+    # one fault may be seen from several files
     return list(dict.fromkeys(found))
 
 
@@ -121,6 +123,7 @@ def _branches(seen: Sequence[_Seen]) -> list[str]:
     first: dict[tuple[str, int], _Seen] = {}
     found = []
     for one in seen:
+        # the first seen with a number is what all later ones with it are held against
         other = first.setdefault((one.ledger, one.number), one)
         if other.head != one.head:
             found.append(
@@ -137,6 +140,7 @@ def _read(path: Path) -> _Seen:
     try:
         of_ledger: dict[str, Any] = found["ledger"]
         number = of_ledger["spends"]
+        # true is 1 to Python, and is no number of a spend
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise TypeError
         return _Seen(

@@ -178,6 +178,7 @@ def _lead(card: Mapping[str, Any]) -> str:
 
 def _of_million(share: float) -> str:
     count = 1e6 * share
+    # a share below one of a million is said the other way round
     if count >= 1:
         return f"{numeral(math.ceil(count - 1e-6), 3)} of 1,000,000"
     return f"1 of {numeral(math.floor(1 / share), 2)}"
@@ -288,6 +289,7 @@ def picture_svg(shown: Mapping[str, Any], high: int = 260) -> str:
 def _inline(svg: str, words: str) -> str:
     """Return a picture as it stands in the page, with its words."""
     named = f'<svg role="img" aria-label="{words}" style="max-width:100%;height:auto" '
+    # inline, as a page that is printed must not lose its pictures
     return svg.replace("<svg ", named, 1)
 
 

@@ -25,9 +25,7 @@ GROWTH_DIMENSIONS = (10, 20, 40, 80, 160)
 GROWTH_COLUMNS = ("mechanism", "measured", "error", "exponent", "stated")
 
 
-def growth_table(
-    dimensions: Sequence[int] = GROWTH_DIMENSIONS, draws: int = 10, seed: int = 0
-) -> pd.DataFrame:
+def growth_table(dimensions: Sequence[int] = GROWTH_DIMENSIONS, draws: int = 10) -> pd.DataFrame:
     """Return the exponent with which each mechanism's noise grows in d.
 
     Returns
@@ -44,7 +42,7 @@ def growth_table(
             continue
         # some are drawn up to a number of features only, such as the K-norm
         drawn = [d for d in dimensions if mechanism.limits(_problem(d), _AT_ONE) is None]
-        growth = noise_growth(mechanism, drawn, np.random.default_rng(seed), draws=draws)
+        growth = noise_growth(mechanism, drawn, np.random.default_rng(0), draws=draws)
         stated = JIANG_TABLE_1.get(mechanism.info.label)
         found.append(
             (
@@ -153,8 +151,6 @@ def noise_growth(
     rng: np.random.Generator,
     *,
     draws: int = 40,
-    delta: float = 1e-6,
-    relation: Relation = Relation.REPLACE,
 ) -> Growth:
     """Measure how the noise's spectral norm grows with d, and fit the exponent.
 
@@ -166,8 +162,6 @@ def noise_growth(
     rng : Generator
     draws : int
         Per dimension, at least 2.
-    delta : float
-    relation : Relation
     """
     if len(set(dimensions)) < 2:
         raise InvalidSetting("dimensions", "at least two different ones", len(set(dimensions)))
@@ -175,7 +169,7 @@ def noise_growth(
         raise InvalidSetting("draws", "at least 2", draws)
     means, errors = [], []
     for d in dimensions:
-        values = noise_norms(mechanism, d, rng, draws=draws, delta=delta, relation=relation)
+        values = noise_norms(mechanism, d, rng, draws=draws)
         means.append(float(values.mean()))
         errors.append(float(values.std(ddof=1)) / math.sqrt(draws))
     power, error = fitted_power(dimensions, means, errors)

@@ -95,7 +95,7 @@ START_SECONDS = 4.0
 IDLE_SECONDS = 300.0
 """After which a worker that waits for the next sweep of its maker ends."""
 
-_last_use: dict[int, float] = {}  # when workers were last done, by their number
+_last_use = (0, -math.inf)  # how many workers were last done, and when
 _held = 0  # how many runs of this process keep BLAS on one thread
 
 
@@ -307,6 +307,7 @@ def _with_joblib(
     from joblib import Parallel, delayed, parallel_config
     from joblib.parallel import get_active_backend
 
+    global _last_use
     lone: dict[str, Any] = {}
     if pool.backend == "loky":
         # a worker that has no job yet must end with its parent too
@@ -335,7 +336,7 @@ def _with_joblib(
             return
         # One cell a task: a batch of them would be lost together when interrupted.
         parallel = Parallel(return_as="generator_unordered", batch_size=1)
-        _last_use.clear()
+        _last_use = (0, -math.inf)
         results = parallel(handed())
     begun = True
     try:
@@ -347,7 +348,7 @@ def _with_joblib(
         # `yield from` would close the results before the warning is silenced.
         for finished in results:  # noqa: UP028
             yield finished
-        _last_use[pool.workers] = time.monotonic()
+        _last_use = (pool.workers, time.monotonic())
     finally:
         with warnings.catch_warnings():
             # Abandoned tasks are meant to be abandoned, and what is finished is in the store.
@@ -378,7 +379,8 @@ def _taken(waiting: deque[_Placed]) -> Iterator[_Placed]:
 
 def _warm(pool: Pool) -> bool:
     """Return whether so many workers have worked here, and wait for more."""
-    return time.monotonic() - _last_use.get(pool.workers, -math.inf) < IDLE_SECONDS
+    workers, ended = _last_use
+    return workers == pool.workers and time.monotonic() - ended < IDLE_SECONDS
 
 
 @contextmanager

@@ -208,7 +208,6 @@ def simulate_tables(
     calibration: Calibration,
     rows: Callable[[int], FloatArray],
     streams: Named | Batch,
-    on_block: Callable[[], object] = check_cancelled,
 ) -> Iterator[FloatArray]:
     """Yield the released table of each trial, one at a time: a table is large.
 
@@ -220,12 +219,10 @@ def simulate_tables(
     rows : callable
         The place of a trial to the bounded rows that it sees, shape (n, d).
     streams : Named or Batch
-    on_block : callable
-        As in `simulate`.
     """
     singles: Iterable[Named | Batch] = streams.blocks(1)
     for place, single in enumerate(singles):
-        on_block()
+        check_cancelled()
         with one_blas_thread():
             released = mechanism.release_rows(rows(place), calibration, single.draws())
         assert released is not None, "`why_not` says so beforehand"

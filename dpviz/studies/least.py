@@ -23,7 +23,7 @@ from dpviz.studies import Answer
 from dpviz.studies.options import asks, ready
 
 if TYPE_CHECKING:
-    from dpviz.report.figures.theme import Figure
+    from dpviz.report.figures.theme import Figure, Panel
 
 
 GOAL_METRICS = tuple(key for key, metric in METRICS.items() if metric.better != "neither")
@@ -156,29 +156,28 @@ class Needed(Answer):
         """
         self._named(name)
         from dpviz.report.figures.side_by_side import targets_figure
+
+        return targets_figure(self.table(), self._panels(), self.what)
+
+    def _panels(self) -> list[Panel]:
         from dpviz.report.figures.theme import panels_of
 
         problem = self.prepared.problem(self.settings)
         budget = self.prepared.budget(self.settings)
-        shown = panels_of([target.mechanism for target in self.targets], problem, budget)
-        return targets_figure(self.table(), shown, self.what)
+        return panels_of([target.mechanism for target in self.targets], problem, budget)
 
     def _shown(self) -> pd.DataFrame:
         return self.table().drop(columns=["evidence"])
 
     def _picture(self) -> str:
         from dpviz.report.figures.small import ranges_picture
-        from dpviz.report.figures.theme import panels_of
 
-        problem = self.prepared.problem(self.settings)
-        budget = self.prepared.budget(self.settings)
-        shown = panels_of([target.mechanism for target in self.targets], problem, budget)
         ends = self.table().rename(columns={"least": "mean"})
         ends = ends.astype({"mean": float, "low": float, "high": float})
         for end in ("low", "high"):  # one of them is missing where the answer is an end itself
             ends[end] = ends[end].fillna(ends["mean"])
         words = "people" if self.what == "n" else "epsilon"
-        return ranges_picture(ends, shown, f"least {words}", log=True).image()
+        return ranges_picture(ends, self._panels(), f"least {words}", log=True).image()
 
 
 @asks("the least epsilon, or the fewest people, for a goal", GoalOptions, SearchOptions, Settings)

@@ -110,7 +110,9 @@ def fresh_server(tmp_path: Path, spare_port: int, warm: Path) -> Iterator[Server
         def start(environment: Mapping[str, str] | None = None, app: Path | None = None) -> Server:
             log = tmp_path / f"server-{len(_servers)}.log"
             port = spare_port if is_free(spare_port) else None
-            one = Server(app or app_path(), log, environment, port=port, python=warm)
+            # what a first visitor finds: nothing that earlier runs of this user have kept
+            own = {"XDG_CACHE_HOME": str(tmp_path), **(environment or {})}
+            one = Server(app or app_path(), log, own, port=port, python=warm)
             running = stack.enter_context(one)
             _servers.append(running)
             stack.callback(_servers.remove, running)

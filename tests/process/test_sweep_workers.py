@@ -37,7 +37,7 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let workers pay from the second job on, and none be known to be there."""
     monkeypatch.setattr(jobs, "START_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "IDLE_SECONDS", 4.0)
-    monkeypatch.setattr(jobs, "_last_use", {})
+    monkeypatch.setattr(jobs, "_last_use", (0, float("-inf")))
 
 
 @cache

@@ -95,10 +95,19 @@ def test_the_verdict_has_three_sentences_in_any_setting(
     lines = printed(capsys, *words.split(), "--trials", "2").splitlines()
     _, claims, public = three_sentences(lines)
     assert re.search("; assumed public: .*number of (rows|people) n", public)
-    rows = lines[4 : lines.index("Next:") - 1]
+    rows = lines[4 : lines.index("", 4)]
     assert len(rows) == count
     if " all " in words:  # what cannot run is said, with its reason
         assert "clipped_gaussian cannot run, as it needs a delta above 0; got 0" in claims
+
+
+def test_what_reading_left_out_is_said_before_what_comes_next(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = printed(capsys, "data/example.csv", "--mechanism", "gaussian", "--trials", "2")
+    said = [line for line in lines.splitlines() if line.startswith("note: ")]
+    assert said[-1] == "note: 3 rows of 120 without a value were left out."
+    assert lines.index(said[-1]) < lines.index("Next:")
 
 
 def test_what_a_board_shows_unasked_can_run() -> None:

@@ -55,7 +55,6 @@ from dpviz.simulation.tasks import (
     score_released,
     score_table,
     split,
-    task_curve,
     work,
 )
 from dpviz.simulation.tasks.learners import FOLDS
@@ -602,14 +601,8 @@ def test_the_table_has_every_round_once() -> None:
     settings = Settings(trials=7, mechanisms=("gaussian", "laplace"))
     task = replace(FIXED, epsilons="0.1,1", splits=3)
     told: list[Progress] = []
-    found = task_curve(
-        datasets.load("iris"),
-        settings,
-        task,
-        None,
-        parse_variants(settings.mechanisms),
-        told.append,
-    )
+    mechanisms = parse_variants(settings.mechanisms)
+    found = finish(plan_task(datasets.load("iris"), settings, task, None, mechanisms), told.append)
     assert tuple(found.columns) == TASK_COLUMNS
     assert found.groupby("source")["score"].count().to_dict() == {
         FLOOR: 3 + 3 + 7,

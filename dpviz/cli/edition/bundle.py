@@ -152,7 +152,7 @@ Member = tuple[str, bytes]
 def archive(members: Iterable[Member]) -> bytes:
     """Return a zip of the members: the same bytes whenever and wherever it is made."""
     written = BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+    with zipfile.ZipFile(written, "w") as packed:
         for name, content in sorted(members):
             info = zipfile.ZipInfo(name, _DATE)
             info.compress_type = zipfile.ZIP_DEFLATED

@@ -22,9 +22,7 @@ Codes = tuple[NDArray[np.intp], list[str]]
 """The category of each row as an index, and the names of the categories."""
 
 
-def read_columns(
-    path: Path, names: Sequence[str], text: Sequence[str] = (), delimiter: str = ","
-) -> Any:
+def read_columns(path: Path, names: Sequence[str], text: Sequence[str] = ()) -> Any:
     """Return the columns of a text without a header, numbers as float64, as an Arrow table.
 
     Parameters
@@ -35,7 +33,6 @@ def read_columns(
         Every column, in order.
     text : sequence of str
         Columns of categories.
-    delimiter : str
 
     Raises
     ------
@@ -49,7 +46,7 @@ def read_columns(
             Source(path, path.name).open_text(),
             read_options=csv.ReadOptions(column_names=list(names)),
             # none of these files quotes: a mark of quotation is a letter
-            parse_options=csv.ParseOptions(delimiter=delimiter, quote_char=False),
+            parse_options=csv.ParseOptions(quote_char=False),
             # a question mark is a category until a table's own reader says it is a gap
             convert_options=csv.ConvertOptions(column_types=types, null_values=[]),
         )

@@ -123,6 +123,7 @@ def squares_html(claims: Sequence[tuple[Claim, str]]) -> str:
     groups: list[tuple[str, list[str]]] = []
     for claim, address in claims:
         place = claim.place
+        # in printing order: a place that comes again later is named again
         if not groups or groups[-1][0] != place:
             groups.append((place, []))
         title = f"{place}: {claim.item}: {claim.answer}"
@@ -162,6 +163,7 @@ _LONG = 180
 
 def _short(claim: Claim) -> str:
     """Return what was measured with the number of draws, or its beginning where it is long."""
+    # said where all lines have as many; else no one number is true
     draws = {line.mean.draws for line in claim.lines if line.mean and line.mean.draws > 1}
     text = claim.measured if len(claim.measured) <= _LONG else claim.measured[:_LONG] + "…"
     return f"{text} · {max(draws):,} draws" if len(draws) == 1 and text else text
@@ -261,6 +263,7 @@ class _Axis:
     def of(cls, rows: Sequence[Row], left: float, right: float) -> _Axis:
         pairs = [(stated.value, stated.error) for _, stated, _ in rows]
         pairs += [(mean.value, mean.half) for _, _, mean in rows]
+        # from 0, so that lengths compare as the numbers do
         low = min(0.0, *(value - error for value, error in pairs))
         return cls(low, max(value + error for value, error in pairs), left, right)
 

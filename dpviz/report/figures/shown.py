@@ -42,6 +42,7 @@ class Shown(go.Figure):  # type: ignore[misc]
     def _repr_mimebundle_(self, *given: Any, **more: Any) -> dict[str, Any]:
         """Return Plotly's data and the image; no script, which static pages leave out."""
         bundle = dict(super()._repr_mimebundle_(*given, **more) or {})
+        # a front end that knows Plotly's data needs no script; a page without one shows the image
         if PLOTLY in bundle:
             bundle.pop("text/html", None)
         return bundle | {IMAGE: drawn(self).svg()}
@@ -85,9 +86,11 @@ class _Axis:
             self.low, self.high = map(float, said)
         elif self.names:
             self.low, self.high = -0.5, len(self.names) - 0.5
+        # nothing was seen on it
         elif self.low > self.high:
             self.low, self.high = 0.0, 1.0
         else:
+            # one value alone stands in the middle
             room = 0.04 * (self.high - self.low) or 0.5
             self.low, self.high = self.low - room, self.high + room
         if self.said.get("autorange") == "reversed":
@@ -97,6 +100,7 @@ class _Axis:
         """Return the pixel of a value; None where it lies outside."""
         found = self.number(value)
         share = None if found is None else (found - self.low) / (self.high - self.low)
+        # a little beyond is drawn on the rim: an end may be rounded
         if share is None or not -0.02 <= share <= 1.02:
             return None
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
@@ -109,6 +113,7 @@ class _Axis:
             values = _listed(self.said["tickvals"])
         elif not self.names:
             found = decades(low, high, 6) if self.log else []
+            # less than two decades in sight have round steps between them in their place
             values = found if len(found) > 1 else round_ticks(low, high)
             if self.log and len(found) < 2:
                 values = [10**one for one in values]
@@ -185,6 +190,7 @@ def _keyed(
     named = [
         one for one in traces if one.get("name") and one.get("showlegend", True)
     ] if layout.get("showlegend", len(traces) > 1) else []  # fmt: skip
+    # a name that comes again has one place, as it looks at first
     keys = {str(one["name"]): one for one in reversed(named)}
     left = _LEFT
     for name, trace in reversed(keys.items()):
@@ -358,6 +364,7 @@ _Points = Sequence[tuple[float | None, float | None]]  # pixels; None where a va
 def _bars(picture: Drawing, trace: Mapping[str, Any], points: _Points, x: _Axis, y: _Axis) -> None:
     flat = trace.get("orientation") == "h"
     along, foot = (y, x.at(0.0)) if flat else (x, y.at(0.0))
+    # a bar's foot may lie outside, or have no logarithm: it then stands on the axis
     foot = (x.start if flat else y.start) if foot is None else foot
     wide = 0.7 * abs((along.end - along.start) / (along.high - along.low))  # of a step of 1
     for u, v in points:
@@ -392,6 +399,7 @@ def _lines(picture: Drawing, trace: Mapping[str, Any], points: _Points) -> None:
     if width == 0:
         return
     stretch: list[tuple[float, float]] = []
+    # a gap at the end, so that the last stretch is drawn too
     for u, v in [*points, (None, None)]:
         if u is not None and v is not None:
             stretch.append((u, v))

@@ -256,8 +256,10 @@ class Drawing:
             )  # fmt: skip
             drawn.append(f"{inside} rg {_rgb(colour)} RG .8 w [] 0 d {path} b")
         for x, y, words, anchor, size in self._texts:
+            # widths are of what is written, and the anchor goes by them
             plain = _plain(words)
             left = x - _SHARES[anchor] * size * _wide(plain)
+            # which begin and end a text of PDF
             for mark in "\\()":
                 plain = plain.replace(mark, f"\\{mark}")
             drawn.append(
@@ -342,7 +344,7 @@ def _plain(words: str) -> str:
     return words.replace("ε", "epsilon").replace("δ", "delta").replace("\u202f", "\u00a0")
 
 
-def gif(pictures: Sequence[Drawing], times: Sequence[int], scale: float = 1.0) -> bytes:
+def gif(pictures: Sequence[Drawing], times: Sequence[int]) -> bytes:
     """Return pictures one after the other, without end.
 
     Parameters
@@ -351,10 +353,8 @@ def gif(pictures: Sequence[Drawing], times: Sequence[int], scale: float = 1.0) -
         Of one size.
     times : sequence of int
         Milliseconds that each is shown.
-    scale : float
-        Pixels of a unit.
     """
-    first, *rest = (picture._raster(scale).quantize(64) for picture in pictures)
+    first, *rest = (picture._raster(1.0).quantize(64) for picture in pictures)
     held = BytesIO()
     first.save(
         held, "GIF", save_all=True, append_images=rest, duration=list(times), loop=0, optimize=False

@@ -103,11 +103,10 @@ def _text(place: str, words: str, moved: str) -> str:
     return f'<span style="{style}">{escape(words)}</span>'
 
 
-def _stroke(colour: str, width: float = 1.0, dash: str = "") -> str:
+def _stroke(colour: str, width: float = 1.0) -> str:
     # Without this a stretched picture has strokes of another width across than down.
-    broken = f' stroke-dasharray="{dash}"' if dash else ""
     return (
-        f'fill="none" stroke="{colour}" stroke-width="{numeral(width, 6)}"{broken} '
+        f'fill="none" stroke="{colour}" stroke-width="{numeral(width, 6)}" '
         'vector-effect="non-scaling-stroke"'
     )
 

@@ -66,6 +66,7 @@ class Plot:
         for ((low, top), size, values), log in zip(ends, self.logs, strict=True):
             at = np.asarray(values, dtype=float)
             if log:
+                # what has no logarithm has no place, and is left out as a gap
                 at = np.log10(at, where=at > 0, out=np.full_like(at, np.nan))
             found.append((at - low) / (top - low) * size)
         return found[0], found[1]
@@ -106,6 +107,7 @@ def add_names(figure: go.Figure, names: Sequence[tuple[str, str, str]], plot: Pl
             _mark(own, path)
         # The mean is drawn first, in pieces of one name: a name is not beside its prediction.
         lines = [path for called, path in group if called == group[0][0]]
+        # lines of other variants: of its own a name may lie near
         others = [
             np.stack(rest[0][1], axis=1) for other, rest in drawn.items() if rest and other != key
         ]
@@ -113,6 +115,7 @@ def add_names(figure: go.Figure, names: Sequence[tuple[str, str, str]], plot: Pl
         if found is None:
             continue
         (across, up), (right, above), box = found
+        # a name that was placed is there for those that follow
         everything[box] += _TAKEN
         x, y = plot.value(across, up)
         notes.append(
@@ -165,9 +168,11 @@ def _best(
     One without a colour of its own has none where it would lie on a line.
     """
     wide, high = _LETTER * len(name), _LINE
+    # summed once, so that each of many boxes takes four numbers
     below, beside = _sums(everything), _sums(np.minimum(everything, 1.0) - own)
     most = _ON_A_LINE * (1 if colour == GREY else _TAKEN)
     best, least = None, math.inf
+    # one point in some, each with six sides: enough places, and few to weigh
     for path in lines:
         points = np.stack(path, axis=1)[::_STEP]
         for point, met in zip(points.tolist(), _met(points, others).tolist(), strict=True):
@@ -428,6 +433,7 @@ def _spans(figure: go.Figure, now: float, *, log_x: bool, log_y: bool) -> tuple[
     x = _span(figure, "x", log=log_x, room=(0.02, 0.01))
     at = _places([now], log_x)[0]
     if math.isfinite(at):
+        # the current setting stays in sight, also where nothing was drawn there
         x = min(x[0], at), max(x[1], at)
     return x, _span(figure, "y", log=log_y, room=(0.05, 0.05))
 
@@ -606,6 +612,7 @@ def _add_draws(figure: go.Figure, lines: pd.DataFrame | None, look: _Look, kinds
     kinds["single draws"] = {"color": TRUE_COLOUR, "width": 0.7}
     x: list[float | None] = []
     y: list[float | None] = []
+    # one trace for all draws: many traces are slow to paint, and a gap parts them as well
     for _, line in lines.groupby("trial"):
         x += [*line["x"], None]
         y += [*line["value"], None]

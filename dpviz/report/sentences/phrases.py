@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dpviz.accounting.accounting import Spent
-from dpviz.auditing.attack import both_worlds, posterior_bound
+from dpviz.auditing.attack import both_worlds, posterior_bound, worlds_at
 from dpviz.core.metrics import Summary
 from dpviz.core.number_text import decimals, numeral, of_hundred, per_cent
 from dpviz.core.problem import (
@@ -43,7 +43,7 @@ def risk_words(mechanism: str, spent: Spent, epsilon: float) -> str:
 def risk_of(mechanism: str, risk: tuple[str, str], epsilon: float) -> str:
     """Return `risk_words` of false alarms and hits that are written already."""
     out, within = risk
-    most = of_hundred(both_worlds(Spent(epsilon, 0.0, True, "pure")).within)
+    most = of_hundred(worlds_at(epsilon).within)
     # where the whole of what its epsilon allows is taken, the limit is said already
     limit = f"; after anything at ε {numeral(epsilon, 3)} without δ at most {most} right"
     return RISK.format(mechanism=mechanism, within=within, out=out) + limit * (most != within)

@@ -94,6 +94,7 @@ def lead(plan: TaskPlan, bands: pd.DataFrame) -> str | None:
     ]
     if not made:
         return None
+    # of claims that hold alone, as `verdict` ranks them
     best = (max if score.better == "higher" else min)(made, key=lambda row: row["mean"])
     floors, blind = _floors(bands), _random_floor(plan, _floors(bands))
     beside = [
@@ -153,6 +154,7 @@ def _at_the_floor(plan: TaskPlan, ranked: list[Row], floors: dict[str, Row]) -> 
     if name not in floors:
         return ""
     floor, higher = floors[name], plan.learner.score.better == "higher"
+    # bands that share a value are not told apart, whichever mean is higher
     lost = [known[row["mechanism"]] for row in ranked if _overlap(row, floor)]
     worse = [
         known[row["mechanism"]]

@@ -216,6 +216,7 @@ def publishable_frame(frame: Frame) -> Frame:
 
 
 def _publishable_cell(cell: BoardCell) -> BoardCell:
+    # built anew from a list and not from the cell: what is added to cells later stays in the house
     status, texts = cell["status"], cell["texts"]
     return {
         "status": status,
@@ -260,6 +261,7 @@ def _limits(prepared: Measured, picture: PictureRows, k: int) -> BoardLimits:
     """Return the axes that every column and every epsilon share: those of the truth."""
     d, eigenvalues = prepared.d, prepared.reference.eigenvalues
     largest, linear = float(eigenvalues.max()), linear_up_to(eigenvalues)
+    # of the true picture, with some room: axes that hold still let a release be seen to move
     limit = 1.12 * np.abs(picture.places(picture.true, "aligned")).max(axis=0, initial=0.0)
     first = min(FIRST_COMPONENTS, d)
     # Noise leaves the first eigenvalues of many positive; of few, the last may turn negative.
@@ -309,6 +311,7 @@ def spectra(
     )
     for key, values in expected.items():
         if key in found["cells"]:
+            # four bytes are finer than any line
             found["cells"][key]["predicted"] = packed(np.asarray(values, dtype=float), "<f4")
     made = payload(prepared, settings, shown, [budget.epsilon], [found])
     low, high = _reach(comparison)
@@ -328,6 +331,7 @@ def _reach(comparison: Comparison) -> tuple[float, float]:
     for result in comparison.results:
         values = result.captured_each if result.eigenvalues is None else result.eigenvalues
         lower, upper = result.edges or (0.0, 0.0)
+        # the edges of the noise are drawn as well, and have to be inside
         reaches.append((min(float(values.min()), lower), max(float(values.max()), upper)))
     sizes = [max(high, -low) for low, high in reaches]
     limit = max(_LOUD * largest, min(sizes, default=0.0))

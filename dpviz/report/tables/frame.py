@@ -161,6 +161,7 @@ def _cell(
     recovery = None if drawn is None else summarise(drawn)
     text, words = ("", "") if recovery is None else said_of(recovery.mean)
     aim = result.hint or ""
+    # a hint is "words: advice", and beside the recovery the advice is enough
     best = [aim.partition(": ")[2]] if aim else []
     before = (result.before or {}).get("recovery")
     return {
@@ -230,6 +231,7 @@ def _scree(scree: Scree | None) -> tuple[str, list[str]]:
     """Return the shares of the variance that are published; empty where noise hides them."""
     if scree is None or not scree.clear:
         return "", []
+    # noise may carry a share beyond all there is
     pairs = np.minimum(np.stack([scree.shares, TWO_SIDED * scree.errors], axis=1), 1.0)
     named = scree.shares if len(scree.shares) <= _NAMED_BARS else scree.shares[:1]
     texts = [percent(min(float(share), 1.0)) for share in named]
@@ -238,6 +240,7 @@ def _scree(scree: Scree | None) -> tuple[str, list[str]]:
 
 def worth_words(picture: Picture) -> list[str]:
     """Return how good a published picture is by simulation from its numbers, in short lines."""
+    # a stream of its own: what is said of a picture draws nothing from its noise
     found = quality.expected(picture, generator(0, "expected", picture.plan.cells))
     # ellipses: nothing that is released says how well they fit
     if found is None:
@@ -406,6 +409,7 @@ def _headline(epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
     ]
     if not counted:
         return {"recovery": f"{at} no claim of these mechanisms holds.", "risk": None}
+    # by recovery alone, and equal ones in the order of the columns
     (best, label, texts), *others = sorted(counted, key=lambda one: -one[0][0])
     tied = [
         other

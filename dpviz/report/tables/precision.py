@@ -160,7 +160,6 @@ def price_table(
     problem: Problem,
     budget: Budget,
     seed: int,
-    points: int = 9,
 ) -> pd.DataFrame:
     """Return the noise along one direction against its share of the precision.
 
@@ -175,7 +174,7 @@ def price_table(
     for mechanism in mechanisms:
         along = _noise_of_first(mechanism, prepared, seed)
         # noise falls as a power of the share, so that steps are even on its logarithm
-        for share in np.geomspace(0.01, 0.99, points):
+        for share in np.geomspace(0.01, 0.99, 9):
             bought = replace(
                 problem.allocation, strategy="binary", chosen=(1,), tau=float(share), theta=()
             )

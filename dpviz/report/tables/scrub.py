@@ -192,6 +192,7 @@ def drawn(
         Given each epsilon's comparison, and the draw that its frame pictures.
     """
     seen, pictures = [], None
+    # pictured and not kept: redraws are of the settings' own epsilon, which need be no frame
     own = [settings.epsilon] if redraws and settings.epsilon not in epsilons else []
     for done, epsilon in enumerate([*epsilons, *own]):
         if progress is not None:
@@ -319,6 +320,7 @@ def least_epsilons(
 
     def answers(mechanisms: Iterable[Mechanism], up_to: float = math.inf) -> list[Predicted]:
         found = [about(prepared, settings, one, goal, up_to=up_to) for one in mechanisms]
+        # judged at the epsilon that was found: a claim may hold there and fail elsewhere
         held = [one for one in found if one.status and one.status.verdict in _GOOD]
         return sorted(held, key=Predicted.order)
 

@@ -19,7 +19,6 @@ from dpviz.simulation.tasks.run import (
     finish,
     kept,
     score_table,
-    task_curve,
     work,
 )
 from dpviz.simulation.tasks.scores import (
@@ -62,6 +61,5 @@ __all__ = [
     "score_released",
     "score_table",
     "split",
-    "task_curve",
     "work",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,13 +12,9 @@ import pandas as pd
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.metrics import summarise
-from dpviz.core.settings import Settings
-from dpviz.datasets.table import Table
-from dpviz.mechanisms import Mechanism
 from dpviz.simulation import jobs as engine
 from dpviz.simulation.jobs import Arrays, JobStep, Keeper, Progress
-from dpviz.simulation.tasks.plan import CHANCE, CLEAN, TaskPart, TaskPlan, plan_task
-from dpviz.simulation.tasks.task import Task
+from dpviz.simulation.tasks.plan import CHANCE, CLEAN, TaskPart, TaskPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,42 +85,12 @@ def _scored(plan: TaskPlan, step: JobStep) -> TaskStep:
     return TaskStep(step.progress, scores)
 
 
-def task_curve(
-    table: Table,
-    settings: Settings,
-    task: Task,
-    epsilons: Sequence[float] | None = None,
-    mechanisms: Sequence[Mechanism] = (),
-    progress: Callable[[Progress], None] | None = None,
-    *,
-    store: Keeper | None = None,
-) -> pd.DataFrame:
-    """Return the score of a task against epsilon, for every mechanism and every round.
-
-    Parameters
-    ----------
-    table, settings, task, epsilons, mechanisms
-        As in `plan_task`; what cannot run is left out.
-    progress : callable, optional
-        Called after each part.
-    store : Keeper, optional
-        Where finished parts are kept, so that a run that is stopped goes on.
-
-    Returns
-    -------
-    DataFrame
-        Columns `TASK_COLUMNS`; see `score_table`.
-    """
-    plan = plan_task(table, settings, task, epsilons, mechanisms)
-    return finish(plan, progress, store)
-
-
 def finish(
     plan: TaskPlan,
     progress: Callable[[Progress], None] | None = None,
     store: Keeper | None = None,
 ) -> pd.DataFrame:
-    """Run a plan to its end and return its scores; see `task_curve`."""
+    """Run a plan to its end and return its scores, as `score_table` has them."""
     for step in work(plan, store):
         if progress is not None:
             progress(step.progress)
