@@ -126,7 +126,7 @@ def row(card: MechanismCard) -> None:
     )
     status = CANNOT_RUN if card.status is None else card.status.marked
     box = st.expander(
-        f"**{mechanism.info.label}** {picture} *{card.guarantee}* {status}",
+        f"**{mechanism.info.label}** {picture} *{card.guarantee}* *{card.spends}* {status}",
         key=f"mechanisms.{mechanism.key}.open",
         on_change="rerun",
         type="compact",
@@ -165,7 +165,7 @@ def opened(card: MechanismCard, seen: Portrait | None) -> None:
 
 _STYLE = """<style>
 .dp-head, .st-key-mechanisms-rows summary p {
-  display: grid; grid-template-columns: minmax(10rem, 18rem) 240px 10rem minmax(8rem, 1fr);
+  display: grid; grid-template-columns: minmax(9rem, 1.2fr) 240px 9rem 5rem minmax(10rem, 1fr);
   gap: 0 1.5rem; align-items: center;
 }
 .dp-head { font-size: 14px; padding-left: 2rem; }
@@ -195,17 +195,17 @@ _STYLE = """<style>
 }
 </style>"""
 _HEAD = """<div class="dp-head"><b>Mechanism</b><span><i>0°</i><i>turned</i><i>90°</i>
-</span><b>Promises</b><b>Its claim here</b></div>"""
+</span><b>Promises</b><b>Spends ε</b><b>Its claim here</b></div>"""
 
 
-st.title("Mechanisms", anchor=False)
+st.title("How far does each turn the first direction?", anchor=False)
 problem, budget = loading.problem_and_budget(current)
 picked, order = asked()
 found = chosen_cards(cards(problem, budget), picked, order)
 st.caption(
-    f"{len(found)} mechanisms, for n = {problem.n:,}, d = {problem.d}, k = {problem.k}. "
-    f"Pictures: degrees by which {DRAWS} draws turn the first direction of one made-up table "
-    f"({ROWS} rows, {FEATURES} columns, epsilon {numeral(EPSILON, 6)}), with a line at the median."
+    f"Pictures: {DRAWS} draws on one made-up table ({ROWS} rows, {FEATURES} columns, epsilon "
+    f"{numeral(EPSILON, 6)}), a line at the median. Claims: yours, n = {problem.n:,}, "
+    f"d = {problem.d}, k = {problem.k}."
 )
 aims = (
     {}

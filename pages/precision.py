@@ -220,7 +220,7 @@ def more(comparison: Comparison) -> None:
             views.projection(comparison, current.prepared)
 
 
-st.title("Precision: spend noise where it hurts least", anchor=False)
+st.title("Spend noise where it hurts least", anchor=False)
 with guard():
     examples.draw()
     if current.prepared is not None:

@@ -49,17 +49,18 @@ def asked() -> Settings:
     with third:
         bounds()
     settings = replace(state.settings(), mechanisms=(mechanism,))
-    steps = ["mean", "scale", "bound", "count"]
-    if settings.bounds == PRIVATE:
-        steps.insert(1, "range")
+    # a share is asked for where there is something to pay for
+    asked = {
+        "mean": True,
+        "range": settings.bounds == PRIVATE,
+        "scale": settings.scale != "none",
+        "bound": True,
+        "count": settings.relation == "zero-out",
+    }
+    steps = [step for step, paid in asked.items() if paid]
     for column, step in zip(st.columns(len(steps)), steps, strict=True):
-        if step == "scale" and settings.scale == "none":
-            column.caption("Nothing is scaled: choose a scaling under Preparation in the sidebar.")
-        elif step == "count" and settings.relation != "zero-out":
-            column.caption("n is the same for all neighbours: nothing to pay for.")
-        else:
-            with column:
-                controls.setting(f"{step}_share", place="preparation.")
+        with column:
+            controls.setting(f"{step}_share", place="preparation.")
     return settings
 
 
@@ -97,22 +98,22 @@ def everywhere(bars: list[tuple[str, Settings]]) -> None:
     now, (_, public), (_, private) = state.settings(), bars[0], bars[-1]
     kept = "max" if now.row_bound.startswith(PRIVATE) else now.row_bound
     public = replace(public, row_bound=kept)
-    left, right = st.columns(2)
-    left.button(
-        "Pay for all of it on every page",
-        key="preparation.private",
-        icon=":material/lock:",
-        disabled=all(getattr(now, name) == getattr(private, name) for name in _OWN),
-        on_click=state.on_change(lambda: use(private)),
-        help="Explore, Trade-offs, Precision and Decide then prepare anew in each draw.",
-    )
-    right.button(
-        "Take all of it for public again",
-        key="preparation.public",
-        icon=":material/lock_open:",
-        disabled=not now.paid_shares,
-        on_click=state.on_change(lambda: use(public)),
-    )
+    with st.container(horizontal=True):
+        if any(getattr(now, name) != getattr(private, name) for name in _OWN):
+            st.button(
+                "Pay for all of it on every page",
+                key="preparation.private",
+                icon=":material/lock:",
+                on_click=state.on_change(lambda: use(private)),
+                help="Explore, Trade-offs, Precision and Decide then prepare anew in each draw.",
+            )
+        if now.paid_shares:
+            st.button(
+                "Take all of it for public again",
+                key="preparation.public",
+                icon=":material/lock_open:",
+                on_click=state.on_change(lambda: use(public)),
+            )
 
 
 def whole_account(prepared: Prepared, settings: Settings) -> None:
@@ -160,13 +161,14 @@ def page() -> None:
     with above:
         st.markdown(f"**{told(table)}**")
         st.plotly_chart(
-            waterfall(table, height=300),
+            waterfall(table, height=380),
             key="preparation.waterfall",
             alt="Recovery with everything public, then with mean, scale, row bound and n paid for",
         )
         st.caption(
-            "From 100 %: blue is lost to the mechanism's noise, orange to a step that is paid for, "
-            "green is gained; whiskers are two standard errors."
+            "From 100 %: blue is lost to the mechanism's noise, orange to a step that is paid for"
+            f"{', green is gained' * bool((table['recovery'].diff() > 0).any())}; whiskers are two "
+            "standard errors."
         )
         with st.popover("How to read this chart", icon=":material/info:"):
             st.markdown(
@@ -193,6 +195,6 @@ def page() -> None:
         )
 
 
-st.title("Preparation: what if the mean is private too?", anchor=False)
+st.title("What if the mean is private too?", anchor=False)
 with guard():
     page()

@@ -349,7 +349,7 @@ def page(ready: Prepared) -> None:
         run(plan, head)
 
 
-st.title("Tasks: what can still be learned?", anchor=False)
+st.title("What can still be learned?", anchor=False)
 with guard():
     if current.prepared is not None:
         page(current.prepared)

@@ -69,7 +69,7 @@ class Choices:
 
 def choices(*, picture: bool) -> Choices:
     """Draw the controls of the chart, with the measures of a picture where one is paid for."""
-    with st.container(key="tradeoffs-asked"):
+    with asked.container(key="tradeoffs-asked"):
         first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
     axis = first.selectbox(
         "Along",
@@ -439,7 +439,8 @@ def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figu
     parts.command(current.settings, verb="sweep", more=more)
 
 
-st.title("Trade-offs: how much accuracy does privacy leave?", anchor=False)
+heading, asked = st.columns(2, vertical_alignment="bottom")
+heading.title("How much accuracy does privacy leave?", anchor=False)
 if st.session_state.pop("tradeoffs.open", False):
     st.switch_page(shell.page("Explore"), query_params={})
 chosen_mechanisms = parse_variants(current.settings.mechanisms)

@@ -412,13 +412,17 @@ def _risk(found: CeilingCard) -> str:
     return (
         f"<div><h3>{title}, for each {unit} in {found.prospect.rows.n:,} rows</h3>"
         f'<div class="dp-dots"><figure>{hundred(1, "before: 1 of 100", 92)}<figcaption>'
-        f"<small>before: 1 of 100<br>suspicions is right</small></figcaption></figure>"
+        f"<small>before: 1 of 100 suspicions<br>“{said}” is right</small></figcaption></figure>"
         f"<figure>{hundred(math.ceil(after - 1e-9), f'after: at most {shown}', 92)}<figcaption>"
         f"<small>after: at most <b>{shown}</b>,<br>whatever else is known</small></figcaption>"
-        f"</figure></div><p><b>{who}</b> A suspicion such as “{said}”: of 1,000 like it 10 are "
-        f"right before, at most {math.ceil(10 * after - 1e-9)} after. That is ε "
-        f"{numeral(epsilon, 2)}. {phrase}.<small>{odds}</small></p></div>"
+        f"</figure></div><p><b>{who}</b> {phrase}. That is ε {numeral(epsilon, 2)}."
+        f"<small>{odds}</small></p></div>"
     )
+
+
+def _ceiling(epsilon: float) -> str:
+    """Return the ceiling that an epsilon keeps to, as it is asked for."""
+    return f"{of_hundred(becomes(epsilon))} in 100"
 
 
 def _loadings(found: CeilingCard) -> str:
@@ -515,7 +519,7 @@ def _helps(found: CeilingCard) -> str:
         ("nothing", found.needed),
     ]
     body = "".join(
-        f"<tr><td>{escape(words)}</td><td>{'not enough' if e is None else of_hundred(becomes(e))}"
+        f"<tr><td>{escape(words)}</td><td>{'not enough' if e is None else _ceiling(e)}"
         f"</td><td>{'' if e is None else 'ε ' + numeral(e, 2)}</td></tr>"
         for words, e in rows
     )
@@ -524,7 +528,7 @@ def _helps(found: CeilingCard) -> str:
     )
     return (
         f"<div><h3>What is left under your ceiling: {found.kept} of 100 parts</h3>"
-        "<h3>What would help</h3><table><tr><th>change one thing</th><th>1 in 100 becomes</th>"
+        "<h3>What would help</h3><table><tr><th>change one thing</th><th>ceiling</th>"
         f"<th></th></tr>{body}</table>{limits}{_lost(found)}{_far(found)}</div>"
     )
 
@@ -565,8 +569,8 @@ def _curve(found: CeilingCard) -> str:
         f'stroke-width="2.4"/><path d="M{decimals(at, 1)} {top}V{top + down}" stroke="#1f5fa8" '
         f'stroke-width="2"/><circle cx="{decimals(at, 1)}" '
         f'cy="{decimals(y(found.outlook.recovery), 1)}" r="5" fill="#1f5fa8"/>{ticks}{sides}'
-        f'<text x="{left + across / 2}" y="{high - 5}" text-anchor="middle" font-size="12">1 right '
-        "suspicion in 100 may become … in 100</text>"
+        f'<text x="{left + across / 2}" y="{high - 5}" text-anchor="middle" font-size="12">'
+        "ceiling, … in 100</text>"
     )
     words = f"Parts of 100 that survive by ceiling: {found.kept} at yours"
     rows = "".join(
@@ -574,7 +578,7 @@ def _curve(found: CeilingCard) -> str:
         + (
             "<td>not reached</td><td></td>"
             if (e := found.prospect.needed(level)) is None
-            else f"<td>{of_hundred(becomes(e))} in 100</td><td>{numeral(e, 2)}</td>"
+            else f"<td>{_ceiling(e)}</td><td>{numeral(e, 2)}</td>"
         )
         + "</tr>"
         for level in LEVELS
@@ -582,7 +586,7 @@ def _curve(found: CeilingCard) -> str:
     return (
         f"<div><h3>Parts of 100 that survive, by ceiling</h3>"
         f"{picture(_svg(wide, high, body), words, wide, high)}"
-        "<table><tr><th>must survive</th><th>1 in 100 becomes</th><th>ε</th></tr>"
+        "<table><tr><th>must survive</th><th>ceiling</th><th>ε</th></tr>"
         f"{rows}</table></div>"
     )
 

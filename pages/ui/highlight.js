@@ -80,7 +80,9 @@ export default function (component) {
     due = null;
     // Names keep clear of what they lie on: pages/ui/looks.py has the style.
     const ground = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
-    document.documentElement.style.setProperty("--dpviz-ground", ground);
+    const { style } = document.documentElement, dark = parseInt(ground.match(/\d+/)?.[0] ?? 255) < 128;
+    style.setProperty("--dpviz-ground", ground);
+    style.setProperty("--dpviz-lift", dark ? "1.6" : "1");
     document.querySelectorAll(CHART).forEach(follow);
   };
   const soon = () => { due ??= setTimeout(look, 100); };

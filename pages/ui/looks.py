@@ -27,9 +27,9 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
   fill: currentColor !important;
 }
 /* A name beside a line stays readable where another line runs below it. */
-[data-testid="stPlotlyChart"] .annotation text {
+[data-testid="stPlotlyChart"] :is(.annotation, .textpoint) text {
   paint-order: stroke; stroke: var(--dpviz-ground, transparent); stroke-width: 4px;
-  stroke-linejoin: round;
+  stroke-linejoin: round; filter: brightness(var(--dpviz-lift, 1)); /* in the dark lighter */
 }
 /* A command within a sentence is no smaller than the sentence. */
 [data-testid] :is(p, li) code { font-size: max(.875em, 14px) !important; }

@@ -36,7 +36,7 @@ def shelves(claims: pd.DataFrame, problem: Problem, budget: Budget, seed: int) -
     budget : Budget
     seed : int
     """
-    people = {Relation.REPLACE: "one row replaced", Relation.ZERO_OUT: "one row zeroed"}
+    people = {Relation.REPLACE: "One row replaced", Relation.ZERO_OUT: "One row zeroed"}
     st.caption(
         f"{people[problem.relation]}, {phrases.budget_words(budget)}, {thousands(problem.n)} "
         f"people. A click shows the evidence."

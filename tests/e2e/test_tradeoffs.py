@@ -11,7 +11,7 @@ from tests.e2e.harness import Server, open_app, open_group, open_popover, rerun,
 
 QUICK = "/tradeoffs?v=1&table=iris&trials=5&m=gaussian,laplace"
 EXAMPLE = app_path().parent / "data" / "example.csv"
-TITLE = "Trade-offs: how much accuracy does privacy leave?"
+TITLE = "How much accuracy does privacy leave?"
 
 
 # What stands for a variant on the first chart of a page, with how much of it is seen.

@@ -211,7 +211,7 @@ def test_the_shelves_follow_the_relation_in_the_sidebar() -> None:
     assert "4.6e-6, promised 3e-7" in shelves(at)
     change(at, "view.relation", "zero out one person")
     assert "analyze_gauss" not in shelf(at, "broken")
-    assert "one row zeroed" in words(at)
+    assert "One row zeroed" in words(at)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_the_four_questions_are_answered_on_one_screen_and_follow_the_ceiling() 
     at = start("decide", table="iris", k="1")
     assert errors(at) == []
     shown = html(at)
-    for answer in ("May I publish", "1 in 100 becomes", "suspicion"):
+    for answer in ("May I publish", "<th>ceiling</th>", "suspicion"):
         assert answer in shown
     # limits of a table whose schema nobody stated are not public: it is never a plain yes
     assert "✓ Yes" not in shown

@@ -220,7 +220,7 @@ def test_an_exhibit_stands_printed_left_and_measured_right() -> None:
     for key in ("mvg_table4", "chaudhuri_figure1", "xu_figure1"):
         at = open_at(key)
         shown = drawn_text(at)
-        assert shown.index("The paper: ") < shown.index("We, in the same ax")
+        assert shown.index("The paper: ") < shown.index("We, on the same ax")
         assert shown.count("data:image/svg+xml") == 3  # the third holds both, for a phone
 
 

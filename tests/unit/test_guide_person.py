@@ -11,11 +11,12 @@ import pytest
 from scipy.stats import norm
 
 from dpviz.core import number_text
+from dpviz.core.files import app_path
 from dpviz.lessons.cast import plain, published, pure
 from dpviz.lessons.languages import messages
 from dpviz.lessons.person import EPSILONS, candidates, others, person_payload
 from dpviz.report.figures.person import component_script
-from dpviz.report.sentences.phrases import RISK
+from dpviz.report.sentences.phrases import RISK, capital
 from tests.person_page import person_page
 
 PAYLOAD = person_payload([plain(), pure(), published()], 1e-5)
@@ -35,6 +36,15 @@ def test_it_says_the_phrase_of_every_page_and_each_text_in_the_readers_language(
     drawn = re.findall(r'(?:fillText|says)\(\s*"([^"]+)"|\bkey, "([^"]+)"', script)
     said = set(re.findall(r'says\(\s*"([^"]+)"', script))
     assert {first or second for first, second in drawn} == said <= messages()
+
+
+def test_a_class_reads_the_same_phrase_on_its_wall() -> None:
+    wall = (app_path().parent / "pages" / "ui" / "class_wall.html").read_text(encoding="utf-8")
+    (said,) = re.findall(r'says\("([^"]*\{limit\}[^"]*)"', wall)
+    shared, _, _ = capital(RISK).partition("{within}")
+    # of a class the number right is known, and its limit
+    assert said.removeprefix(shared) == "at most {limit} right."
+    assert said in messages()
 
 
 def test_limits_are_the_exact_rates_of_both_worlds() -> None:

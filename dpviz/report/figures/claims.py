@@ -19,6 +19,7 @@ from dpviz.report.figures.theme import (
     DASHES,
     FIRST_TONE,
     SECOND_TONE,
+    SHARES,
     TRUE_COLOUR,
     WARNING_TONE,
     colour_of,
@@ -89,7 +90,7 @@ def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
         tickvals=values,
         ticktext=[numeral(v, 6) for v in values],
     )
-    figure.update_yaxes(title="share that betrays the table", range=[0, 1], tickformat=".0%")
+    figure.update_yaxes(title="share that betrays the table", range=[0, 1], **SHARES)
     return _layout(figure, 400)
 
 
@@ -355,7 +356,7 @@ def posterior_figure(
                 annotation_position="bottom right" if value == prior else "top right",
             )  # fmt: skip
     figure.update_xaxes(_decades("false alarms of the test", -6, 0))
-    figure.update_yaxes(title="believed after an alarm", range=[0, 1.02], tickformat=".0%")
+    figure.update_yaxes(title="believed after an alarm", range=[0, 1.02], **SHARES)
     return _layout(figure, 420)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.core.number_text import numeral, per_cent, percent
-from dpviz.report.figures.theme import TRUE_COLOUR, Panel, to_scale, told, wrapped
+from dpviz.report.figures.theme import SHARES, TRUE_COLOUR, Panel, to_scale, told, wrapped
 
 PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
@@ -95,7 +95,7 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 marker={"symbol": [f"{panel.marker}-open", panel.marker], "size": 12},
                 text=["", percent(now)], textfont={"size": 13, "color": panel.colour},
                 cliponaxis=False,
-                textposition="top center",
+                textposition=_beside(now),
                 hovertext=[
                     f"{percent(before)} with equal shares", f"{percent(now)} with these shares"
                 ],
@@ -112,12 +112,19 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             x=x, y=1, yref="paper", yanchor="bottom", text=words, showarrow=False,
             font={"size": 12}, xanchor="right" if x else "center",
         )  # fmt: skip
-    figure.update_xaxes(title="recovery", range=[low - 0.03, 1.05], tickformat=".0%")
+    figure.update_xaxes(title="recovery", range=[low - 0.08, 1.05], **SHARES)
     figure.update_yaxes(
         tickvals=[number for number, _ in labels], ticktext=[label for _, label in labels],
         showgrid=False, range=[-0.6, len(labels) - 0.3], automargin=True,
     )  # fmt: skip
     return _layout(figure, 90 + 44 * max(len(labels), 3))
+
+
+def _beside(recovery: float) -> str:
+    """Return where a number stands beside its mark: clear of the lines at chance and at all."""
+    if recovery < 0 or recovery > 0.9:
+        return "top left"
+    return "top right" if recovery < 0.1 else "top center"
 
 
 def stds_figure(

@@ -193,7 +193,7 @@ def _row_name(item: str) -> str:
 
 
 def table_exhibit(rows: Sequence[Row], place: str) -> str:
-    """Return a table of the paper as marks with errors, and ours beside it in the same axis.
+    """Return a table of the paper as marks with errors, and ours beside it on the same axis.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def table_exhibit(rows: Sequence[Row], place: str) -> str:
         drawn.append(_svg(_WIDE, bottom + 20, axis.ticks(bottom) + "".join(parts), label))
     return _pair(
         f"The paper: {place}", "Printed, with its errors, in its own order.", drawn[0],
-        "We, in the same axis", "Bars: 95 % of the mean. Dashed: what is printed.", drawn[1],
+        "We, on the same axis", "Bars: 95 % of the mean. Dashed: what is printed.", drawn[1],
         ("Hollow: printed. Full: measured, with its 95 %.", _on_a_phone(rows)),
     )  # fmt: skip
 
@@ -295,7 +295,7 @@ def _error(of: Stated | Mean) -> float:
 
 
 def _with_error(of: Stated | Mean) -> str:
-    return number(of.value) + (f" ± {numeral(_error(of), 2)}" if _error(of) else "")
+    return numeral(of.value, 4) + (f" ± {numeral(_error(of), 2)}" if _error(of) else "")
 
 
 def _text(x: float, y: float, words: str, anchor: str = "start") -> str:

@@ -13,6 +13,7 @@ from dpviz.core.number_text import decimals, numeral, per_cent
 from dpviz.report.figures.theme import (
     BELOW,
     GREY,
+    SHARES,
     TRUE_COLOUR,
     Panel,
     faded,
@@ -99,7 +100,7 @@ def task_figure(
     )  # fmt: skip
     figure.update_yaxes(
         range=[low, high], automargin=True, nticks=5,
-        tickformat=".0%" if score.key == "accuracy" else None,
+        **(SHARES if score.key == "accuracy" else {}),
     )  # fmt: skip
     figure.update_xaxes(title="Epsilon", row=rows)
     figure.update_yaxes(title=_title(score), row=1, col=1)

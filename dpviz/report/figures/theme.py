@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dpviz.core.number_text import decades, numeral
+from dpviz.core.number_text import decades, numeral, per_cent
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import VERDICT_WORDS, Status, Verdict
 from dpviz.mechanisms import Mechanism, all_mechanisms
@@ -152,6 +152,13 @@ def to_scale(figure: go.Figure) -> go.Figure:
     for axis in figure.select_yaxes():
         axis.scaleanchor = axis.anchor or "x"
     return figure
+
+
+SHARES: dict[str, Any] = {
+    "tickformat": "~%",
+    "labelalias": {f"{n}%".replace("-", "−"): per_cent(str(n)) for n in range(-100, 101)},
+}
+"""Of an axis of shares: its ticks written as sentences write them, with a space."""
 
 
 def standing(now: float, *, log: bool) -> dict[str, list[dict[str, Any]]]:

@@ -17,6 +17,7 @@ from dpviz.core.number_text import decades, numeral, percent, power_text
 from dpviz.report.figures.theme import (
     BELOW,
     GREY,
+    SHARES,
     TRUE_COLOUR,
     Panel,
     faded,
@@ -314,7 +315,7 @@ def tradeoff_figure(
     _set_axis(figure.layout.xaxis, x_title, x, log=log_x)
     _set_axis(figure.layout.yaxis, y_title, y, log=log_y)
     if shares and not log_y:
-        figure.update_yaxes(tickformat="~%")
+        figure.update_yaxes(**SHARES)
     plot = Plot(x, y, (log_x, log_y), NARROWEST, _set_size(figure))
     add_names(figure, [(one.key, one.label, one.colour) for one in reversed(named)], plot)
     return _filled(figure, 0.0) if pointed else figure

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.core.number_text import percent
-from dpviz.report.figures.theme import FIRST_TONE, SECOND_TONE, WARNING_TONE
+from dpviz.report.figures.theme import FIRST_TONE, SECOND_TONE, SHARES, WARNING_TONE
 
 _NOISE, _LOST, _GAINED = FIRST_TONE, WARNING_TONE, SECOND_TONE
 
@@ -58,8 +58,8 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
         barmode="overlay",
         showlegend=False,
         height=height,
-        margin={"l": 60, "r": 10, "t": 20, "b": 40},
-        yaxis={"title": "recovery", "range": [low - room, high + room], "tickformat": "~%"},
+        margin={"l": 60, "r": 10, "t": 20, "b": 10},
+        yaxis={"title": "recovery", "range": [low - room, high + room], **SHARES},
         xaxis={"title": ""},
     )
     return figure

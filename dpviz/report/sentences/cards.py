@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpviz.accounting.accounting import Spent
+from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.release import Aim, Status, Verdict
 from dpviz.mechanisms import Mechanism, all_mechanisms
@@ -64,6 +65,13 @@ class MechanismCard:
     def guarantee(self) -> str:
         """The kind of guarantee, in words."""
         return GUARANTEES[self.mechanism.info.guarantee]
+
+    @property
+    def spends(self) -> str:
+        """The epsilon of a release; a dash where none is known."""
+        if self.spent is None or math.isinf(self.spent.epsilon):
+            return "–"
+        return f"{'' if self.spent.exact else '≤ '}{numeral(self.spent.epsilon, 3)}"
 
     @property
     def free(self) -> str:

@@ -91,7 +91,8 @@ const KEY_MS = 600; // after the last key press epsilon is committed
 const REDRAWS = 20; // draws that are shown one after the other, at most
 const DRAW_MS = 260; // one redraw of an animation of draws
 const MOST = 9; // columns side by side where they fit
-const NARROWEST = 142; // pixels of a column
+const NARROWEST = 132; // pixels of a column
+const GAP = 8; // and between two, as in board.css
 const STAGED = 3; // columns that a stage opens with, the exact one among them
 const ASKS = "How much privacy can this picture bear?";
 const HEIGHTS = [0.25, 0.5, 1]; // shares of the variance that a scree may reach up to
@@ -839,7 +840,7 @@ class Board {
     if (!width) return;
     this.element.toggleAttribute("data-phone", width < (this.options.phoneBelow ?? 640));
     const count = this.cols.length;
-    const room = Math.max(2, Math.floor(width / NARROWEST));
+    const room = Math.max(2, Math.floor((width + GAP) / (NARROWEST + GAP)));
     let across = Math.min(count, MOST, room);
     // Rows of equal length rather than a lonely column below.
     if (across < count) across = Math.ceil(count / Math.ceil(count / across));
@@ -853,6 +854,7 @@ class Board {
       across = Math.ceil(shown / lines);
     }
     this.element.style.setProperty("--dpv-across", String(across));
+    this.element.toggleAttribute("data-narrow", !this.presenting && (width + GAP) / across - GAP < 160);
     this.reserved = false;
     this.schedule();
   }
