@@ -441,13 +441,13 @@ def _loadings(found: CeilingCard) -> str:
         y = 14 + row * at
         # a bar across zero leaves even the sign open
         clear = low[j] > 0 or high[j] < 0
-        colour = "#1f5fa8" if clear else "#8a93a0"
+        colour = "var(--mark)" if clear else "#8a93a0"
         ends = [decimals(float(middle + unit * value), 1) for value in (low[j], high[j], first[j])]
         name = names[j] if len(names[j]) <= 18 else f"{names[j][:10]}…{names[j][-7:]}"
         parts.append(
             f'<text x="{left - 8}" y="{y + 4}" text-anchor="end" font-size="13">{escape(name)}'
             f'</text><path d="M{ends[0]} {y}H{ends[1]}" stroke="{colour}" stroke-width="7" '
-            f'stroke-opacity=".45"/><circle cx="{ends[2]}" cy="{y}" r="4" fill="#1c2530"/>'
+            f'stroke-opacity=".45"/><circle cx="{ends[2]}" cy="{y}" r="4" fill="currentColor"/>'
         )
     svg = _svg(wide, 12 + row * len(order), "".join(parts))
     words = "Loadings of component 1, the largest first, and where 95 of 100 releases put them"
@@ -500,11 +500,17 @@ def _lost(found: CeilingCard) -> str:
     return f"<table>{bars}</table>{offer}"
 
 
+_INK = (
+    "<style>svg{color:#1c2530;--mark:#1f5fa8;--false:#b8001d;--quiet:#55616d}"
+    "@media (prefers-color-scheme:dark){"
+    "svg{color:#dce2e9;--mark:#6fb1ea;--false:#ff8f86;--quiet:#a3afbb}}</style>"
+)
+
+
 def _svg(wide: int, high: int, body: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" '
-        f'height="{high}" font-family="sans-serif" fill="#1c2530"><rect width="{wide}" '
-        f'height="{high}" fill="#fff"/>{body}</svg>'
+        f'height="{high}" font-family="sans-serif" fill="currentColor">{_INK}{body}</svg>'
     )
 
 
@@ -562,13 +568,14 @@ def _curve(found: CeilingCard) -> str:
     at, wanted = x(found.epsilon), y(found.answers.recovery)
     body = (
         f'<rect x="{decimals(x(half), 1)}" y="{top}" width="{decimals(x(9.2) - x(half), 1)}" '
-        f'height="{down}" fill="#b8001d" fill-opacity=".1"/><text x="{decimals(x(6.9), 1)}" '
-        f'y="{top + down - 12}" text-anchor="middle" font-size="13" fill="#b8001d">hardly '
-        f'protection</text><path d="M{left} {decimals(wanted, 1)}H{wide - 12}" stroke="#55616d" '
-        f'stroke-dasharray="2 3"/><path d="M{line}" fill="none" stroke="#1c2530" '
-        f'stroke-width="2.4"/><path d="M{decimals(at, 1)} {top}V{top + down}" stroke="#1f5fa8" '
-        f'stroke-width="2"/><circle cx="{decimals(at, 1)}" '
-        f'cy="{decimals(y(found.outlook.recovery), 1)}" r="5" fill="#1f5fa8"/>{ticks}{sides}'
+        f'height="{down}" fill="var(--false)" fill-opacity=".1"/><text x="{decimals(x(6.9), 1)}" '
+        f'y="{top + down - 12}" text-anchor="middle" font-size="13" fill="var(--false)">hardly '
+        f'protection</text><path d="M{left} {decimals(wanted, 1)}H{wide - 12}" '
+        f'stroke="var(--quiet)" stroke-dasharray="2 3"/><path d="M{line}" fill="none" '
+        'stroke="currentColor" stroke-width="2.4"/>'
+        f'<path d="M{decimals(at, 1)} {top}V{top + down}" stroke="var(--mark)" stroke-width="2"/>'
+        f'<circle cx="{decimals(at, 1)}" '
+        f'cy="{decimals(y(found.outlook.recovery), 1)}" r="5" fill="var(--mark)"/>{ticks}{sides}'
         f'<text x="{left + across / 2}" y="{high - 5}" text-anchor="middle" font-size="12">'
         "ceiling, … in 100</text>"
     )

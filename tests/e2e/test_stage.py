@@ -33,6 +33,8 @@ MEASURE = """
   const inner = [...get(".dps-view").querySelectorAll("canvas, svg")]
     .filter((node) => node.getClientRects().length).map((node) => node.getBoundingClientRect());
   const words = get(".dps-words");
+  const drawn = [...get(".dps-view").children].filter((node) => node.getClientRects().length)
+    .map((node) => node.getBoundingClientRect());
   const column = get(".dpv-col:not([data-key=exact]) .dpv-box-picture")?.getBoundingClientRect();
   const on = root.querySelectorAll(".dps-dots i[data-on]").length;
   const read = [...get(".dps").querySelectorAll("*")].filter((node) => node.getClientRects().length
@@ -44,11 +46,13 @@ MEASURE = """
     share: (box.width * box.height) / (innerWidth * innerHeight),
     tall: box.height / innerHeight,
     scrolled,
+    words: get("h1").textContent.trim().split(/\\s+/).length,
     over: words.scrollHeight - words.clientHeight,
     page: document.scrollingElement.scrollHeight - innerHeight,
     wide: get(".dps").scrollWidth - innerWidth,
     drawn: Math.max(...inner.map((one) => one.width * one.height)) / (view.width * view.height),
     cut: Math.max(...inner.map((one) => one.bottom)) - box.bottom,
+    outside: Math.max(...drawn.map((one) => Math.max(view.top - one.top, one.bottom - view.bottom))),
     headline: parseFloat(getComputedStyle(get("h1")).fontSize),
     least,
     count: get(".dps-hundred b")?.textContent ?? null,
@@ -110,6 +114,8 @@ def test_the_picture_has_the_screen(
         for size in (*SCREENS, *PHONES)[:: -1 if number % 2 else 1]:
             seen = measured(page, size)
             where = f"{query} at {size}: {seen}"
+            assert seen["words"] <= 14, where
+            assert seen["outside"] <= 1, where  # of the picture nothing lies under its epsilon
             if size in SCREENS:
                 assert seen["share"] >= SHARE, where
                 assert seen["over"] <= 0, where

@@ -244,7 +244,7 @@ def test_means_bands_and_floors_are_where_the_table_says() -> None:
     low, high = figure.layout.yaxis.range
     assert low < 0.3
     assert 0.95 < high <= 1.02
-    assert figure.layout.yaxis.tickformat == ".0%"
+    assert figure.layout.yaxis.tickformat == "~%"
     now = next(note for note in figure.layout.annotations if note.text == "now")
     assert now.x == math.log10(2.0)
 

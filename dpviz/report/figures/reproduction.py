@@ -22,7 +22,7 @@ from dpviz.papers.experiment import Chart, PrintedFrame
 from dpviz.papers.measurements import Mean
 from dpviz.papers.report import drawn, lines_table, markdown
 from dpviz.papers.run import Findings
-from dpviz.papers.said import Claim, ClaimAnswer, Stated, counted, number
+from dpviz.papers.said import Claim, ClaimAnswer, Stated, counted
 from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import DASHES, GREY, MARKERS, colour_of_key, scatter, told
 from dpviz.report.tables.projection import LABEL_COLOURS
@@ -239,7 +239,7 @@ def _on_a_phone(rows: Sequence[Row]) -> str:
     parts = []
     for place, (name, stated, mean) in enumerate(rows):
         y = _TALL * place
-        both = f"{number(stated.value)} → {number(mean.value)}"
+        both = f"{numeral(stated.value, 4)} → {numeral(mean.value, 4)}"
         parts.append(
             _text(0, y + 16, textwrap.shorten(name, 34, placeholder="…"))
             + _text(_PHONE - 2, y + 16, both, "end")

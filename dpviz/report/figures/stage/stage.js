@@ -64,11 +64,16 @@ const DpvizStage = (() => {
         const column = Math.min((width - 10) / columns - 8, 1.15 * height);
         root.style.width = `${columns * (column + 8)}px`;
         const small = width < 500;
-        const room = height - (small ? 110 : 150); // the head of a column and its recovery
-        const shares = { picture: 1, spectrum: 0.75, distance: 0.16 };
+        const ranged = rows.includes("distance"); // and words that take two lines below it
+        // the head of a column and its recovery
+        const room = height - (small ? (ranged ? 132 : 110) : 150);
+        const distance = ranged ? Math.max(40, 0.14 * room) : 0;
+        const shares = { picture: 1, spectrum: 0.75 };
         const whole = rows.reduce((sum, row) => sum + (shares[row] ?? 0), 0);
+        board.element.style.setProperty("--dpv-distance", `${distance}px`);
         for (const [row, share] of Object.entries(shares)) {
-          board.element.style.setProperty(`--dpv-${row}`, `${Math.max(40, (room * share) / whole)}px`);
+          const high = Math.max(40, ((room - distance) * share) / whole);
+          board.element.style.setProperty(`--dpv-${row}`, `${high}px`);
         }
         board.restyle();
       }
@@ -196,7 +201,10 @@ const DpvizStage = (() => {
         pen.globalAlpha = 0.85;
         const [wide, tall] = [x - width / 2, y - height / 2];
         const far = Math.hypot(wide, tall);
-        if (far > 30) pen.fillText(says(name), x + (28 * wide) / far, y + (18 * tall) / far + 5);
+        if (far > 30) { // beyond the end of its line, which does not run through it
+          const beside = pen.measureText(says(name)).width / 2 + 8;
+          pen.fillText(says(name), x + (beside * wide) / far, y + (18 * tall) / far + 5);
+        }
       });
       const last = scene.rows.length - 1;
       const far = scene.rows.map((row, place) => [dot(row, deep), place]).sort((a, b) => a[0] - b[0]);
