@@ -46,6 +46,16 @@ _STYLE = """
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 12px 5rem; }
 }
+/* They come and go while a slider is moved, and move nothing. */
+.st-key-notes {
+  position: fixed; z-index: 90; bottom: .6rem; left: 1.4rem; right: 1.4rem; margin: 0 auto;
+  width: auto; max-width: 52rem; gap: .4rem; pointer-events: none;
+}
+.st-key-notes button { pointer-events: auto; }
+.st-key-notes [data-testid="stAlertContainer"] {
+  background: Canvas; box-shadow: 0 2px 12px #0004; padding: .6rem .9rem;
+}
+.stMainBlockContainer:has(.st-key-notes [data-testid="stAlert"]) { padding-bottom: 7rem; }
 .st-key-bar button { padding-left: .3rem; padding-right: .3rem; }
 @media (max-width: 1250px) { /* nine parts stand in one row, and no word is cut */
   .st-key-bar [data-testid="stHorizontalBlock"] { gap: .4rem; }
@@ -202,11 +212,12 @@ def _notices(current: Current, page: PageInfo) -> None:
     note = epsilon_note(state.get("epsilon"))
     aside = not (page.first or page.own_settings)
     # Where epsilon is scrubbed a note that comes and goes would push the page up and down.
-    if note is not None and aside:
-        st.info(note, icon=":material/shield:")
     said = delta_warning(current)
-    if said is not None and aside:
-        st.warning(said, icon=":material/shield:")
+    with st.container(key="notes"):
+        if note is not None and aside:
+            st.info(note, icon=":material/shield:")
+        if said is not None and aside:
+            st.warning(said, icon=":material/shield:")
     if current.problem is not None and not (page.own_settings or page.own_reading):
         say_error(current.problem)
 

@@ -94,7 +94,7 @@ def type_into_cell(page: Page, row: int, column: int, text: str) -> None:
 
 def test_favour_drag_and_share(page: Page, server: Server, other_context: BrowserContext) -> None:
     open_app(page, f"{server.url}/precision{VIEW}")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Precision")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Spend noise")
     equal = main_text(page)
     assert "shared equally" in equal
     open_popover(page, "Directions")

@@ -52,7 +52,7 @@ MEASURE = """
     wide: get(".dps").scrollWidth - innerWidth,
     drawn: Math.max(...inner.map((one) => one.width * one.height)) / (view.width * view.height),
     cut: Math.max(...inner.map((one) => one.bottom)) - box.bottom,
-    outside: Math.max(...drawn.map((one) => Math.max(view.top - one.top, one.bottom - view.bottom))),
+    outside: Math.max(...drawn.flatMap((one) => [view.top - one.top, one.bottom - view.bottom])),
     headline: parseFloat(getComputedStyle(get("h1")).fontSize),
     least,
     count: get(".dps-hundred b")?.textContent ?? null,

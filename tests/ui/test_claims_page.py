@@ -14,6 +14,7 @@ from dpviz.auditing.table import claims_now
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.report.figures.shelves import shelves_html
 from pages.ui import board
 from tests.ui.driver import (
     QUICK,
@@ -203,6 +204,17 @@ def test_every_mechanism_stands_on_one_shelf_with_its_evidence_and_where_it_lead
     broken = exhibits.moving_cone().key
     assert {"part": "refutations", "exhibit": "support"} in leads(at, broken)
     assert at.session_state["claims"]["part"] == "verdicts"
+
+
+def test_names_on_the_line_of_spending_lie_beside_each_other() -> None:
+    problem = Problem(1797, 61, 2, Relation.REPLACE, Domain.ball(61))
+    for epsilon in (0.05, 1.0):
+        claims = claims_now(problem, Budget(epsilon, 0.01 if epsilon < 1 else 3e-7))
+        html = shelves_html(claims, {}, {})
+        places = re.findall(r'class="dp-pin"[^>]*data-level="(\d)" style="--x: ([\d.]+);', html)
+        less = (claims["verdict"] == Verdict.LOOSE).sum()
+        assert len(places) + html.count("<small>spends 0</small>") == less
+        assert len(set(places)) == len(places) > 0
 
 
 def test_the_shelves_follow_the_relation_in_the_sidebar() -> None:

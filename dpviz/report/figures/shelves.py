@@ -155,7 +155,14 @@ def _line(rows: Sequence[ROW]) -> list[str]:
     )
     low = math.log10(some[0]["spent_epsilon"]) - 0.5 if some else math.log10(promised) - 1
     width = max(math.log10(promised) - low, 1e-9)
-    pins = [(row, 0.0) for row in rows if row["spent_epsilon"] == 0]
+    nothing = [row for row in rows if row["spent_epsilon"] == 0]
+    # more than there are places for at one end of the line stand above it
+    crowd = nothing if len(nothing) > _LEVELS else []
+    chips = [
+        _button(row, "dp-chip", f"{escape(row['mechanism'])}<small>spends 0</small>")
+        for row in crowd
+    ]
+    pins = [(row, 0.0) for row in nothing if not crowd]
     pins += [
         (row, 0.1 + 0.9 * min(max((math.log10(row["spent_epsilon"]) - low) / width, 0), 1))
         for row in some
@@ -174,7 +181,7 @@ def _line(rows: Sequence[ROW]) -> list[str]:
         drawn.append(
             pin.replace('style="', f'data-level="{level}" style="--x: {decimals(place, 4)}; ')
         )
-    return [f'<div class="dp-line">{"".join(drawn)}</div>']
+    return [*chips, f'<div class="dp-line">{"".join(drawn)}</div>'] if pins else chips
 
 
 # What is broken --------------------------------------------------------------------
