@@ -52,10 +52,10 @@ _STYLE = """
   width: auto; max-width: 52rem; gap: .4rem; pointer-events: none;
 }
 .st-key-notes button { pointer-events: auto; }
-.st-key-notes [data-testid="stAlertContainer"] {
+.st-key-notes [role="alert"] {
   background: Canvas; box-shadow: 0 2px 12px #0004; padding: .6rem .9rem;
 }
-.stMainBlockContainer:has(.st-key-notes [data-testid="stAlert"]) { padding-bottom: 7rem; }
+[data-testid="stMainBlockContainer"]:has(.st-key-notes [role="alert"]) { padding-bottom: 7rem; }
 .st-key-bar button { padding-left: .3rem; padding-right: .3rem; }
 @media (max-width: 1250px) { /* nine parts stand in one row, and no word is cut */
   .st-key-bar [data-testid="stHorizontalBlock"] { gap: .4rem; }
