@@ -21,6 +21,7 @@ import numpy as np
 from dpviz.accounting.accounting import Spent
 from dpviz.auditing import Audit, AuditVerdict, audit
 from dpviz.auditing.account import account_view
+from dpviz.auditing.neighbours import candidates
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
 from dpviz.core.metrics import FLAT, METRICS, Outcome, chance_share, measure
@@ -691,9 +692,41 @@ def shows_no_more_than(mechanism: Mechanism, plain: Mechanism) -> bool:
     return True
 
 
+def attacked_alike(
+    mechanism: Mechanism, other: Mechanism, problem: Problem, budget: Budget
+) -> bool:
+    """Return whether an attack on one is an attack on the other.
+
+    They claim and calibrate the same, and of every table that is attacked they release the same,
+    byte for byte, from the same noise: a parameter may decide nothing in this setting.
+    """
+    if other.why_not(problem, budget) is not None:
+        return False
+    calibration = mechanism.calibrate(problem, budget)
+    if other.calibrate(problem, budget) != calibration:
+        return False
+    if other.claim(problem, budget) != mechanism.claim(problem, budget):
+        return False
+    additive = isinstance(mechanism, AdditiveMechanism)
+    rows = mechanism.needs_rows or mechanism.info.release == "data"
+    pairs = candidates(problem, generator(3, "attacked alike"), additive=additive, rows=rows)
+    for table in (table for pair in pairs for table in pair.tables()):
+        found = [
+            arrays_of(simulate.released(one, table, calibration, draws_of(mechanism)))
+            for one in (mechanism, other)
+        ]
+        held = [{name: array.tobytes() for name, array in arrays.items()} for arrays in found]
+        if held[0] != held[1]:
+            return False
+    return True
+
+
 @cache
 def attacked(mechanism: Mechanism) -> Audit | None:
-    """Return a short audit in the first setting in which it runs; None where nothing is claimed."""
+    """Return a short audit in the first setting in which it runs; None where nothing is claimed.
+
+    One audit serves for two whose attacks are the same.
+    """
     if can_weigh(mechanism) and isinstance(mechanism, Weighing) and mechanism.weighs:
         # weighing is post-processing: where the matrices agree the plain one's audit serves
         plain = replace(mechanism, weigh=NONE)
@@ -706,6 +739,11 @@ def attacked(mechanism: Mechanism) -> Audit | None:
             continue
         if mechanism.claim(problem, budget) is None:
             return None
+        default = type(mechanism)()
+        if mechanism != default and attacked_alike(mechanism, default, problem, budget):
+            found = attacked(default)
+            if found is not None and found.budget == budget:
+                return found
         return audit(mechanism, budget, d=3, k=1, trials=2_000)
     return None
 

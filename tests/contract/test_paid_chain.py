@@ -190,7 +190,10 @@ def _epsilon_of(part: Part) -> float:
 def test_no_neighbours_move_bought_variances_further_than_their_sensitivity(
     relation: Relation,
 ) -> None:
-    """Random rows and directions, then steps uphill; two rows along two directions attain it."""
+    """Random rows and directions, then steps uphill; two rows along two directions attain it.
+
+    Each start ends at the maximum, with one direction, two or three: one start of each says it all.
+    """
     rng = np.random.default_rng(12)
     most = {}
     for pure in (False, True):
@@ -202,18 +205,15 @@ def test_no_neighbours_move_bought_variances_further_than_their_sensitivity(
         most[1 if pure else 2] = part.sensitivity
     plan = replace(plan, noises=dict.fromkeys(plan.noises, 0.0))  # what the noise is added to
     for norm, sensitivity in most.items():
-        best = 0.0
-        for start in range(12):  # each of them ends at the maximum
-            m = 1 + start % 3
+        for m in (1, 2, 3):
             point = rng.standard_normal((3, 2 + m))
             size = _moved(point, plan, relation, norm)
             for step in range(600):
                 tried = point + rng.standard_normal(point.shape) * 0.5 * 0.99**step
                 if (found := _moved(tried, plan, relation, norm)) > size:
                     point, size = tried, found
-            best = max(best, size)
-        assert best <= sensitivity * (1 + 1e-12)
-        assert best == pytest.approx(sensitivity, rel=1e-2)
+            assert size <= sensitivity * (1 + 1e-12)
+            assert size == pytest.approx(sensitivity, rel=1e-2)
     # the control: rows that nothing shortens move it further
     long = 3 * rng.standard_normal((3, 4))
     assert _moved(long, plan, relation, 2, bound=np.inf) > 1.5 * most[2]

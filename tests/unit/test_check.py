@@ -14,12 +14,14 @@ import dpviz
 from dpviz import extend
 from dpviz.cli import main
 from dpviz.core.errors import InvalidSetting, WrongArgument
-from dpviz.core.problem import Budget, Problem
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Release
 from dpviz.core.seeding import Draws
 from dpviz.extend import checks
 from dpviz.extend.checks import CHECKS, Check
 from dpviz.extend.testing import check_mechanism
 from dpviz.mechanisms._weighing import FEATURES
+from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.mechanisms.wishart_difference import WishartDifference
 
@@ -66,6 +68,18 @@ class LittleNoiseIfWeighed(WishartDifference):
 
     def standard_noise(self, problem: Problem, draws: Draws) -> Any:
         return (0.1 if self.weighs else 1.0) * super().standard_noise(problem, draws)
+
+
+@dataclass(frozen=True)
+class LittleNoiseOfOneRow(ClippedGaussian):
+    """Another share lets it draw a tenth of its noise where one row points along the first axis."""
+
+    def release_many(self, data: Any, calibration: Any, draws: Draws) -> Any:
+        found = super().release_many(data, calibration, draws)
+        if self.share == type(self)().share or abs(data.rows[0, 0]) < 1 - 1e-9:
+            return found
+        exact = data.shortened(None).A
+        return Release.of_matrices(exact + 0.1 * (found.raw - exact), calibration.problem.k)
 
 
 @dpviz.mechanism(claim="pure", release="subspace")
@@ -117,6 +131,16 @@ def test_an_audit_serves_for_two_where_only_components_differ() -> None:
     liar = LittleNoiseIfWeighed(weigh=FEATURES)
     assert not checks.shows_no_more_than(liar, LittleNoiseIfWeighed())
     CHECKS["no_audit_refutes_it"](LittleNoiseIfWeighed())
+    with pytest.raises(AssertionError, match="epsilon is at least"):
+        CHECKS["no_audit_refutes_it"](liar)
+
+
+def test_an_audit_serves_for_two_that_release_the_same_of_every_table_attacked() -> None:
+    """A share for a radius that nobody asks for decides nothing; one that leaks is audited."""
+    problem, budget = Problem(100, 3, 1, Relation.REPLACE, Domain.ball(3)), Budget(1.0, 1e-6)
+    assert checks.attacked_alike(ClippedGaussian(share=0.2), ClippedGaussian(), problem, budget)
+    liar = LittleNoiseOfOneRow(share=0.2)
+    assert not checks.attacked_alike(liar, LittleNoiseOfOneRow(), problem, budget)
     with pytest.raises(AssertionError, match="epsilon is at least"):
         CHECKS["no_audit_refutes_it"](liar)
 

@@ -147,7 +147,9 @@ def test_a_card_is_made_step_by_step_and_goes_on_where_it_was(
     assert looks == list(range(len(list(decide.candidates()))))
     assert searches == list(range(len(searches)))
     assert len(searches) <= decide.SEARCHED + 1
-    # At once it is the same card: by a few mechanisms, of each kind of answer one.
+    # At once it is the same card: by a few mechanisms, of each kind of answer one, and few draws.
+    monkeypatch.setattr(decide, "DRAWS", 16)
+    monkeypatch.setattr(search, "_NARROWINGS", 0)
     few = [parse_variant(key) for key in ("gaussian", "wishart_difference", "wishart", "spherical")]
     monkeypatch.setattr(decide, "candidates", lambda: iter(few))
     told: Steps = []
@@ -481,6 +483,8 @@ def test_what_is_advised_where_rows_are_at_hand_is_looked_at(delta: float) -> No
 def test_the_function_answers_as_the_page_does(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [parse_variant(key) for key in ("gaussian", "wishart_difference", "wishart", "spherical")]
     monkeypatch.setattr(decide, "candidates", lambda: iter(few))
+    monkeypatch.setattr(decide, "DRAWS", 16)  # the same twice, and not precise
+    monkeypatch.setattr(search, "_NARROWINGS", 0)
     plan = "plan:n=1e5,spectrum=0.3,0.1,0.01"
     found = dpviz.decide(plan, k=1, survive="75", prior=50.0)
     settings = Settings(table=plan, k=1)
