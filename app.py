@@ -13,11 +13,11 @@ if __name__ == "__main__":  # a page runs
     )
     shell.run()
 else:  # a server starts
-    from pages.ui import class_room, serving
+    from pages.ui import class_room, first_picture, serving
 
     app = st.App(
         __file__,
-        routes=class_room.ROUTES,
+        routes=[*class_room.ROUTES, *first_picture.ROUTES],
         middleware=serving.MIDDLEWARE,
         lifespan=serving.lifespan,
     )

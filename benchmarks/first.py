@@ -3,6 +3,7 @@
 The floor is a script of one component that draws one div, on a server of its own: what a browser
 takes to load Streamlit's pages and to be sent anything. Each round has a visit to the floor and one
 to every page, with all of it still to load, to a built-in table of which what is seen first ships.
+Explore's board is drawn before Streamlit has started, and so may be there before the floor.
 
 Run ``python -m benchmarks.first``. Browser and servers share the machine, so compare ratios.
 ``--beside FOLDER`` takes the first page of another copy of dpviz along.
@@ -43,6 +44,8 @@ else:
 PAGES = {
     "Explore, first column": ("", ".dpv-col"),
     "Explore, all 24 epsilons": ("", ".dpv[data-complete]"),
+    "Explore, the same in Streamlit's page": ("", ".st-key-board .dpv[data-complete]"),
+    "Trade-offs, first picture": ("tradeoffs", ".st-key-curve .still"),
     "Trade-offs, first chart": ("tradeoffs", ".st-key-curve svg.main-svg"),
     "Papers, first chart": ("papers", ".dp-exhibit img"),
     "Guide, first stop": ("guide", ".dps[data-ready]"),

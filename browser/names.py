@@ -147,13 +147,14 @@ SERVED = (
 """What the server and the pages rely on, in the installed Streamlit."""
 
 MARKS = (
+    "data-test-script-state", "stActiveTheme",
     "stApp", "stAppViewContainer", "stButtonGroup", "stCaptionContainer", "stColumn",
     "stEChartsChart", "stElementContainer", "stElementToolbar", "stExpandSidebarButton",
     "stExpanderDetails", "stHeader", "stHorizontalBlock", "stMain", "stMainBlockContainer",
     "stMetric", "stPlotlyChart", "stPopoverButton", "stProgress", "stSidebar", "stSkeleton",
     "stToolbar", "stVerticalBlock", "stWidgetLabel",
 )  # fmt: skip
-"""The marks of Streamlit's elements by which our styles and scripts find them."""
+"""The marks of Streamlit's elements by which our styles and scripts find them, and of its state."""
 
 
 def missing(source: Path | Packed, names: tuple[Private, ...] = PRIVATE) -> list[str]:

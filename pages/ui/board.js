@@ -4,10 +4,13 @@ const held = new WeakMap(); // the board of each place in the page
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   let mine = held.get(parentElement);
+  let early = null; // a board that was drawn before Streamlit was there
   if (!mine) {
-    const root = document.createElement("div");
-    parentElement.append(root);
-    mine = { root, sent: [], frames: null, draws: null, opened: null, asked: null };
+    mine = { sent: [], frames: null, draws: null, opened: null, asked: null };
+    const first = globalThis.dpvizFirst;
+    early = first?.take(data.shape, parentElement) && first;
+    if (early) Object.assign(mine, early.taken, { shape: data.shape });
+    else mine.root = parentElement.appendChild(document.createElement("div"));
     const send = (name, value) => mine.trigger(name, value);
     mine.options = {
       onCommit: (epsilon) => {
@@ -41,6 +44,7 @@ export default function (component) {
     held.set(parentElement, mine);
   }
   mine.trigger = setTriggerValue;
+  early?.answer(mine.options);
 
   const { payload, token, shape, pin, draws } = data;
   if (mine.shape !== shape) {

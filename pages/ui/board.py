@@ -28,7 +28,9 @@ from dpviz.report.tables.payload import Frame, Payload
 from dpviz.simulation.compare import Comparison
 from pages.ui import cached, frames, limits, state
 from pages.ui.cached import Late
+from pages.ui.first_sight import BOARDS, board_key
 from pages.ui.looks import IN_A_PAGE
+from pages.ui.shelves import public
 
 KEY = "board"
 LINKS = {"recovery": "Claims", "least": "Trade-offs", "risk": "Claims"}
@@ -127,7 +129,14 @@ def draw(
     if published:
         payload, pin = board.publishable(payload), None
     sent = frames.sent_as(token, published=published)
-    shape = (sent, plan.epsilons, [column["key"] for column in columns])
+    shape = hashlib.blake2b(
+        repr((sent, plan.epsilons, [column["key"] for column in columns])).encode(), digest_size=12
+    ).hexdigest()
+    if public(data_key):
+        parts = plan.parts(scrub.outwards(plan.epsilons, settings.epsilon))
+        now_key = (token, settings.epsilon, settings.trials)
+        first = {"token": sent, "shape": shape, "now": now_key, "parts": parts}
+        BOARDS.note(board_key(settings), first | {"payload": payload | {"frames": []}})
     callbacks: dict[str, Any] = {
         f"on_{name}_change": state.on_change(act) for name, act in _CALLBACKS.items()
     }
@@ -137,7 +146,7 @@ def draw(
             "payload": payload,
             "token": sent,
             "wanted": wanted,
-            "shape": hashlib.blake2b(repr(shape).encode(), digest_size=12).hexdigest(),
+            "shape": shape,
             "pin": pin,
             "working": not published,
             "present": state.get("stage", "explore") == "yes",
@@ -149,7 +158,9 @@ def draw(
 
     def follow() -> None:
         if wanted and not published:
-            frames.foretell(place, token, data_key, plan.epsilons, prepared, settings)
+            told = frames.foretell(place, token, data_key, plan.epsilons, prepared, settings)
+            if public(data_key):
+                BOARDS.note((*board_key(settings), "expected"), told)
         if wanted:
             frames.feed(place, token, data_key, plan, settings.epsilon, make, published=published)
 

@@ -16,9 +16,10 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dpviz.core.files import PACKAGE
+from dpviz.core.settings import Settings
 
 Item = TypeVar("Item")
 
@@ -74,6 +75,17 @@ class Shipped(Generic[Item]):
         """Note an item while an archive is made."""
         if Shipped.noting is not None:
             Shipped.noting[self._place(what)] = self._write(item)
+
+
+FRAMES = Shipped[bytes]("frames", bytes, bytes)
+"""Frames of boards as JSON: by token and epsilon, and by the number of draws where it has all."""
+BOARDS = Shipped[dict[str, Any]]("boards", json.loads, lambda board: json.dumps(board).encode())
+"""What a board is drawn from but for its frames, with the key of its first one."""
+
+
+def board_key(settings: Settings) -> tuple[str, str]:
+    """Return by what a board that begins with a setting is kept."""
+    return settings.table, repr(settings)
 
 
 class _Archive:

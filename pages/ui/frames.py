@@ -27,7 +27,7 @@ from dpviz.report.tables import board, scrub
 from dpviz.report.tables.payload import Frame
 from dpviz.simulation.compare import Comparison
 from pages.ui import cached
-from pages.ui.first_sight import Shipped
+from pages.ui.first_sight import FRAMES, Shipped
 from pages.ui.shelves import Kept, apart, public
 
 WORKERS = 2
@@ -56,13 +56,9 @@ def _text(frame: Frame) -> bytes:
     return json.dumps(frame, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _ships(key: tuple[str, ...], name: str) -> Shipped[bytes] | None:
-    return Shipped(name, bytes, bytes) if public(key) else None
-
-
 @apart(st.cache_resource, show_spinner=False)
 def _frames(_key: tuple[str, ...]) -> Kept[bytes]:
-    return Kept(2_000 if public(_key) else 400, shipped=_ships(_key, "frames"))
+    return Kept(2_000, shipped=FRAMES) if public(_key) else Kept(400)
 
 
 def keep(
@@ -122,10 +118,13 @@ def some(
     return [frame for frame in kept.values() if frame is not None]
 
 
+_TOLD = Shipped[bytes]("told", bytes, bytes)
+
+
 @apart(st.cache_resource, show_spinner=False)
 def _told(_key: tuple[str, ...]) -> Kept[bytes]:
-    most = 2_000 if public(_key) else 400  # a move adds one and predicts nothing again
-    return Kept(most, shipped=_ships(_key, "told"))
+    # a move adds one and predicts nothing again
+    return Kept(2_000, shipped=_TOLD) if public(_key) else Kept(400)
 
 
 def _known(data_key: tuple[str, ...], what: tuple[Any, ...], find: Callable[[], Any]) -> Any:
@@ -145,10 +144,11 @@ def foretell(
     epsilons: list[float],
     prepared: Prepared,
     settings: Settings,
-) -> None:
+) -> dict[str, Any]:
     """Send what is expected without a draw: the recovery at each epsilon, and the least epsilons.
 
-    It is the same whatever the seed and the number of draws: a fresh draw finds it there.
+    It is the same whatever the seed and the number of draws: a fresh draw finds it there. Returns
+    what was sent.
     """
     undrawn = replace(settings, epsilon=1.0, seed=0, trials=1)
     key = token_of(data_key, undrawn)
@@ -174,6 +174,7 @@ def foretell(
     }
     with place:
         _FEED(data=json.dumps(message).encode(), key="board.frames.expected", height=1)
+    return message
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,12 @@ class Plan:
 
     epsilons: list[float]
     part: int
+
+    def parts(self, order: Sequence[float]) -> dict[str, Sequence[float]]:
+        """Return which frames are sent together, by name, in the order of their epsilons."""
+        found = [order[first : first + self.part] for first in range(0, len(order), self.part)]
+        # the last part may grow by an epsilon of the reader's
+        return {f"{number}/{len(part)}": part for number, part in enumerate(found)}
 
 
 def plan_of(
@@ -255,12 +262,11 @@ def feed(
     order += [epsilon for epsilon in plan.epsilons if epsilon not in order]
     while len(orders) > 8:
         del orders[next(iter(orders))]
-    for number, first in enumerate(range(0, len(order), plan.part)):
+    for number, (name, epsilons) in enumerate(plan.parts(order).items()):
         # Sending is also where Streamlit can stop a run that nobody wants any more.
-        part = some(token, data_key, order[first : first + plan.part], make)
+        part = some(token, data_key, epsilons, make)
         if published:
             part = [_text(board.publishable_frame(json.loads(frame))) for frame in part]
-        name = f"{number}/{len(part)}"  # the last part may grow by an epsilon of the reader's
         head = (
             json.dumps({"token": sent_as(token, published=published), "part": name})
             .removesuffix("}")

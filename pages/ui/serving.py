@@ -29,6 +29,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -38,7 +39,7 @@ from streamlit import runtime
 from dpviz.core.errors import DpvizError, printable
 from dpviz.core.platform import NO_OPENDP, can_release
 from dpviz.core.resources import give_back, share_heaps
-from pages.ui import limits, menu
+from pages.ui import first_picture, limits, menu
 
 LOG = logging.getLogger("uvicorn.error")
 
@@ -193,6 +194,12 @@ class Guard:
             query = scope["query_string"].decode("latin-1")
             await RedirectResponse(f"{_base()}/{query and '?'}{query}")(scope, receive, send)
             return
+        if scope["type"] == "http" and scope["path"] == f"{_base()}/" and scope["method"] == "GET":
+            content = await run_in_threadpool(first_picture.page, scope["query_string"])
+            if content is not None:
+                whole = Response(content, 200, {"cache-control": "no-cache"}, "text/html")
+                await whole(scope, receive, send)
+                return
         if not _stores(scope):
             await self._app(scope, receive, send)
             return

@@ -46,6 +46,15 @@ class Streamlit:
         await send({"type": "http.response.body", "body": b"ok"})
 
 
+PICTURE = b"<!doctype html>"
+
+
+@pytest.fixture(autouse=True)
+def picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let one link alone have a picture."""
+    monkeypatch.setattr(serving.first_picture, "page", {b"table=iris": PICTURE}.get)
+
+
 @pytest.fixture
 def options(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return Streamlit's options, to be changed by a test."""
@@ -322,6 +331,26 @@ def test_a_page_names_the_code_of_its_first_screen_and_nothing_else_does() -> No
     # what one page alone is drawn with comes last, and not on the others
     assert re.search(r"/PlotlyChart[.][^>]+>; rel=modulepreload; fetchpriority=low", said)
     assert b"PlotlyChart" not in dict(ask(guard, "/")[0]["headers"])[b"link"]
+
+
+def test_a_link_that_has_a_picture_gets_the_page_with_it(options: dict[str, Any]) -> None:
+    behind = Streamlit()
+    guard = serving.Guard(behind)
+    for base in ("", "/hub"):
+        options["server.baseUrlPath"] = base
+        start, body = ask(guard, f"{base}/", query=b"table=iris")[:2]
+        given = dict(start["headers"])
+        assert body["body"] == PICTURE
+        assert given[b"content-type"].startswith(b"text/html")
+        assert given[b"cache-control"] == b"no-cache"
+        assert {b"content-security-policy", b"link"} <= set(given)
+    assert not behind.scopes
+    passed = [("/hub/", b"", "GET"), ("/hub/tradeoffs", b"table=iris", "GET"),
+              ("/", b"table=iris", "GET"), ("/hub/", b"table=iris", "HEAD")]  # fmt: skip
+    for path, query, method in passed:
+        ask(guard, path, query=query, method=method)
+    assert len(behind.scopes) == len(passed)
+    assert status(ask(guard, "/hub/", query=b"table=iris", host="evil.example")) == 421
 
 
 def test_the_code_of_pages_is_answered_as_streamlit_would_and_nothing_else_is(

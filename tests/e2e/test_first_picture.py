@@ -1,0 +1,83 @@
+"""The picture that stands until Streamlit has started, in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from pages.ui import first_picture
+from tests.e2e.harness import Server, open_app, rerun, wait_idle
+
+# How Streamlit finds its server; held back, the page stands without it.
+CONNECTS = "**/_stcore/health"
+_BOX = """
+board => {
+  const {top, left, width} = board.getBoundingClientRect();
+  return [top, left, width];
+}
+"""
+_WATCH = """
+globalThis.dpvizWas = false;
+new MutationObserver(() => {
+  globalThis.dpvizWas ||= Boolean(document.getElementById("first-picture")?.shadowRoot);
+}).observe(document, {childList: true, subtree: true});
+"""
+_MARK = "board => { board.dataset.seen = 'early'; }"
+
+
+@pytest.fixture(autouse=True)
+def of_this_code() -> None:
+    assert first_picture.told("iris"), (
+        "code that draws has changed: run python -m tools.first_sight"
+    )
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_the_board_is_there_before_streamlit_and_stays(
+    page: Page, server: Server, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 850})
+    held: list[Route] = []
+    late = True
+    page.route(CONNECTS, lambda route: held.append(route) if late else route.continue_())
+    page.goto(f"{server.url}/?v=1&table=iris")
+    board = page.locator("#first-picture .dpv[data-complete]")
+    board.wait_for(state="visible")
+    assert not page.locator(".st-key-bar").count()
+    place = board.evaluate(_BOX)
+    board.evaluate(_MARK)
+    slider = page.get_by_role("slider", name="Epsilon")
+    slider.press("End")
+    expect(page.locator(".dpv-epsilon")).to_have_text(re.compile("10$"))
+    late = False
+    for route in held:
+        route.continue_()
+    # the same board, in its place, with the focus that it had; what was asked meanwhile is answered
+    live = page.locator(".st-key-board .dpv")
+    expect(live).to_have_attribute("data-seen", "early")
+    expect(page).to_have_url(re.compile("epsilon=10"))
+    wait_idle(page)
+    assert page.locator("#first-picture").count() == 0
+    assert live.evaluate(_BOX) == pytest.approx(place, abs=1)
+    expect(page.locator(".dpv-epsilon")).to_have_text(re.compile("10$"))
+    expect(slider).to_be_focused()
+    with rerun(page):
+        slider.press("Home")
+    assert "epsilon=0.05" in page.url
+
+
+def test_where_it_would_not_be_true_there_is_none(page: Page, server: Server) -> None:
+    """A theme that somebody chose is applied by Streamlit alone."""
+    page.add_init_script(_WATCH)
+    for link, chosen, there in (
+        ("/?v=1&table=iris", '"System"', True),
+        ("/?v=1&table=iris", '"Dark"', False),
+        ("/?v=1&table=iris&seed=1", '"System"', False),
+    ):
+        page.goto(f"{server.url}/_stcore/health")
+        page.evaluate("chosen => localStorage.setItem('stActiveTheme-/-v2', chosen)", chosen)
+        open_app(page, f"{server.url}{link}")
+        assert page.evaluate("globalThis.dpvizWas") is there
+        assert page.locator("#first-picture").count() == 0
