@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -25,12 +26,16 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
+from dpviz.core.settings import Settings
+from dpviz.datasets import Table
+from dpviz.datasets.builtin.school import the_class
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.mechanisms.laplace_output import LaplaceOutput
 from dpviz.mechanisms.ppca import Ppca
 from dpviz.mechanisms.wishart import Wishart
 from dpviz.mechanisms.wishart_difference import WishartDifference
+from dpviz.preparation.bounding import prepare
 from dpviz.sampling.stiefel import stiefel_bingham
 from dpviz.simulation.simulate import Named, Trials, simulate
 
@@ -349,3 +354,111 @@ def left_out_mean(values: FloatArray) -> float:
     mass = width * 2 * t * np.exp((s - m) * shrunk) * inner
     turned = s * ive(1, s * shrunk) / inner
     return float(c + (mass * shrunk * (m - turned)).sum() / mass.sum())
+
+
+# What exploring gives away: means and bounds of invented tables with one row out ----------------
+
+MEAN_COLUMNS = ("feature", "sum_of_known", "published_mean", "recovered", "true")
+BOUND_COLUMNS = ("table", "largest_known", "published_bound")
+
+
+# What exploring gives away -----------------------------------------------------------
+
+# The invented class of thirty; the attacker knows all rows but the last.
+_FEATURES, _PEOPLE = the_class()
+
+
+def _published(rows: FloatArray, center: str) -> tuple[FloatArray, float]:
+    """Return the mean and the row bound that preparing a table makes public."""
+    settings = replace(Settings(), center=center, row_bound="max", scale="none", domain="ball")
+    prepared = prepare(Table("invented class", rows.copy(), _FEATURES), settings)
+    return prepared.transform.center, prepared.row_bound
+
+
+def mean_leak_table() -> pd.DataFrame:
+    """Return how the mean of a table gives the last row away to who knows the others.
+
+    Returns
+    -------
+    DataFrame
+        `MEAN_COLUMNS`: n times the published mean less the sum of the known rows is the last row.
+    """
+    mean, _ = _published(_PEOPLE, "mean")
+    known = _PEOPLE[:-1].sum(axis=0)
+    recovered = len(_PEOPLE) * mean - known
+    return pd.DataFrame(
+        {
+            "feature": _FEATURES,
+            "sum_of_known": known,
+            "published_mean": mean,
+            "recovered": recovered,
+            "true": _PEOPLE[-1],
+        }
+    )[list(MEAN_COLUMNS)]
+
+
+def bound_leak_table() -> pd.DataFrame:
+    """Return how a row bound taken from the data tells whether the last person is in it.
+
+    Returns
+    -------
+    DataFrame
+        `BOUND_COLUMNS`: with the person the bound is the length of their row; with the row zeroed
+        it is the longest known one. An observer who knows that one is never wrong.
+    """
+    known = float(np.linalg.norm(_PEOPLE[:-1], axis=1).max())
+    zeroed = _PEOPLE.copy()
+    zeroed[-1] = 0.0
+    rows = [
+        (table, known, _published(people, "none")[1])
+        for table, people in ((WITH, _PEOPLE), (WITHOUT, zeroed))
+    ]
+    return pd.DataFrame(rows, columns=list(BOUND_COLUMNS))
+
+
+DECLARED = {"homework": 6.0, "sport": 6.0, "phone": 16.0}
+"""The largest value of each feature that somebody could declare beforehand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leak:
+    """The table, what is printed of it, and what that tells.
+
+    Attributes
+    ----------
+    features : tuple of str
+    rows : ndarray of shape (people, features)
+        Invented; the last is the one that the attacker does not know.
+    axes : list of int
+        The two features that a picture shows.
+    mean, recovered : ndarray of shape (features,)
+        The mean as printed, and the last row as computed from it and the others.
+    bound_with, bound_without : float
+        The longest row with the last one and with it zeroed.
+    declared_bound : float
+        The length of the longest row that the declared limits allow.
+    """
+
+    features: tuple[str, ...]
+    rows: FloatArray
+    axes: list[int]
+    mean: FloatArray
+    recovered: FloatArray
+    bound_with: float
+    bound_without: float
+    declared_bound: float
+
+
+def leak() -> Leak:
+    """Return the example, computed."""
+    means, bounds = mean_leak_table(), bound_leak_table()["published_bound"]
+    return Leak(
+        features=_FEATURES,
+        rows=_PEOPLE.copy(),
+        axes=[2, 0],
+        mean=means["published_mean"].to_numpy(),
+        recovered=means["recovered"].to_numpy(),
+        bound_with=float(bounds.iloc[0]),
+        bound_without=float(bounds.iloc[1]),
+        declared_bound=float(np.linalg.norm([DECLARED[name] for name in _FEATURES])),
+    )

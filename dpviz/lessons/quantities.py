@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.auditing.attack import posterior_bound, worlds_at
-from dpviz.auditing.exhibits import support_table
-from dpviz.auditing.leaking import leak
+from dpviz.auditing.exhibits import leak, support_table
 from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import decimals, numeral, percent, thousands
 from dpviz.core.params import format_number

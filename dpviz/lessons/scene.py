@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.auditing.attack import posterior_bound
-from dpviz.auditing.leaking import leak
+from dpviz.auditing.exhibits import leak
 from dpviz.core.number_text import PER_CENT, numeral, percent, thousands
 from dpviz.datasets.builtin.school import PUPILS
 from dpviz.lessons.cloud import cloud

@@ -75,6 +75,7 @@ class Mean:
         """Return a mean with the interval that its standard error makes."""
         if draws < 2 or math.isnan(se):
             return cls(value, math.nan, math.nan, math.nan, draws)
+        # Student's t, as few draws give a rough standard error
         half = float(stdtrit(draws - 1, 0.975)) * se
         return cls(value, se, value - half, value + half, draws)
 
@@ -100,6 +101,7 @@ class Mean:
     def __truediv__(self, other: Mean) -> Mean:
         """Return the ratio of two independent means, its error to first order."""
         if other.value == 0:
+            # infinite and not an error: a bound of 0 that is passed is passed without end
             return Mean.near(math.copysign(math.inf, self.value), math.nan, 1)
         ratio = self.value / other.value
         error = math.hypot(self.error, ratio * other.error) / abs(other.value)
@@ -126,6 +128,7 @@ class Measurements:
         """Append another part's draws; points that both have are joined in this order."""
         for point, values in other.draws.items():
             mine = self.draws.get(point)
+            # parts are added in one order, so that the same run has the same bytes
             self.draws[point] = values if mine is None else np.concatenate([mine, values])
 
     def table(self) -> pd.DataFrame:
@@ -143,6 +146,7 @@ class Measurements:
 
     def to_arrays(self) -> dict[str, FloatArray]:
         """Return the draws by texts that a store can keep."""
+        # as JSON, since a store names arrays by texts and a point has four parts
         return {json.dumps(list(point)): values for point, values in self.draws.items()}
 
     @classmethod
@@ -165,6 +169,7 @@ def shipped_points(key: str, folder: Path = RESULTS) -> pd.DataFrame:
     rows = json.loads(path.read_text(encoding="utf-8"))["points"] if path.is_file() else []
     points = pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
     for name in SUMMARY_COLUMNS[3:]:
+        # JSON's null leaves a column of objects
         points[name] = pd.to_numeric(points[name])
     return points
 
@@ -204,6 +209,7 @@ class Found:
 
     def beside(self, other: Found) -> Found:
         """Return these and another's; where both have a point it is these."""
+        # what was drawn here goes before what ships
         return Found({**other.means, **self.means})
 
     def mean(self, panel: str, series: str, quantity: str, x: float | None = None) -> Mean:

@@ -70,6 +70,7 @@ def printing_order(found: Sequence[Findings], name: str) -> list[tuple[Claim, Ex
     known = {
         claim.key: (claim, one.experiment) for one in _of_paper(found, name) for claim in one.claims
     }
+    # an experiment answers claims from all over a paper, so its own order is not the printed one
     order = [said.key for said in said_of(PAPERS[name].folder)]
     return [known[key] for key in order if key in known]
 
@@ -103,6 +104,7 @@ def _tex(text: str) -> str:
 
 def tally(claims: Sequence[Claim]) -> str:
     """Return how many claims have each answer, as text; those by construction are not counted."""
+    # what holds by construction tells only of our own faults
     asked = [claim for claim in claims if claim.counts]
     counts = ", ".join(f"{n} {answer}" for answer, n in counted(asked).items())
     left = len(claims) - len(asked)
@@ -266,6 +268,7 @@ def _lines(lines: list[Line]) -> list[str]:
 def _table(head: str, rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table."""
     rule = "|---" * (head.count("|") - 1) + "|"
+    # a bar would end the cell
     cells = ([cell.replace("|", "\\|") for cell in row] for row in rows)
     return [head, rule, *(f"| {' | '.join(row)} |" for row in cells), ""]
 

@@ -486,6 +486,7 @@ class Power(Test):
         power, error = fitted_power(xs, [curve[x].value for x in xs], [curve[x].error for x in xs])
         stated = Stated(self.printed(xs) if callable(self.printed) else self.printed)
         room = _Z * error + self.slack
+        # the fit's error, and what is known to bend the curve in this range
         near = abs(power - stated.value) <= room
         below = self.upper and power < stated.value
         mean = Mean(power, error, power - _Z * error, power + _Z * error, 1)

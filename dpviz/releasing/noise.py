@@ -424,6 +424,7 @@ def off_diagonal_std(law: Law, scale: float, n: int, bits: int) -> float:
 def _weights(law: Law, d: int) -> IntArray:
     if law is Law.LAPLACE:
         return np.ones((d, d), dtype=np.int64)
+    # 64 bits: weights multiply sums of whole numbers
     weights = np.full((d, d), OTHER_WEIGHT, dtype=np.int64)
     np.fill_diagonal(weights, DIAGONAL_WEIGHT)
     return weights

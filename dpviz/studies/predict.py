@@ -18,8 +18,8 @@ from dpviz.core.settings import Settings
 from dpviz.preparation.load import PREFIX, plan_of, planned, whole_people, without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import budget_words
-from dpviz.report.tables.comparison import MEASURE_COLUMNS
-from dpviz.report.tables.predicted import (
+from dpviz.report.tables.comparison import (
+    MEASURE_COLUMNS,
     PredictedVariant,
     expectations,
     expected_row,
@@ -59,7 +59,7 @@ class Predictions(Answer):
 
     Attributes
     ----------
-    found : tuple of dpviz.report.tables.predicted.PredictedVariant
+    found : tuple of dpviz.report.tables.comparison.PredictedVariant
         Each with its prediction: overlaps, spectrum, captured shares.
     skipped : tuple of dpviz.simulation.cells.Skipped
         Mechanisms without a prediction, and why.

@@ -28,8 +28,7 @@ from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.theme import GREY, Panel, colour_of, panels_of
 from dpviz.report.figures.tradeoff import FEW
 from dpviz.report.tables import curves
-from dpviz.report.tables.curves import CurvePoint
-from dpviz.report.tables.predicted import (
+from dpviz.report.tables.comparison import (
     PREDICTION_COLUMNS,
     AxisPoint,
     PredictedPoint,
@@ -37,6 +36,7 @@ from dpviz.report.tables.predicted import (
     predicted_at,
     prediction_rows,
 )
+from dpviz.report.tables.curves import CurvePoint
 from dpviz.simulation import axes, cells
 from pages.ui import cached
 from pages.ui.first_sight import Shipped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.auditing import leaking
+from dpviz.auditing import exhibits
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.sentences import claims as claims_words
 from pages.ui import parts
@@ -20,7 +20,7 @@ def draw(prepared: Prepared | None) -> None:
         "whom the attacker knows all but the last:"
     )
     left, right = st.columns(2)
-    mean, bound = leaking.mean_leak_table(), leaking.bound_leak_table()
+    mean, bound = exhibits.mean_leak_table(), exhibits.bound_leak_table()
     with left:
         st.markdown("**The mean gives the last row away**")
         rows, columns = parts.numerals(

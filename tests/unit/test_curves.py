@@ -20,7 +20,7 @@ from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.load import load_measured, plan_of, planned, spectrum_file, whole_people
 from dpviz.report.tables import curves
-from dpviz.report.tables.predicted import (
+from dpviz.report.tables.comparison import (
     PREDICTION_COLUMNS,
     axis_point,
     predicted_at,

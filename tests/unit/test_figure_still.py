@@ -17,8 +17,8 @@ import dpviz
 from dpviz.report.figures.shown import IMAGE, PLOTLY, drawn
 from dpviz.report.figures.still import still_curves
 from dpviz.report.figures.theme import GREY, Panel
+from dpviz.report.tables.comparison import PREDICTION_COLUMNS
 from dpviz.report.tables.curves import LINE_COLUMNS
-from dpviz.report.tables.predicted import PREDICTION_COLUMNS
 
 TEXT = "{http://www.w3.org/2000/svg}text"
 PANELS = [

@@ -16,8 +16,8 @@ import pytest
 from dpviz.core.number_text import numeral, percent
 from dpviz.report.figures.theme import GREY, Panel
 from dpviz.report.figures.tradeoff import FEW, NARROWEST, tradeoff_figure, with_ranges
+from dpviz.report.tables.comparison import PREDICTION_COLUMNS
 from dpviz.report.tables.curves import BAND_COLUMNS, BOUND_COLUMNS, DRAW_COLUMNS, LINE_COLUMNS
-from dpviz.report.tables.predicted import PREDICTION_COLUMNS
 
 PANELS = [
     Panel("one", "First", "holds", "#0072B2", "circle", "solid"),

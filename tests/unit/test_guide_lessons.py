@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.auditing.leaking import leak
+from dpviz.auditing.exhibits import leak
 from dpviz.core.files import PACKAGE
 from dpviz.core.number_text import numeral, per_cent
 from dpviz.core.settings import Settings

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from dpviz.accounting.gaussian import delta_of
 from dpviz.accounting.losses import log_normaliser
-from dpviz.auditing import DEFAULT_TRIALS, AuditOptions, attack, default_budget, exhibits, leaking
+from dpviz.auditing import DEFAULT_TRIALS, AuditOptions, attack, default_budget, exhibits
 from dpviz.auditing.attack import posterior_bound
 from dpviz.auditing.table import (
     CANNOT_RUN,
@@ -288,13 +288,13 @@ def test_the_attack_of_an_audit_is_drawn_with_its_band() -> None:
 
 
 def test_the_mean_gives_the_last_row_away() -> None:
-    table = leaking.mean_leak_table()
+    table = exhibits.mean_leak_table()
     assert table["recovered"].to_numpy() == pytest.approx(table["true"].to_numpy(), abs=1e-9)
     assert table["true"].tolist() == [0.4, 0.2, 7.4]
 
 
 def test_the_row_bound_tells_who_is_in() -> None:
-    table = leaking.bound_leak_table().set_index("table")
+    table = exhibits.bound_leak_table().set_index("table")
     present, absent = table.loc[exhibits.WITH], table.loc[exhibits.WITHOUT]
     assert present["published_bound"] == pytest.approx(math.hypot(0.4, 0.2, 7.4))
     assert absent["published_bound"] == pytest.approx(absent["largest_known"])

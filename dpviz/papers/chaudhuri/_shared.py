@@ -121,6 +121,7 @@ class UnitRows:
         """
         total, start = np.zeros((self.d, self.d)), 0
         for size in sizes:
+            # only what a larger sample adds: the sums of a smaller one are in it
             total = total + _scatter(self.rows[order[start:size]])
             start = size
             yield SecondMoment(total / size, size)
@@ -169,6 +170,7 @@ def unit_rows(table: Table) -> UnitRows:
     blocks = []
     for start in range(0, len(table.rows), _BLOCK_ROWS):
         block = table.rows[start : start + _BLOCK_ROWS, keep]
+        # block by block, as the whole table in doubles need not fit
         blocks.append(sparse.csr_array((block - low[keep]) / (high[keep] - low[keep])))
     rows = sparse.vstack(blocks, format="csr")
     squares = rows.multiply(rows).sum(axis=1)

@@ -91,6 +91,7 @@ class Samples:
         """Return the sample of every size of a permutation, with all rows as the reference."""
         if (seed, permutation) not in self._found:
             order = self.rows.order(seed, permutation)
+            # a file on record may have fewer rows than the paper's
             sizes = [size for size in self.data.sizes if size <= self.rows.n]
             self._found[seed, permutation] = {
                 moment.n: self.rows.measured(moment) for moment in self.rows.prefixes(order, sizes)
@@ -145,6 +146,7 @@ class ChaudhuriFigure1(Experiment):
             for low in range(first, first + part.draws, _BATCH):
                 trials = range(low, min(low + _BATCH, first + part.draws))
                 outcome = evaluate(Cell(mechanism, problem, BUDGET, seed, trials), samples[n])
+                # of the components together: q_F asks about their subspace
                 captured.append(outcome.captured_each.sum(axis=1))
                 traces.append(outcome.release.trace)
             if part.diagnose:
@@ -174,6 +176,7 @@ def _facts(shared: Samples) -> Measurements:
     """Return the data's shape, what the rule for k gives, and MOD-SULQ's account."""
     rows, data = shared.rows, shared.data
     values = rows.moment.eigenvalues
+    # of all rows: the paper's rule for k looks at the data
     captured = np.cumsum(values)
     norm, trace = math.sqrt(float(values @ values)), float(values.sum())
     facts: dict[str, float] = {

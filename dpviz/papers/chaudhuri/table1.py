@@ -76,6 +76,7 @@ class Tables:
     def rows(self, with_label: bool) -> UnitRows:
         """Return the rows, read when first asked for."""
         if with_label not in self._rows:
+            # large, so each way of reading is read when a part first asks, and once
             self._rows[with_label] = load_unit_rows(self.data, as_paper=with_label)
         return self._rows[with_label]
 
@@ -127,8 +128,10 @@ class ChaudhuriTable1(Experiment):
             return Measurements({Point(part.data, "", MAJORITY): np.array([100 * larger])})
         mechanism = parse_variant(part.mechanism)
         order = rows.order(seed, part.permutation)
+        # the paper's halves: one for the subspace, the other to learn from and to test on
         half = rows.n // 2
         (held_out,) = rows.prefixes(order, [half])
+        # other streams for every permutation: its releases are draws of their own
         first = part.permutation * part.projections
         cell = Cell(
             mechanism,

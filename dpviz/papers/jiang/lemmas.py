@@ -104,6 +104,7 @@ def _tail(d: int, draws: int, seed: int) -> Measurements:
     rng = generator(seed, "reproduce", "jiang", TAIL, d)
     tops = []
     for low in range(0, draws, 1_000):
+        # a thousand matrices at a time keep memory flat in the draws
         batch = Draws.batch(rng, min(1_000, draws - low))
         tops.append(np.linalg.eigvalsh(wishart(batch, d, d + 1))[:, -1])
     top = np.concatenate(tops)
@@ -128,6 +129,7 @@ def _sensitivities(d: int, seed: int) -> Measurements:
     pairs = np.concatenate([pairs, worst])
     lengths = np.linalg.norm(pairs, axis=2, keepdims=True)
     v, w = np.moveaxis(pairs / lengths, 1, 0)
+    # of the sums of squares: what replacing one unit row by another changes
     change = v[:, :, None] * v[:, None, :] - w[:, :, None] * w[:, None, :]
     entries = np.abs(change).sum(axis=(1, 2)).max()
     values = np.abs(np.linalg.eigvalsh(change)).sum(axis=1).max()
@@ -161,12 +163,14 @@ def _work(d: int, draws: int, seed: int) -> Measurements:
     A = np.diag(np.concatenate([[0.4, 0.2], np.zeros(d - 2)]))
     steps = []
     for _ in range(draws):
+        # kept as factors: W itself would take d^3, and is never needed
         G = rng.standard_normal((d, d + 1)) * math.sqrt(0.005 / d)
         Q = np.linalg.qr(rng.standard_normal((d, K)))[0]
         count = 0
         while count < 1_000:
             count += 1
             P = np.linalg.qr(A @ Q + G @ (G.T @ Q))[0]
+            # of the plane and not of its basis, which may turn within it for ever
             moved = math.sqrt(max(K - float(np.sum((P.T @ Q) ** 2)), 0.0))
             Q = P
             if moved < TOLERANCE:
@@ -187,6 +191,7 @@ def _rival(mechanism: Mechanism, draws: int, seed: int) -> Measurements:
     """Return the share of the optimum along k, where k equal eigenvalues stand above 0."""
     found: dict[Point, FloatArray] = {}
     for k in RIVAL_KS:
+        # a plan: what k equal eigenvalues do needs no rows
         measured = planned([EACH] * k + [0.0] * (RIVAL_D - k), N, f"rank {k}")
         settings = Settings(table=measured.name, epsilon=1.0, k=k, seed=seed)
         cell = Cell(mechanism, measured.problem(settings), Budget(1.0), seed, range(draws))

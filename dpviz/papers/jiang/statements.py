@@ -70,6 +70,7 @@ def _outside(draws: int, rng: np.random.Generator) -> Drawn:
         problem = Problem(n, d, 1, Relation.REPLACE, Domain.ball(d))
         scale = WISHART.calibrate(problem, Budget(1.0)).scale
         noise = scale * wishart(Draws.batch(rng, draws), d, d + 1)
+        # the law does not change under rotations, so one row along the first axis stands for any
         noise[:, 0, 0] -= 1 / n
         least = np.linalg.eigvalsh(noise)[:, 0]
         found[Point(panel, WISHART.label, DELTA)] = (least < 0).astype(float)
@@ -90,6 +91,7 @@ def _classical(draws: int, rng: np.random.Generator) -> Drawn:
 def _laplace_loss() -> float:
     """Return the largest log ratio of two Laplace densities of scale s1/epsilon, s1 apart."""
     epsilon, shift = 1.0, 1.0
+    # the ratio is flat beyond both centres, which lie well inside
     places = np.linspace(-20.0, 20.0, 40_001)
     loss = (np.abs(places - shift) - np.abs(places)) * epsilon / shift
     return float(np.abs(loss).max() / epsilon)
@@ -121,13 +123,16 @@ def _chain(draws: int, rng: np.random.Generator) -> Drawn:
             counts[0] / (n + 1) * np.cos(angles) ** 2 + counts[1] / (n + 1) * np.sin(angles) ** 2
         )
         density = np.exp((n + 1) * epsilon / 2 * score)
+        # Metropolis: from a row's state to a column's
         accept = np.minimum(1.0, density[None, :] / density[:, None])
         step = np.zeros((size, size))
         for shift in (-1, 1):
             places = (np.arange(size) + shift) % size
             step[np.arange(size), places] += 0.5 * accept[np.arange(size), places]
+        # what is not accepted stays where it is
         np.fill_diagonal(step, 1 - step.sum(axis=1))
         law = np.zeros(size)
+        # the exact component of this table, and of no other: that is what leaks
         law[int(np.argmax(density))] = 1.0
         laws[axis] = (law, step)
     found = {}
@@ -149,6 +154,7 @@ def _closeness(draws: int, rng: np.random.Generator) -> Drawn:
         noise = WISHART.calibrate(problem, Budget(1.0)).scale * wishart(
             Draws.batch(rng, draws), d, d + 1
         )
+        # the exact component is the first axis, so its overlap is that entry
         top = np.linalg.eigh(A + noise)[1][:, 0, -1]
         overlaps[rho] = np.where(rng.random(draws) < 0.5, top, -top)
     return {
@@ -179,6 +185,7 @@ def _lemmas(draws: int, rng: np.random.Generator) -> Drawn:
     for d in (3, 6, 12):
         for _ in range(draws // 4):
             A, W = goe(Draws.batch(rng, 2), d)
+            # from hardly any noise to more than there is structure
             W = W * float(np.exp(rng.uniform(-3, 1)))
             mine, noise = np.linalg.eigh(A), np.linalg.eigvalsh(W)[::-1]
             theirs = np.linalg.eigh(A + W)
@@ -190,6 +197,7 @@ def _lemmas(draws: int, rng: np.random.Generator) -> Drawn:
                 apart = np.linalg.norm(one @ one.T - two @ two.T, 2)
                 davis.append(float(apart * gap / np.linalg.norm(W, 2)))
             ends = np.maximum((moved - values) / noise[0], (moved - values) / noise[-1])
+            # without noise of both signs one of the two bounds is about nothing
             weyl.append(float(ends.max()) if noise[0] > 0 > noise[-1] else 0.0)
             overlap = float((one[:, 0] @ two[:, 0]) ** 2)
             left.append(
@@ -212,6 +220,7 @@ def _zero(draws: int, rng: np.random.Generator) -> Drawn:
     for n in (1_000, 10_000, 100_000):
         rows = rng.standard_normal((n, d))
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        # so that the answer is large, and 0 as far from it as n allows
         rows[: n // 2] = np.eye(d)[0]
         A = rows.T @ rows
         found[Point("", "always 0", RATIO, float(n))] = _beyond(A, np.zeros((d, d)), 1, 1.0)

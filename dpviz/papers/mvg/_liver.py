@@ -78,6 +78,7 @@ class Liver:
     def load(cls) -> Liver:
         """Read the file; means and ranges are taken from all rows."""
         table = remote.load(DATA, download=False)
+        # the teacher is last, whatever the file's order is
         order = [name for name in table.columns if name != TEACHER] + [TEACHER]
         rows = table.rows[:, [table.columns.index(name) for name in order]]
         rows = rows - rows.mean(axis=0)
@@ -151,6 +152,7 @@ def as_given(train: FloatArray, test: FloatArray) -> FloatArray:
 
 def by_trial(found: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
     """Return the values of several trials as arrays."""
+    # every trial measures the same, so the first names them all
     return {name: np.array([one[name] for one in found]) for name in found[0]}
 
 

@@ -41,6 +41,7 @@ def _rows(key: str) -> int:
 
 def _matrices(draws: int, rng: np.random.Generator) -> Drawn:
     """Return how near random matrices, and those of rank 1 or orthogonal, come to four bounds."""
+    # random ones stay clear of the bounds; these are where they are met
     special = [(np.eye(4), np.eye(4)), (np.ones((4, 4)), np.ones((4, 4)))]
     drawn = [tuple(rng.standard_normal((2, 4, 4))) for _ in range(min(draws, 2_000))]
     return _nearest([*special, *drawn])
@@ -75,6 +76,7 @@ def _examples(draws: int, rng: np.random.Generator) -> Drawn:
     found: Drawn = {}
     for m in (2, 4, 6):
         corners = _corners(m)
+        # both norms are convex, so over a cube they are largest at corners
         outer = corners[:, :, None] * corners[:, None, :]
         changes = [float(np.linalg.norm(outer - one, axis=(1, 2)).max()) for one in outer]
         gamma = np.linalg.norm(outer, axis=(1, 2)).max() / m
@@ -100,6 +102,7 @@ def _noise(draws: int, rng: np.random.Generator) -> Drawn:
     """Return the covariance of noise by both samplers, along its directions, over the stated."""
     frame = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     sigma, psi = (frame * np.array([4.0, 1.0, 0.25])) @ frame.T, np.diag([2.0, 0.5])
+    # by other roots than the mechanism's: any root gives the same law
     root, other = np.linalg.cholesky(sigma), np.linalg.cholesky(psi)
     drawn = root @ rng.standard_normal((draws, 3, 2)) @ other.T
     flat = drawn.transpose(0, 2, 1).reshape(draws, 6)  # vec stacks columns
@@ -124,6 +127,7 @@ def _budget(draws: int, rng: np.random.Generator) -> Drawn:
     """Return what the variances of Algorithms 1 and 2 add up to, over the budgets."""
     one, two = [], []
     for _ in range(200):
+        # uniform over all allocations, equal ones and bare ones alike
         shares = rng.dirichlet(np.ones(5))
         bound = float(np.exp(rng.uniform(-2, 2)))  # on the product of the two norms
         n = int(rng.integers(2, 500))
@@ -144,6 +148,7 @@ def _axioms(draws: int, rng: np.random.Generator) -> Drawn:
     A = np.diag([0.5, 0.1, 0.05, 0.02])
     found: Drawn = {}
     noise = rng.standard_normal((min(draws, 4_000), 4, 4))
+    # symmetric, or the released matrix would have no real components
     noise = (noise + noise.transpose(0, 2, 1)) / 2
     for std in (0.02, 0.05, 0.1, 0.2, 0.5):
         top = np.linalg.eigh(A + std * noise)[1][:, :, -1]
@@ -220,6 +225,7 @@ def _normal(variance: float, noise: float) -> Law:
 
 def _told(answer: Law, std: float = 1.0) -> float:
     """Return the mutual information of an answer and itself plus Gaussian noise, by quadrature."""
+    # beyond nine standard deviations nothing is left that doubles could show
     reach = max(map(abs, answer)) + 9 * std
     grid, step = np.linspace(-reach, reach, 4_001, retstep=True)
 
@@ -235,6 +241,7 @@ def _plus(one: Law, other: Law) -> Law:
     """Return the law of the sum of two independent numbers."""
     found: Law = {}
     for (a, mass), (b, weight) in itertools.product(one.items(), other.items()):
+        # places are whole numbers here, so equal sums meet exactly
         found[a + b] = found.get(a + b, 0.0) + mass * weight
     return found
 

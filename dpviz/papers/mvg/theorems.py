@@ -99,7 +99,9 @@ def _compared(cases: int, seed: int) -> Drawn:
             )
             for theorem in ("2", "3")
         )
+        # the two conditions of the theorem; where neither is met it says nothing
         met = sensitivity <= gamma or r > 12
+        # equal ones count: only the last digits may differ
         held[HELD if met else LATER].append(float(three >= two * (1 - 1e-12)))
     found: Drawn = {Point("Theorem 4", "", name): values for name, values in held.items() if values}
     first = next(
@@ -119,12 +121,14 @@ def _budgets(cases: int, seed: int) -> Drawn:
         name = list(QUERIES)[int(rng.integers(len(QUERIES)))]
         d, n, _ = QUERIES[name]
         chosen = tuple(int(i) + 1 for i in rng.permutation(d)[: int(rng.integers(1, d))])
+        # any direction may be favoured, and by any share
         allocation = Allocation("binary", chosen=chosen, tau=float(rng.uniform(0.05, 0.95)))
         problem = replace(_problem(name), allocation=allocation)
         budget = _budget(name, float(np.exp(rng.uniform(-2, 3))))
         # Algorithm 1: Psi = I_n
         one = ROWS_QUERY.calibrate(problem, budget)
         norm = float(np.linalg.norm(1 / ROWS_QUERY.shape(one, None)[0]))
+        # the other side is the identity, whose precision has the norm sqrt(n)
         found["Theorem 5"].append(norm * math.sqrt(n) / one.values["bound"])
         # Algorithm 2: Psi = Sigma, and its precision is the bound itself
         two = MOMENT.calibrate(problem, budget)
@@ -144,14 +148,17 @@ def _budgets(cases: int, seed: int) -> Drawn:
 
 def _filled(cases: int, seed: int) -> Drawn:
     """Return how Theorem 7's allocation does on the budgets of Problems 2 and 1."""
+    # a stream for each theorem, so that one more case of another moves no number here
     rng = generator(seed, "reproduce", "mvg", "Theorem 7")
     best, negative, worse = [], [], []
     for _ in range(cases):
         gains = np.exp(rng.uniform(-2, 2, SPECTRUM))
         total = float(np.exp(rng.uniform(-3, 3)))
         filled = water_filling(gains, total)
+        # all on the same budget, so that only the shape is compared
         rivals = total * rng.dirichlet(np.ones(SPECTRUM), RIVALS)
         best.append(float(_pnr(gains, filled) >= _pnr(gains, rivals).max() - 1e-12))
+        # the printed formula's water level, without the stop at 0 that it leaves out
         level = (total + float((1 / gains).sum())) / SPECTRUM
         negative.append(float((level - 1 / gains).min() < 0))
         # Algorithm 1 spends sum x^2 = P; theta_i = x_i^2/P in Theorem 7's proportions

@@ -156,6 +156,7 @@ def least_k(eigenvalues: FloatArray, share: float = ALPHA) -> int:
 
 def k_values(d: int, k: int) -> list[int]:
     """Return the k to draw: from 1 to three times the paper's, below d."""
+    # even on a logarithm, as the first components change most
     spread = np.geomspace(1, min(3 * k, d - 1), 7).round().astype(int)
     return sorted({*spread.tolist(), k})
 

@@ -77,6 +77,7 @@ class XuFigure5(Experiment):
     def parts(self, effort: Effort) -> list[Part]:
         """Return some runs of each mechanism on each data set."""
         epsilons = (LOW, HIGH, TOP) if effort is Effort.QUICK else EPSILONS
+        # few runs a part, as each fits a machine and may be interrupted
         runs = _xu.run_parts(effort, SETS, (*LEVEL, *PRIVATE), quick=3, block=10)
         some, many = (3, 3) if effort is Effort.QUICK else (SOME, MANY)
         beyond: tuple[float, ...] = (HIGH, 100.0, TOP)
@@ -134,6 +135,7 @@ def accuracies(
     table = shared.table
     assert table.labels is not None
     rng = generator(seed, "reproduce", "xu", data, "split", run)
+    # by the stream of the run alone: every mechanism meets the same division
     inside, outside = split(len(table.rows), SHARES, rng)
     measured = _xu.prepared(replace(table, rows=table.rows[inside], labels=None))
     train, test = (
@@ -145,6 +147,7 @@ def accuracies(
     for epsilon in epsilons:
         budget = Budget(epsilon, DELTAS[data])
         cell = Cell(mechanism, problem, budget, seed, range(run, run + 1))
+        # one trial a cell, named by the run, so that the same noise meets every epsilon
         frames.append(evaluate(cell, measured).release.components[0])
     return score_projected(
         LEARNER,

@@ -48,6 +48,7 @@ _MAY = math.tanh(EPSILON / 2)
 def _scores(draws: int, seed: int) -> Drawn:
     problem = Problem(1_000, 20, 1, Relation.REPLACE, Domain.ball(20))
     parts = parse_variant("mod_sulq").calibrate(problem, Budget(EPSILON, 1e-6)).parts
+    # what the mechanism says that it does: noise on a matrix is no choice by a score
     share = sum(not isinstance(part, GaussianPart) for part in parts) / len(parts)
     return {Point("", "MOD-SULQ", BY_SCORE): share}
 
@@ -88,9 +89,12 @@ def _advantages(draws: int, seed: int) -> Drawn:
     }
     found = {}
     for name, (one, other, test) in pairs.items():
+        # neighbours, or the test would tell of nothing
         assert np.any(one != other, axis=1).sum() == 1
         yes = [
-            np.array([float(test(rows, trial)) for trial in range(draws)]) for rows in (one, other)
+            # the same streams for both tables: only what the row changes is left
+            np.array([float(test(rows, trial)) for trial in range(draws)])
+            for rows in (one, other)
         ]
         found[Point(EPSILON_PANEL, name, ADVANTAGE)] = (yes[0] - yes[1]) / _MAY
     problem = Problem(1_000, 20, 1, Relation.REPLACE, Domain.ball(20))
@@ -162,6 +166,7 @@ def _tables() -> dict[str, FloatArray]:
         known = moment.moment_with_rows.rows
         assert known is not None
         rows[name] = known
+    # where any direction is as good, the best subspace is no better than the released
     rows[EVEN] = np.tile(np.eye(4), (5, 1))
     return rows
 
@@ -181,6 +186,7 @@ def _errors(draws: int, seed: int) -> Drawn:
             second = float(np.linalg.norm(_z2(rows, trial, seed, _K) - rows))
             noise = float(np.linalg.norm(_noise(rows, trial, seed, _K)))
             least = math.sqrt(left)
+            # equal but for the last digits is not above
             strict.append(float(first > least * (1 + 1e-9)))
             bounds.append(second / (least + noise))
             etas.append(first / second * (1 + noise / least))

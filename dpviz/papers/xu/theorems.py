@@ -39,6 +39,7 @@ def _pairs(runs: int, seed: int) -> Drawn:
         pairs = rng.standard_normal((SEARCHES, 2, d))
         first = np.arange(d) < d // 2
         a, b = math.cos(math.pi / 8), math.sin(math.pi / 8)  # the worst pair known for even d
+        # a search at random comes near the worst pair and never to it
         worst = np.array([[np.where(first, a, b), np.where(first, b, -a)]])
         pairs = np.concatenate([pairs, worst])
         v, w = np.moveaxis(pairs / np.linalg.norm(pairs, axis=2, keepdims=True), 1, 0)
@@ -59,6 +60,7 @@ def _projections(runs: int, seed: int) -> Drawn:
         rows = rng.standard_normal((SEARCHES, 2, d))
         rows /= np.linalg.norm(rows, axis=2, keepdims=True)
         k = d // 2
+        # any frame: it is fixed beforehand, as the lemma has it
         frames = np.linalg.qr(rng.standard_normal((SEARCHES, d, k)))[0]
         moved = np.abs(((rows[:, 0] - rows[:, 1])[:, None, :] @ frames)[:, 0]).sum(axis=1)
         # rows along the sum of the columns attain 2 sqrt(k)
@@ -68,6 +70,7 @@ def _projections(runs: int, seed: int) -> Drawn:
         found[Point("Lemma 2", f"d = {d}", FIXED)] = most
     half = ROWS // 2
     before = np.zeros((ROWS, FEATURES))
+    # one row decides which axis holds more of them
     before[: half + 1, 0] = before[half + 1 :, 1] = 1.0
     after = before.copy()
     after[0] = 0.0
@@ -87,6 +90,7 @@ def _variances(runs: int, seed: int) -> Drawn:
     for axis, values in AXES.items():
         for value in values:
             n, d, k = (
+                # one of the three varies, and the others stay
                 value if name == axis else usual
                 for name, usual in zip(("n", "d", "k"), SHAPE, strict=True)
             )

@@ -177,6 +177,7 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
                 ),
                 row=1, col=column,
             )  # fmt: skip
+        # the first two are in both tables; the third is as this table has it
         people = pd.concat([rows.iloc[:2], rows[rows["person"].str.endswith(name)]])
         figure.add_trace(
             go.Scatter(
@@ -229,8 +230,10 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
         x=0, xref="paper", xanchor="left", y=math.log10(claimed), yanchor="bottom",
         text="delta claimed", showarrow=False, font={"size": 12},
     )  # fmt: skip
+    # a line beyond the curves would stretch the axis to it
     if table["epsilon"].min() <= now <= table["epsilon"].max():
         figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
+    # six decades below the claim are enough, and 0 has no logarithm
     low = max(float(table["true_delta"].min()), claimed * 1e-6, 1e-300)
     high = max(float(table["true_delta"].max()), claimed)
     figure.update_xaxes(title="epsilon claimed", type="log")
@@ -335,6 +338,7 @@ def posterior_figure(
     limit : float or None
         The belief that the epsilon spent would allow without delta.
     """
+    # the axis is logarithmic
     table = table[table["alpha"] > 0]
     figure = go.Figure()
     figure.add_trace(

@@ -42,7 +42,7 @@ def still_curves(
     Parameters
     ----------
     predicted : DataFrame or None
-        `dpviz.report.tables.predicted.PREDICTION_COLUMNS`: dotted, dashed where the claim fails.
+        `dpviz.report.tables.comparison.PREDICTION_COLUMNS`: dotted, dashed where the claim fails.
     limits : DataFrame or None
         `dpviz.report.tables.curves.LINE_COLUMNS`: dashed grey lines with their names.
     panels : sequence of Panel

@@ -274,7 +274,7 @@ def tradeoff_figure(
     limits : DataFrame, optional
         `dpviz.report.tables.curves.LINE_COLUMNS`: a random subspace and exact PCA.
     predicted : DataFrame, optional
-        `dpviz.report.tables.predicted.PREDICTION_COLUMNS`: dotted lines, dashed where the claim
+        `dpviz.report.tables.comparison.PREDICTION_COLUMNS`: dotted lines, dashed where the claim
         fails.
     best : DataFrame, optional
         The frontier, rows of bands: ringed points.

@@ -214,7 +214,7 @@ def posterior_caption(table: pd.DataFrame, prior: float, exact: bool) -> str:
 
 
 def mean_leak_caption(table: pd.DataFrame) -> str:
-    """Return what the example of the mean shows, from `dpviz.auditing.leaking.mean_leak_table`."""
+    """Return what the example of the mean shows, from `dpviz.auditing.exhibits.mean_leak_table`."""
     worst = float((table["recovered"] - table["true"]).abs().max())
     same = "exactly" if worst < 1e-9 else f"within {numeral(worst)}"
     return f"n times the published mean, less the sum of the known rows, is the last row {same}."

@@ -52,6 +52,7 @@ def verdict(comparison: Comparison) -> str:
         measure = _measure(ranked)
         pure = [r for r in ranked if r.mechanism.info.guarantee == "pure"]
         others = [r for r in ranked[1:] if not _tied(ranked[0], r, measure)]
+        # said only where the sentence before has not named it
         if pure and pure[0] is not ranked[0] and pure[0] not in others[:1]:
             verb, _ = _VERBS[measure]
             kept = pure[0].summaries[measure].mean
@@ -262,6 +263,7 @@ def facts(comparison: Comparison) -> str:
     bound = {
         "box": f"features between public bounds, rows within sqrt(d) = {length}",
         "ball": f"row norms up to R = {length}",
+        # there is a longest row here too, and it bounds nothing
         "unbounded": "no row bound is declared",
     }[prepared.domain.kind]
     left_out = percent(loss_share(comparison))
@@ -283,6 +285,7 @@ def published(comparison: Comparison) -> str:
 
 def first_draw(results: Sequence[Result], trials: int) -> str:
     """Return what is shown while all draws but the first of each mechanism are still to come."""
+    # two decimals: one draw tells no more
     seen = [
         f"{result.mechanism.label} **{decimals(float(result.metrics['recovery'][0]), 2)}**"
         for result in results
@@ -298,6 +301,7 @@ def convergence(result: Result) -> str | None:
     if not found:
         return None
     sweeps = f"{decimals(found['gibbs_sweeps'], 0)} Gibbs sweeps"
+    # starts are compared in halves of two chains each
     if "start_gap_last" not in found:
         return (
             f"{result.mechanism.label}: {sweeps}; fewer than four draws, too few to compare starts."

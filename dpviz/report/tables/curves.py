@@ -118,6 +118,7 @@ def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
     moved = 0.0
     if measured.reference is not measured.moment:
         moved = float(np.abs(np.linalg.eigvalsh(measured.moment.A - measured.reference.A)).max())
+    # a triangle inequality: what was drawn, and what bounding the rows moved before
     noise = summarise(norms).high + moved
     return davis_kahan(k, noise, float(values[k - 1] - values[k]))
 
@@ -215,6 +216,7 @@ def scaling_table(
     found = []
     # orders of growth are printed for these two alone
     for value in values if metric in ("low_rank_error", "noise_spectral") else ():
+        # the same subsample as the draws', as its own spectrum is what they meet
         measured = rows_at(rows, axis, value, settings.seed)
         here = settings_at(settings, axis, value)
         x, unit = where(rows, measured, axis, value)

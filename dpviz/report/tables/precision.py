@@ -93,6 +93,7 @@ def noise_table(
         stds = mechanism.noise_along(prepared.moment, calibration, draws)
         # samplers have no noise that lies along a direction
         if stds is not None:
+            # one frame each, joined at the end: a frame that grows is copied at every row
             parts.append(
                 pd.DataFrame(
                     {
@@ -203,6 +204,7 @@ def _noise_of_first(
             return None if stds is None else float(stds[0])
         # directions do not depend on the share: they are released once, and each share only priced
         if not released:
+            # kept in a list, which the function below sees filled
             released.append(mechanism.released_directions(prepared.moment, calibration, draws))
         return float(mechanism.direction_stds(calibration, released[0])[0, 0])
 
@@ -352,6 +354,7 @@ def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
 
 def _recovery(result: Result) -> float | None:
     """Return the mean recovery of the draws, None where chance is as good as exact PCA."""
+    # absent where nothing can be recovered, as no share of nothing is one
     values = result.metrics.get("recovery")
     return None if values is None else float(values.mean())
 
@@ -381,6 +384,7 @@ def bounds_of_rows(
         else:
             found[name] = (float(low), float(high))
             continue
+        # never the numbers: bounds that were taken from the data are people's
         allowed = "finite numbers with low below high"
         raise InvalidSetting(f"the bounds of {name[:60]!r}", allowed, given, "--bounds")
     return found

@@ -59,6 +59,7 @@ def coordinates(rows: FloatArray, frame: FloatArray, target: FloatArray, axes: s
     else:
         # a component has no sign of its own: mirrored axes are no difference
         signs = np.sign(np.einsum("ij,ij->j", frame, target))
+        # orthogonal to the true one, a component keeps the sign that it was released with
         signs[signs == 0] = 1
         shown = (frame * signs)[:, :2]
     drawn: FloatArray = rows @ shown
@@ -82,6 +83,7 @@ def published_table(
     parts = []
     for mechanism, picture in pictures.items():
         shown = points(picture, steady(count))
+        # the last name is for -1: a point whose label noise hides
         names = np.array([*kinds, ""], dtype=object) if picture.plan.kinds > 1 else np.array([""])
         heights = generator(0, "strip", count).uniform(-1, 1, count)
         up = shown.places[:, 1] if picture.plan.axes == 2 else heights
@@ -122,8 +124,10 @@ def picture_table(
     shown_labels = np.full(len(index), "all") if labels is None else np.asarray(labels)[index]
     k = results[0].components.shape[-1] if results else 1
     true = prepared.reference.eigenvectors[:, :k]
+    # by a stream of its own, so that heights do not move when mechanisms change
     heights = generator(0, "strip", len(index)).uniform(-1, 1, len(index))
     parts = []
+    # the exact one has no name, as no mechanism has an empty text
     frames = [("", true), *((r.mechanism.text, r.components[draw]) for r in results)]
     for name, frame in frames:
         drawn = coordinates(rows, frame, true, axes)
@@ -189,6 +193,7 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
     return {
         "name": name,
         "kinds": list(kinds[0]),
+        # one byte a row; kinds beyond it would share a colour in any case
         "codes": packed(np.minimum(kinds[1][index], 255), "u1"),
         "ends": None,
         "public": prepared.labels is not None,
