@@ -88,13 +88,7 @@ class Prospect:
         # many features average out within one draw
         draws = max(2, min(12, 20_000 // len(self.rows.schema.used) ** 2))
         return [
-            (
-                each,
-                [
-                    self.rows.outlook(replace(each, epsilon=e), draws=draws).recovery
-                    for e in EPSILONS
-                ],
-            )
+            (each, self.rows.recoveries(each, EPSILONS, draws=draws))
             for each in self.rows.pipelines(self.options)
         ]
 

@@ -9,7 +9,7 @@ for who may see them, and no release.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.params import format_number
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import generator
+from dpviz.preparation.transform import Transform
 from dpviz.releasing.grid import (
     OTHER_WEIGHT,
     bounded,
@@ -121,8 +122,20 @@ class SchemaRows:
         return cls(schema, records.n, cells, start / records.n)
 
     @cached_property
-    def _cut(self) -> FloatArray:
+    def cut(self) -> FloatArray:
+        """The rows with what is beyond the limits brought to them."""
         return self.schema.filled(self.cells)
+
+    @cached_property
+    def _kept(self) -> dict[ReleaseOptions, _Seen]:
+        return {}
+
+    def _seen(self, options: ReleaseOptions) -> _Seen:
+        """Return what a pipeline makes of the rows, computed once whatever the epsilon."""
+        pipeline = replace(options, epsilon=1.0)
+        if pipeline not in self._kept:
+            self._kept[pipeline] = _Seen.of(self, options)
+        return self._kept[pipeline]
 
     @property
     def tails(self) -> dict[str, float]:
@@ -146,66 +159,57 @@ class SchemaRows:
             Of as many people of the same kind; by default those of the table.
         draws : int
         """
-        declared, k, people = declare(options, self.schema), options.k, n or self.n
-        how = transform_of(declared)
-        d, law = len(how.center), Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
-        if not 1 <= k < d:
-            raise InvalidSetting("k", f"a whole number from 1 to {d - 1}", k, "--k")
-        scale = how.scale / row_bound_in(declared)
-        centred = self.cells / scale
-        own = centred.mean(0)
-        A = _moment(centred - own)
-        values, vectors = np.linalg.eigh(A)
-        truth = fix_signs(vectors[:, ::-1][:, :k])
-        chance = chance_share(SecondMoment(A, len(centred)), k) if values[-1] > 0 else 1.0
-        if chance > 1 - FLAT:
-            raise DpvizError("the table has no structure: any directions are as good.")
-
-        def kept(components: FloatArray) -> float:
-            share = np.trace(components.T @ A @ components) / values[::-1][:k].sum()
-            return float(recovery_of(share, chance))
-
-        around = bounded(self._cut, how)
-        paid = options.center == PRIVATE
-        within = bounded(self._cut, within_limits(how)) if paid else np.zeros((1, d))
-        mean = within.mean(0)
-
-        def moment(noise: FloatArray) -> FloatArray:
-            """Return A with noise on the sum of rows and, at its end, on how many count."""
-            if not paid:
-                return self.counted * _moment(around)
-            share = self.counted + noise[d]
-            # a released count is at least one row and at most all, as in `released_count`
-            off = (self.counted * mean + noise[:d]) / min(max(share, 1 / people), 1.0)
-            near = replace(how, center=center_at(off, how))
-            return self.counted * _moment(bounded(self._cut, near))
-
-        exact = moment(np.zeros(d + 1))
+        seen = self._seen(options)
+        d, k, people = seen.d, options.k, n or self.n
+        exact = seen.moment(np.zeros(d + 1), people)
         found, turned, told = [], np.empty((draws, d, k)), np.empty(draws, dtype=bool)
-        for at, (of_mean, of_moment, s) in enumerate(_noise(options, self.schema, law, d, draws)):
-            noisy = (moment(of_mean / people) if paid else exact) + of_moment / people
+        size = _Size.of(options, self.schema, d)
+        for at in range(draws):
+            noisy = seen.noisy(exact, size, _standard(size.law, d, at), people)
             heights, bases = np.linalg.eigh(noisy)
             components = bases[:, ::-1][:, :k]
-            told[at] = (-np.diff(heights[::-1])[:k] > noise_edge(s / people, d)).all()
-            found.append(kept(components))
+            told[at] = (-np.diff(heights[::-1])[:k] > noise_edge(size.off / people, d)).all()
+            found.append(seen.kept(components))
             # a component has no sign of its own: each is turned to the table's side
-            signs = np.sign((components * truth).sum(0))
+            signs = np.sign((components * seen.truth).sum(0))
             turned[at] = components * np.where(signs == 0, 1, signs)
         low, high = np.quantile(turned, [0.025, 0.975], axis=0)
-        base = how.center / scale
-        lengths = np.square(centred - base).sum(1).mean()
         return Outlook(
             options,
             float(np.mean(found)),
             float(np.quantile(found, 0.05, method="lower")),
-            kept(np.linalg.eigh(exact)[1][:, ::-1][:, :k]),
-            float(np.square(own - base).sum() / lengths) if lengths else 0.0,
-            truth,
+            seen.kept(np.linalg.eigh(exact)[1][:, ::-1][:, :k]),
+            seen.centre_share,
+            seen.truth,
             low,
             high,
-            np.abs((turned * truth).sum(1)).mean(0),
+            np.abs((turned * seen.truth).sum(1)).mean(0),
             float(told.mean()),
         )
+
+    def recoveries(
+        self,
+        options: ReleaseOptions,
+        epsilons: Sequence[float],
+        *,
+        n: int | None = None,
+        draws: int = DRAWS,
+    ) -> list[float]:
+        """Return the recovery of `outlook` at each epsilon, from the same draws.
+
+        What no epsilon changes is computed once.
+        """
+        seen = self._seen(options)
+        d, k, people = seen.d, options.k, n or self.n
+        exact = seen.moment(np.zeros(d + 1), people)
+        sizes = [_Size.of(replace(options, epsilon=each), self.schema, d) for each in epsilons]
+        found = np.empty((len(sizes), draws))
+        for at in range(draws):
+            standard = _standard(sizes[0].law, d, at)
+            for place, size in enumerate(sizes):
+                noisy = seen.noisy(exact, size, standard, people)
+                found[place, at] = seen.kept(np.linalg.eigh(noisy)[1][:, ::-1][:, :k])
+        return [float(np.mean(kept)) for kept in found]
 
     def pipelines(self, options: ReleaseOptions) -> list[ReleaseOptions]:
         """Return what can be released in the place of something: bounds of rows, and centres.
@@ -243,8 +247,10 @@ class SchemaRows:
         low, high = math.log(0.01), math.log(100.0)
 
         def enough(log_epsilon: float) -> bool:
-            asked = replace(options, epsilon=min(math.exp(log_epsilon), 100.0))
-            return self.outlook(asked, n=n, draws=DRAWS // 5).recovery >= recovery
+            (kept,) = self.recoveries(
+                options, [min(math.exp(log_epsilon), 100.0)], n=n, draws=DRAWS // 5
+            )
+            return kept >= recovery
 
         if not enough(high):
             return None
@@ -261,42 +267,139 @@ def _moment(rows: FloatArray) -> FloatArray:
     return found
 
 
-def _noise(
-    options: ReleaseOptions, schema: Schema, law: Law, d: int, draws: int
-) -> Iterator[tuple[FloatArray, FloatArray, float]]:
-    """Yield noise on the sum of rows and on X'X, in row bounds: both over n are what is added.
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What a pipeline makes of the rows before any noise.
 
-    Where a release tells how many rows count, the noise on that comes after those of the sum. Last
-    comes the standard deviation of the noise on X'X off the diagonal.
+    Attributes
+    ----------
+    rows : SchemaRows
+    how : Transform
+    k : int
+    A, truth : ndarray
+        The table's own second moment about its mean, and its k first loadings.
+    best, chance : float
+        Sum of its k largest eigenvalues, and the share of them that directions at random keep.
+    mean : ndarray of shape (d,)
+        Of the bounded rows whose mean is paid for; zeros where it is not.
+    around : ndarray of shape (d, d) or None
+        Second moment about a stated centre; None where the centre is paid for.
+    centre_share : float
     """
-    relation, rows = Relation(options.relation), schema.rows_a_person or 1
-    share = options.mean_share if options.center == PRIVATE else 0.0
-    of_count = COUNT_SHARE if counts_rows(options, schema) else 0.0
-    left = 1 - share - of_count - options.picture
-    # whatever the grid is: it cancels
-    length = mean_side(law, relation, d, _BITS, rows, share=share).sensitivity
-    of_mean = length / (OTHER_WEIGHT << (2 * _BITS))
-    if law is Law.NORMAL:
-        mu = mu_of(Budget(options.epsilon, options.stated_delta))
-        entry = rows * sensitivity_l2(relation, _BITS) / (OTHER_WEIGHT << (2 * _BITS))
-        std = entry / (mu * math.sqrt(left))
-        std_mean = of_mean / (mu * math.sqrt(share)) if share else 0.0
-        std_count = rows / (mu * math.sqrt(of_count)) if of_count else 0.0
-    else:
-        entry = rows * sensitivity_l1(relation, d, _BITS) / 4.0**_BITS
-        std = entry / (options.epsilon * left)
-        std_mean = of_mean / (options.epsilon * share) if share else 0.0
-        std_count = rows / (options.epsilon * of_count) if of_count else 0.0
-    # one stream a draw, so that every epsilon and every pipeline meets the same noise
-    for draw in range(draws):
-        rng = generator(0, "a release that may be", draw)
+
+    rows: SchemaRows
+    how: Transform
+    k: int
+    A: FloatArray
+    truth: FloatArray
+    best: float
+    chance: float
+    mean: FloatArray
+    around: FloatArray | None
+    centre_share: float
+
+    @classmethod
+    def of(cls, rows: SchemaRows, options: ReleaseOptions) -> _Seen:
+        declared, k = declare(options, rows.schema), options.k
+        how = transform_of(declared)
+        d = len(how.center)
+        if not 1 <= k < d:
+            raise InvalidSetting("k", f"a whole number from 1 to {d - 1}", k, "--k")
+        scale = how.scale / row_bound_in(declared)
+        centred = rows.cells / scale
+        own = centred.mean(0)
+        A = _moment(centred - own)
+        values, vectors = np.linalg.eigh(A)
+        truth = fix_signs(vectors[:, ::-1][:, :k])
+        chance = chance_share(SecondMoment(A, len(centred)), k) if values[-1] > 0 else 1.0
+        if chance > 1 - FLAT:
+            raise DpvizError("the table has no structure: any directions are as good.")
+        paid = options.center == PRIVATE
+        mean = bounded(rows.cut, within_limits(how)).mean(0) if paid else np.zeros(d)
+        around = None if paid else _moment(bounded(rows.cut, how))
+        base = how.center / scale
+        lengths = np.square(centred - base).sum(1).mean()
+        return cls(
+            rows, how, k, A, truth, values[::-1][:k].sum(), chance, mean, around,
+            float(np.square(own - base).sum() / lengths) if lengths else 0.0,
+        )  # fmt: skip
+
+    @property
+    def d(self) -> int:
+        return len(self.mean)
+
+    def kept(self, components: FloatArray) -> float:
+        """Return the recovery of k components."""
+        share = np.trace(components.T @ self.A @ components) / self.best
+        return float(recovery_of(share, self.chance))
+
+    def moment(self, noise: FloatArray, people: int) -> FloatArray:
+        """Return the moment with noise on the sum of rows and, at its end, on how many count."""
+        counted = self.rows.counted
+        if self.around is not None:
+            return counted * self.around
+        share = counted + noise[self.d]
+        # a released count is at least one row and at most all, as in `released_count`
+        off = (counted * self.mean + noise[: self.d]) / min(max(share, 1 / people), 1.0)
+        near = replace(self.how, center=center_at(off, self.how))
+        return counted * _moment(bounded(self.rows.cut, near))
+
+    def noisy(
+        self, exact: FloatArray, size: _Size, standard: tuple[FloatArray, FloatArray], people: int
+    ) -> FloatArray:
+        """Return the moment as one release has it: noise of this size, from one standard draw."""
+        vector, matrix = standard
+        if self.around is None:
+            of_mean = np.append(size.mean * vector[: self.d], size.count * vector[self.d])
+            exact = self.moment(of_mean / people, people)
+        return exact + size.entry * matrix / people
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How large noise is: on the sum of rows, on their count and on X'X, in row bounds.
+
+    Each over n is what is added. `off` is the standard deviation on X'X off the diagonal.
+    """
+
+    law: Law
+    mean: float
+    count: float
+    entry: float
+    off: float
+
+    @classmethod
+    def of(cls, options: ReleaseOptions, schema: Schema, d: int) -> _Size:
+        law = Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
+        relation, rows = Relation(options.relation), schema.rows_a_person or 1
+        share = options.mean_share if options.center == PRIVATE else 0.0
+        of_count = COUNT_SHARE if counts_rows(options, schema) else 0.0
+        left = 1 - share - of_count - options.picture
+        # whatever the grid is: it cancels
+        length = mean_side(law, relation, d, _BITS, rows, share=share).sensitivity
+        of_mean = length / (OTHER_WEIGHT << (2 * _BITS))
         if law is Law.NORMAL:
-            # with its transpose: standard deviation 1 off the diagonal, sqrt 2 on it
-            square = rng.standard_normal((d, d)) / math.sqrt(2)
-            matrix, vector = square + square.T, rng.standard_normal(d + 1)
+            mu = mu_of(Budget(options.epsilon, options.stated_delta))
+            entry = rows * sensitivity_l2(relation, _BITS) / (OTHER_WEIGHT << (2 * _BITS))
+            std = entry / (mu * math.sqrt(left))
+            std_mean = of_mean / (mu * math.sqrt(share)) if share else 0.0
+            std_count = rows / (mu * math.sqrt(of_count)) if of_count else 0.0
         else:
-            upper = np.triu(rng.laplace(size=(d, d)))
-            matrix, vector = upper + np.triu(upper, 1).T, rng.laplace(size=d + 1)
+            entry = rows * sensitivity_l1(relation, d, _BITS) / 4.0**_BITS
+            std = entry / (options.epsilon * left)
+            std_mean = of_mean / (options.epsilon * share) if share else 0.0
+            std_count = rows / (options.epsilon * of_count) if of_count else 0.0
         # a Laplace of scale 1 has variance 2
-        off = std if law is Law.NORMAL else math.sqrt(2) * std
-        yield np.append(std_mean * vector[:d], std_count * vector[d]), std * matrix, off
+        return cls(law, std_mean, std_count, std, std if law is Law.NORMAL else math.sqrt(2) * std)
+
+
+def _standard(law: Law, d: int, draw: int) -> tuple[FloatArray, FloatArray]:
+    """Return one draw of standard noise: d + 1 numbers for the rows' sum and count, and X'X's."""
+    # one stream a draw, so that every epsilon and every pipeline meets the same noise
+    rng = generator(0, "a release that may be", draw)
+    if law is Law.NORMAL:
+        # with its transpose: standard deviation 1 off the diagonal, sqrt 2 on it
+        square = rng.standard_normal((d, d)) / math.sqrt(2)
+        return rng.standard_normal(d + 1), square + square.T
+    upper = np.triu(rng.laplace(size=(d, d)))
+    return rng.laplace(size=d + 1), upper + np.triu(upper, 1).T

@@ -137,6 +137,19 @@ def test_component_1_is_found_where_prediction_says_so_and_the_mean_where_it_war
         assert abs(np.linalg.eigh(noisy)[1][:, -1] @ top) >= 0.9
 
 
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+@pytest.mark.parametrize("center", ["typical", "private"])
+def test_many_epsilons_at_once_are_each_alone(delta: float, center: str) -> None:
+    options, epsilons = replace(OPTIONS, delta=delta, center=center), (0.2, 3.0)
+    together = SchemaRows.of(_far(), _schema(_far())).recoveries(options, epsilons, draws=3)
+    alone = [
+        SchemaRows.of(_far(), _schema(_far())).outlook(replace(options, epsilon=one), draws=3)
+        for one in epsilons
+    ]
+    assert together == [one.recovery for one in alone]
+    assert together[0] != together[1]
+
+
 def _prospect() -> ceiling.Prospect:
     table = heavy_tailed()
     return ceiling.Prospect("hospital", SchemaRows.of(table, _schema(table)), OPTIONS)

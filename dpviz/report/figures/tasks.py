@@ -88,10 +88,6 @@ def task_figure(
                     _add_behind(figure, parts[other.key], other, place)
         if not parts[panel.key].empty:
             _add_band(figure, parts[panel.key], panel, score, place)
-        if x0 <= now <= x1:
-            figure.add_vline(
-                now, line={"color": TRUE_COLOUR, "width": 1}, row=place[0], col=place[1]
-            )
     ticks = sorted(epsilons)
     figure.update_xaxes(
         type="log", tickvals=ticks, automargin=True,
@@ -110,7 +106,14 @@ def task_figure(
             font={"size": 13, "color": panel.colour}, name=f"name:{panel.key}", x=across[0],
             xanchor="left", align="left",
         )  # fmt: skip
-    here = standing(now, log=True)["annotations"] if x0 <= now <= x1 else []
+    mark = standing(now, log=True) if x0 <= now <= x1 else {"shapes": [], "annotations": []}
+    axes = ["", *range(2, len(shown) + 1)][: len(shown)]  # those of the first have no number
+    lines = [
+        line | {"xref": f"x{axis}", "yref": f"y{axis} domain"}
+        for line in mark["shapes"]
+        for axis in axes
+    ]
+    here = mark["annotations"]
     for word in here:  # within the first panel: its name stands above
         word.update(yref="y domain", yanchor="top", xanchor="left")
     figure.update_layout(
@@ -119,6 +122,7 @@ def task_figure(
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
         legend=BELOW | {"traceorder": "normal"},
         annotations=[*figure.layout.annotations, *here],
+        shapes=lines,
         hovermode="closest",
         meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
     )
