@@ -48,6 +48,10 @@ body:has(> #first-picture) { margin: 0; background: var(--st-background-color); 
 @media (max-width: 640px) { #first-picture { padding: 9.35rem 12px 5rem; } }
 </style>
 """
+_FIRST = (
+    "<./first/board.VERSION.js>; rel=modulepreload, "
+    "<./first/TABLE.VERSION.json>; rel=preload; as=fetch; crossorigin"
+)
 _COLOURS = {
     "text": "textColor", "background": "backgroundColor", "border": "borderColor",
     "secondary-background": "secondaryBackgroundColor", "primary": "primaryColor",
@@ -59,7 +63,7 @@ _WHERE = """<div id="first-picture"></div>
 """
 
 
-def page(query: bytes) -> bytes | None:
+def page(query: bytes) -> Response | None:
     """Return Streamlit's page with the picture that a link asks for, or None where it has none.
 
     Parameters
@@ -70,7 +74,9 @@ def page(query: bytes) -> bytes | None:
     table = asked(query)
     if table is None or told(table) is None:
         return None
-    return _page(table)
+    # before all that Streamlit needs: a browser asks in this order, a few at a time
+    links = _of(_FIRST, table)
+    return Response(_page(table), 200, {"cache-control": "no-cache", "link": links}, "text/html")
 
 
 def asked(query: bytes) -> str | None:
@@ -126,11 +132,13 @@ def _page(table: str) -> bytes:
     place = _PLACE.replace("FONT", font[1] if font else "")
     for theme in ("light", "dark"):
         place = place.replace(theme.upper(), _variables(theme))
-    early = '<link rel="preload" as="fetch" crossorigin href="./first/TABLE.VERSION.json">\n'
-    for before, what in (("</head>", early + place), ("</body>", _WHERE)):
-        what = what.replace("TABLE", table).replace("VERSION", _version())
+    for before, what in (("</head>", place), ("</body>", _of(_WHERE, table))):
         text = text.replace(before, f"{what}{before}", 1)
     return text.encode()
+
+
+def _of(text: str, table: str) -> str:
+    return text.replace("TABLE", table).replace("VERSION", _version())
 
 
 def _variables(theme: str) -> str:

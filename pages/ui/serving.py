@@ -195,10 +195,9 @@ class Guard:
             await RedirectResponse(f"{_base()}/{query and '?'}{query}")(scope, receive, send)
             return
         if scope["type"] == "http" and scope["path"] == f"{_base()}/" and scope["method"] == "GET":
-            content = await run_in_threadpool(first_picture.page, scope["query_string"])
-            if content is not None:
-                whole = Response(content, 200, {"cache-control": "no-cache"}, "text/html")
-                await whole(scope, receive, send)
+            page = await run_in_threadpool(first_picture.page, scope["query_string"])
+            if page is not None:
+                await page(scope, receive, send)
                 return
         if not _stores(scope):
             await self._app(scope, receive, send)

@@ -94,7 +94,8 @@ def test_the_page_is_streamlits_with_what_a_browser_finds_here() -> None:
     index = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     found = first_picture.page(b"table=iris")
     assert found is not None
-    text, rest = found.decode(), index
+    assert found.headers["cache-control"] == "no-cache"
+    text, rest = bytes(found.body).decode(), index
     own = []
     for end in ("</head>", "</body>"):  # before which something was put, and nothing else is new
         kept, _, rest = rest.partition(end)
@@ -105,6 +106,10 @@ def test_the_page_is_streamlits_with_what_a_browser_finds_here() -> None:
     assert text == rest
     named = set(re.findall(r'"[.](/first/[^"]+)"', "\n".join(own)))
     assert len(named) == 3
+    # what the picture waits for is asked for first of all
+    asked = re.findall(r"<[.](/first/[^>]+)>; rel=(?:modulepreload|preload; as=fetch; crossorigin)",
+                       found.headers["link"])  # fmt: skip
+    assert set(asked) == {path for path in named if not path.endswith(".frames")}
     said = {path.rpartition(".")[2]: answer_to(path) for path in named}
     assert {answer.status_code for answer in said.values()} == {200}
     assert all("immutable" in answer.headers["cache-control"] for answer in said.values())
