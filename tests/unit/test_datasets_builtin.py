@@ -249,13 +249,17 @@ def test_example_file_loads_with_label_and_gaps() -> None:
 
 
 @pytest.mark.parametrize("found", [True, False], ids=["its file", "its function"])
-def test_digits_are_those_of_scikit_learn(found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sklearn.datasets import load_digits
+@pytest.mark.parametrize("name", ["digits", "iris", "wine", "breast_cancer"])
+def test_what_is_read_without_scikit_learn_is_what_it_loads(
+    name: str, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sklearn import datasets
 
     if not found:
         monkeypatch.setattr("dpviz.datasets.builtin.shipped.find_spec", lambda name: None)
-    bunch, table = load_digits(), load_builtin("digits")
+    bunch, table = getattr(datasets, f"load_{name}")(), load_builtin(name)
     assert table.rows.tobytes() == np.ascontiguousarray(bunch.data, dtype=np.float64).tobytes()
     assert table.labels is not None
-    assert np.array_equal(table.labels, bunch.target)
+    classes = bunch.target if name == "digits" else bunch.target_names[bunch.target]
+    assert np.array_equal(table.labels, classes)
     assert table.columns == tuple(bunch.feature_names)

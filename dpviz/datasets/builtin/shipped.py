@@ -14,6 +14,15 @@ from dpviz.datasets.builtin import BuiltIn
 from dpviz.datasets.table import Table
 
 _SIZES = ("length", "width")
+_OF_NUCLEI = (
+    "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity",
+    "concave points", "symmetry", "fractal dimension",
+)  # fmt: skip
+_OF_WINES = (
+    "alcohol", "malic_acid", "ash", "alcalinity_of_ash", "magnesium", "total_phenols",
+    "flavanoids", "nonflavanoid_phenols", "proanthocyanins", "color_intensity", "hue",
+    "od280/od315_of_diluted_wines", "proline",
+)  # fmt: skip
 UCI_LICENCE = "CC BY 4.0 (UCI Machine Learning Repository), shipped with scikit-learn"
 
 
@@ -52,17 +61,17 @@ def _digits_of_sklearn() -> tuple[NDArray[Any], NDArray[Any]]:
     return rows, classes
 
 
-def _iris_of_sklearn() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return rows, classes and their names of scikit-learn's iris."""
-    path = _file_of_sklearn("iris.csv")
+def _classes_of_sklearn(name: str, load: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return rows, classes and their names of a table of scikit-learn's: its file, its function."""
+    path = _file_of_sklearn(name)
     if path is not None:
         with path.open(encoding="utf-8") as lines:
             _, _, *names = next(lines).strip().split(",")
             values = np.loadtxt(lines, delimiter=",")
         return values[:, :-1], values[:, -1], np.asarray(names)
-    from sklearn.datasets import load_iris
+    from sklearn import datasets
 
-    bunch = load_iris()
+    bunch = getattr(datasets, load)()
     return bunch.data, bunch.target, bunch.target_names
 
 
@@ -75,33 +84,20 @@ def _digits() -> Table:
 
 
 def _breast_cancer() -> Table:
-    from sklearn.datasets import load_breast_cancer
-
-    bunch = load_breast_cancer()
-    return Table(
-        "breast_cancer",
-        _rows(bunch.data),
-        tuple(str(name) for name in bunch.feature_names),
-        _named(bunch.target, bunch.target_names),
-        "diagnosis",
+    rows, classes, names = _classes_of_sklearn("breast_cancer.csv", "load_breast_cancer")
+    columns = tuple(
+        form.format(what) for form in ("mean {}", "{} error", "worst {}") for what in _OF_NUCLEI
     )
+    return Table("breast_cancer", _rows(rows), columns, _named(classes, names), "diagnosis")
 
 
 def _wine() -> Table:
-    from sklearn.datasets import load_wine
-
-    bunch = load_wine()
-    return Table(
-        "wine",
-        _rows(bunch.data),
-        tuple(str(name) for name in bunch.feature_names),
-        _named(bunch.target, bunch.target_names),
-        "cultivar",
-    )
+    rows, classes, names = _classes_of_sklearn("wine_data.csv", "load_wine")
+    return Table("wine", _rows(rows), _OF_WINES, _named(classes, names), "cultivar")
 
 
 def _iris() -> Table:
-    rows, classes, names = _iris_of_sklearn()
+    rows, classes, names = _classes_of_sklearn("iris.csv", "load_iris")
     columns = tuple(f"{part} {what} (cm)" for part in ("sepal", "petal") for what in _SIZES)
     return Table("iris", _rows(rows), columns, _named(classes, names), "species")
 
