@@ -287,11 +287,11 @@ def ended(server: Server, number: int) -> None:
     ],
 )  # fmt: skip
 def test_a_wrong_word_stops_the_start_in_one_sentence(
-    name: str, word: str, start: list[str]
+    name: str, word: str, start: list[str], warm: Path
 ) -> None:
     """Both starts ask one reader of all switches; tests/unit/test_environment.py asks it all."""
     stopped = subprocess.run(
-        [sys.executable, "-m", *start, str(free_port())],
+        [str(warm), "-m", *start, str(free_port())],
         cwd=ROOT, env={**os.environ, name: word}, stdin=subprocess.DEVNULL, capture_output=True,
         text=True, check=False, timeout=60,
     )  # fmt: skip

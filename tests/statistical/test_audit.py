@@ -305,7 +305,9 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
 
 
 def test_wishart_is_refuted(capsys: pytest.CaptureFixture[str]) -> None:
-    found = answer(capsys, "wishart", "--epsilon", "1")
+    """Its releases leave the support in .283 of all draws, of which 20,000 have a standard error of
+    .0032: the lower limit is 3.8 of these below what is seen, and .25 is 6.6 more away."""
+    found = answer(capsys, "wishart", "--epsilon", "1", "--trials", "20000")
     assert found["verdict"] == "refuted"
     assert float(str(found["delta_lower"])) >= 0.25
     assert 1 <= float(str(found["at_epsilon"])) <= 10
