@@ -472,11 +472,14 @@ def variants(given: Variants) -> Any:
 
 def ready(table: Any, options: Mapping[str, Any]) -> tuple[BoundedTable | PlannedTable, Settings]:
     """Return the prepared table of a call, and its settings with the allocation resolved."""
-    # what is prepared already brings its name; anything else has yet to be read
-    name = table.name if isinstance(table, (BoundedTable, PlannedTable)) else name_of(table)
-    settings = settings_of(name, options)
+    settings = settings_of(_called(table), options)
     prepared = prepared_of(table, settings)
     return prepared, prepared.with_shares(settings, shares_of(options))
+
+
+def _called(table: Any) -> str:
+    # what is prepared already brings its name; anything else has yet to be read
+    return table.name if isinstance(table, (BoundedTable, PlannedTable)) else name_of(table)
 
 
 def shares_of(options: Mapping[str, Any]) -> Mapping[str, float] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -57,76 +58,103 @@ def task_figure(
     now : float
         Where the current setting stands.
     """
-    parts = {
-        panel.key: bands[bands["mechanism"] == panel.key].sort_values("epsilon") for panel in panels
-    }
     # Until something is measured of one its panel is there, so that none moves when it comes.
-    shown = list(panels)
-    rows = max(1, math.ceil(len(shown) / _ACROSS))
+    rows = max(1, math.ceil(len(panels) / _ACROSS))
     figure = make_subplots(
         rows=rows,
-        cols=min(_ACROSS, max(1, len(shown))),
+        cols=min(_ACROSS, max(1, len(panels))),
         shared_xaxes="all",
         shared_yaxes="all",
-        subplot_titles=[_named(panel) for panel in shown],
+        subplot_titles=[_named(panel) for panel in panels],
         horizontal_spacing=0.06,
         vertical_spacing=0.11 / rows,
     )
-    low, high = _range(bands, score)
-    x0, x1 = min(epsilons), max(epsilons)
-    if x0 == x1:
-        x0, x1 = x0 / 2, x1 * 2
-    floors = bands[bands["epsilon"].isna()]
-    if not shown:
-        _add_floors(figure, floors, (x0, x1), score, (1, 1), named=True)
-    for number, panel in enumerate(shown):
-        place = (number // _ACROSS + 1, number % _ACROSS + 1)
-        _add_floors(figure, floors, (x0, x1), score, place, named=number == 0)
-        if len(shown) <= COMPARED:
-            for other in shown:
-                if other.key != panel.key and not parts[other.key].empty:
-                    _add_behind(figure, parts[other.key], other, place)
-        if not parts[panel.key].empty:
-            _add_band(figure, parts[panel.key], panel, score, place)
-    ticks = sorted(epsilons)
-    figure.update_xaxes(
-        type="log", tickvals=ticks, automargin=True,
-        ticktext=[numeral(value, 3) for value in ticks],
-        range=[math.log10(x0) - 0.03, math.log10(x1) + 0.03],
-    )  # fmt: skip
-    figure.update_yaxes(
-        range=[low, high], automargin=True, nticks=5,
-        **(SHARES if score.key == "accuracy" else {}),
-    )  # fmt: skip
-    figure.update_xaxes(title="Epsilon", row=rows)
-    figure.update_yaxes(title=_title(score), row=1, col=1)
-    for number, (note, panel) in enumerate(zip(figure.layout.annotations, shown, strict=False)):
-        across = figure.get_subplot(1, number % _ACROSS + 1).xaxis.domain
-        note.update(
-            font={"size": 13, "color": panel.colour}, name=f"name:{panel.key}", x=across[0],
-            xanchor="left", align="left",
-        )  # fmt: skip
-    mark = standing(now, log=True) if x0 <= now <= x1 else {"shapes": [], "annotations": []}
-    axes = ["", *range(2, len(shown) + 1)][: len(shown)]  # those of the first have no number
-    lines = [
-        line | {"xref": f"x{axis}", "yref": f"y{axis} domain"}
-        for line in mark["shapes"]
-        for axis in axes
-    ]
-    here = mark["annotations"]
-    for word in here:  # within the first panel: its name stands above
-        word.update(yref="y domain", yanchor="top", xanchor="left")
+    across = min(epsilons), max(epsilons)
+    if across[0] == across[1]:
+        across = across[0] / 2, across[1] * 2
+    _fill_panels(figure, bands, panels, score, across)
+    _set_axes(figure, _range(bands, score), score, epsilons, across, rows)
+    _set_names(figure, panels)
+    mark = _mark(now, len(panels)) if across[0] <= now <= across[1] else _NO_MARK
     figure.update_layout(
         overwrite=True,
         height=max(_LEAST, _PANEL * rows + _AROUND),
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
         legend=BELOW | {"traceorder": "normal"},
-        annotations=[*figure.layout.annotations, *here],
-        shapes=lines,
+        annotations=[*figure.layout.annotations, *mark["annotations"]],
+        shapes=mark["shapes"],
         hovermode="closest",
         meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
     )
     return figure
+
+
+_Ends = tuple[float, float]
+_NO_MARK: dict[str, Any] = {"shapes": [], "annotations": []}
+
+
+def _fill_panels(
+    figure: go.Figure, bands: pd.DataFrame, panels: Sequence[Panel], score: Score, across: _Ends
+) -> None:
+    """Add to each panel the floors, the means of the others, and its own band."""
+    parts = {
+        panel.key: bands[bands["mechanism"] == panel.key].sort_values("epsilon") for panel in panels
+    }
+    floors = bands[bands["epsilon"].isna()]
+    if not panels:
+        _add_floors(figure, floors, across, score, (1, 1), named=True)
+    for number, panel in enumerate(panels):
+        place = (number // _ACROSS + 1, number % _ACROSS + 1)
+        _add_floors(figure, floors, across, score, place, named=number == 0)
+        if len(panels) <= COMPARED:
+            for other in panels:
+                if other.key != panel.key and not parts[other.key].empty:
+                    _add_behind(figure, parts[other.key], other, place)
+        if not parts[panel.key].empty:
+            _add_band(figure, parts[panel.key], panel, score, place)
+
+
+def _set_axes(
+    figure: go.Figure, limits: _Ends, score: Score, epsilons: Sequence[float], across: _Ends,
+    rows: int,
+) -> None:  # fmt: skip
+    """Give all panels the same axes, named along the foot and at the first panel."""
+    ticks = sorted(epsilons)
+    figure.update_xaxes(
+        type="log", tickvals=ticks, automargin=True,
+        ticktext=[numeral(value, 3) for value in ticks],
+        range=[math.log10(across[0]) - 0.03, math.log10(across[1]) + 0.03],
+    )  # fmt: skip
+    figure.update_yaxes(
+        range=[*limits], automargin=True, nticks=5,
+        **(SHARES if score.key == "accuracy" else {}),
+    )  # fmt: skip
+    figure.update_xaxes(title="Epsilon", row=rows)
+    figure.update_yaxes(title=_title(score), row=1, col=1)
+
+
+def _set_names(figure: go.Figure, panels: Sequence[Panel]) -> None:
+    """Put the name of each panel above its left end."""
+    for number, (note, panel) in enumerate(zip(figure.layout.annotations, panels, strict=False)):
+        left = figure.get_subplot(1, number % _ACROSS + 1).xaxis.domain[0]
+        note.update(
+            font={"size": 13, "color": panel.colour}, name=f"name:{panel.key}", x=left,
+            xanchor="left", align="left",
+        )  # fmt: skip
+
+
+def _mark(now: float, panels: int) -> dict[str, Any]:
+    """Return the line of the current setting in each panel, and its word in the first."""
+    mark = standing(now, log=True)
+    axes = ["", *range(2, panels + 1)][:panels]  # those of the first have no number
+    lines = [
+        line | {"xref": f"x{axis}", "yref": f"y{axis} domain"}
+        for line in mark["shapes"]
+        for axis in axes
+    ]
+    for word in mark["annotations"]:  # within the first panel: its name stands above
+        word.update(yref="y domain", yanchor="top", xanchor="left")
+    return {"shapes": lines, "annotations": mark["annotations"]}
 
 
 def _named(panel: Panel) -> str:
