@@ -246,14 +246,17 @@ class PrivacyLoss:
 
     def delta(self, epsilon: float) -> float:
         """Return a delta that the release meets at epsilon >= 0, rounded up."""
-        gap = self.losses - epsilon
+        # pure losses leave most of the grid without mass, and a profile takes long
+        there = np.flatnonzero(self.masses)
+        gap = self.losses[there] - epsilon
+        gained = np.zeros(len(self.masses))
         if self.mu == 0:
-            gained = np.maximum(-np.expm1(-np.maximum(gap, 0.0)), 0.0)
+            gained[there] = np.maximum(-np.expm1(-np.maximum(gap, 0.0)), 0.0)
         else:
             size = np.abs(gap)
             profile = np.asarray(delta_of(size, np.full(len(size), self.mu)))
             shrunk = np.exp(-size)
-            gained = np.where(gap > 0, 1 - shrunk + shrunk * profile, profile)
+            gained[there] = np.where(gap > 0, 1 - shrunk + shrunk * profile, profile)
         total = float(self.masses @ gained) * (1 + 1e-10) + self.failing
         return min(1.0, total)
 

@@ -307,8 +307,12 @@ def _lattice(what: str) -> FloatArray:
 
 def _possible(question: _Question, points: FloatArray) -> FloatArray:
     """Return the points at which the mechanism can run."""
-    able = [question.why_not(float(point)) is None for point in points]
-    possible: FloatArray = points[np.array(able)]
+    # without limits of its own it can run at every epsilon or at none
+    alike = question.what == "epsilon" and type(question.mechanism).limits is Mechanism.limits
+    asked = points[:1] if alike else points
+    able = [question.why_not(float(point)) is None for point in asked]
+    able *= len(points) // max(len(able), 1)
+    possible: FloatArray = points[np.array(able, dtype=bool)]
     if private_steps(question.settings) is None or not len(possible):
         return possible
     # What a paid preparation leaves grows with the budget: too little comes first.

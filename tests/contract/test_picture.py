@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from functools import reduce
+from functools import cache, reduce
 
 import numpy as np
 import pytest
@@ -197,14 +197,23 @@ def test_directions_and_picture_cost_the_budget_by_dp_accounting(
 
 
 def _composed(parts: list, pessimistic: bool) -> pld.PrivacyLossDistribution:
+    # 12 digits: a millionth of the interval, and parts that differ by rounding alone are as one
+    ratios = Counter(float(f"{part.std / part.sensitivity:.12g}") for part in parts)
+    return _of_ratios(tuple(sorted(ratios.items())), pessimistic)
+
+
+@cache  # mechanisms and relations differ in what they add noise to, and seldom in what it costs
+def _of_ratios(
+    ratios: tuple[tuple[float, int], ...], pessimistic: bool
+) -> pld.PrivacyLossDistribution:
     losses = [
         pld.from_gaussian_mechanism(
-            part.std / part.sensitivity,
+            ratio,
             value_discretization_interval=1e-4,
             pessimistic_estimate=pessimistic,
             use_connect_dots=False,
         ).self_compose(count)
-        for part, count in Counter(parts).items()
+        for ratio, count in ratios
     ]
     return reduce(lambda one, other: one.compose(other), losses)
 
@@ -253,8 +262,13 @@ LOUD = Budget(3.0, 1e-5)
 DRAWS = 2_500
 
 
-def _seen(made: PictureAccount, far: bool, rng: np.random.Generator, leaks: bool) -> FloatArray:
-    """Return all that is published of each draw: directions, frame and counts."""
+def _seen(
+    made: PictureAccount, far: bool, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return all that is published of each draw: directions, frame and counts.
+
+    As it is, and with the fault that is planted.
+    """
     rows = generator(5, "others").uniform(-0.2, 0.2, (SMALL.n, 3))
     rows[0] = [0.9, 0.1, 0.0] if far else [-0.05, 0.0, 0.3]
     codes = np.arange(SMALL.n) % KINDS
@@ -264,15 +278,13 @@ def _seen(made: PictureAccount, far: bool, rng: np.random.Generator, leaks: bool
     calibration = mechanism.calibrate(SMALL, made.chain.rest)
     released = mechanism.release_many(data, calibration, Draws.batch(rng, DRAWS))
     noise = PictureNoise.drawn(made.plan, Draws.batch(rng, DRAWS))
-    found = []
+    found: tuple[list[FloatArray], list[FloatArray]] = ([], [])
     for index, V in enumerate(released.components):
         picture = publish(rows, codes, V, made.plan, noise, index)
-        if leaks:
-            picture = _framed_by_data(picture, rows, codes, V, noise, index)
-        found.append(
-            np.concatenate([(V @ V.T).ravel(), np.log(picture.frame), picture.noisy.ravel()])
-        )
-    return np.array(found)
+        leaking = _framed_by_data(picture, rows, codes, V, noise, index)
+        for shown, one in zip(found, (picture, leaking), strict=True):
+            shown.append(np.concatenate([(V @ V.T).ravel(), np.log(one.frame), one.noisy.ravel()]))
+    return np.array(found[0]), np.array(found[1])
 
 
 def _framed_by_data(
@@ -291,14 +303,14 @@ def _framed_by_data(
     return replace(picture, frame=frame, noisy=noisy)
 
 
-@pytest.mark.parametrize("leaks", [False, True])
-def test_an_attack_refutes_a_frame_from_the_data_and_no_other(leaks: bool) -> None:
+def test_an_attack_refutes_a_frame_from_the_data_and_no_other() -> None:
     made = account("spherical", problem=SMALL, budget=LOUD)
     assert made.plan.frame == SEARCHED
     assert made.publishes
-    first, second = (
-        _seen(made, far, generator(6, "attack", side), leaks) for side, far in enumerate((1, 0))
-    )
+    sides = [_seen(made, far, generator(6, "attack", side)) for side, far in enumerate((1, 0))]
     # two limits for each order of one pair, at 99.99 % together
-    bound = epsilon_lower(first, second, LOUD.delta, 1e-4 / 4)
-    assert (bound > LOUD.epsilon) == leaks
+    sound, leaking = (
+        epsilon_lower(first, second, LOUD.delta, 1e-4 / 4)
+        for first, second in zip(*sides, strict=True)
+    )
+    assert sound <= LOUD.epsilon < leaking

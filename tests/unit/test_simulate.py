@@ -27,7 +27,10 @@ MECHANISMS = PACKAGE / "mechanisms"
 
 def meeting(path: Path) -> set[str]:
     """Return the methods that draw a release which a file names, in code and not in words."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if not any(name in text for name in MEETING):  # to parse a file takes long
+        return set()
+    tree = ast.parse(text)
     return {
         node.attr if isinstance(node, ast.Attribute) else node.value
         for node in ast.walk(tree)
