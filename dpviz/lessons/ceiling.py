@@ -424,6 +424,7 @@ def _loadings(found: CeilingCard) -> str:
     first = seen.truth[:, 0]
     # stable, so that equal loadings keep the order of the columns
     order = np.argsort(-np.abs(first), kind="stable")[: min(5, len(first))]
+    # the largest loading, which a reader would name
     top = int(order[0])
     low, high = seen.low_bars[:, 0], seen.high_bars[:, 0]
     still = bool(low[top] > 0 if first[top] > 0 else high[top] < 0)
@@ -470,8 +471,10 @@ def _far(found: CeilingCard) -> str:
 def _lost(found: CeilingCard) -> str:
     """Return what the limits cost without any noise, and what the noise costs, as two bars."""
     seen = found.outlook
+    # the limits cost next to nothing: noise alone is worth a word
     if seen.without_noise >= 0.95:
         return ""
+    # of the rounded parts, so that the bars add up to what is said above
     limits = 100 - int(_parts(seen.without_noise))
     bars = "".join(
         f'<tr><td>lost to {what}</td><td style="white-space:nowrap">{count} of 100</td>'
@@ -509,6 +512,7 @@ def _svg(wide: int, high: int, body: str) -> str:
 
 
 def _helps(found: CeilingCard) -> str:
+    # a change that asks for more than doing nothing is no help
     most = math.inf if found.needed is None else found.needed
     rows = [
         *(
@@ -535,6 +539,7 @@ def _helps(found: CeilingCard) -> str:
 
 def _curve(found: CeilingCard) -> str:
     """Return what survives by ceiling, and what risk each recovery needs."""
+    # at each epsilon the pipeline that keeps most, as the answer takes it
     best = [max(kept[at] for _, kept in found.prospect.curves) for at in range(len(EPSILONS))]
     wide, high, left, top = 400, 146, 34, 10
     across, down = wide - left - 12, high - top - 36
@@ -548,6 +553,7 @@ def _curve(found: CeilingCard) -> str:
     line = "L".join(
         f"{decimals(x(e), 1)} {decimals(y(v), 1)}" for e, v in zip(EPSILONS, best, strict=True)
     )
+    # the epsilon whose odds take the suspicion as far
     half = math.log(HARDLY / (1 - HARDLY)) - math.log(PRIOR / (1 - PRIOR))
     ticks = "".join(
         f'<text x="{decimals(x(math.log(c / (100 - c) * 99)), 1)}" y="{high - 22}" '

@@ -131,6 +131,7 @@ def worst(turn: float) -> float:
 
 
 def _sensitivity() -> tuple[Layer, ...]:
+    # a half turn: beyond it a row comes round to its own direction
     turns = np.linspace(0, math.pi, 90)
     moved = np.array([worst(float(turn)) for turn in turns])
     top = np.full_like(turns, _largest())
@@ -144,6 +145,7 @@ def _largest() -> float:
 
 def _noise() -> tuple[Layer, ...]:
     epsilons = np.geomspace(0.1, 10, 60)
+    # exact at every epsilon, as mechanisms calibrate it
     stds = np.array([noise_std(Budget(float(epsilon), DELTA)) for epsilon in epsilons])
     return (Layer("line", np.log10(epsilons), np.log10(stds)),)
 

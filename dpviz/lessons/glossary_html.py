@@ -32,11 +32,13 @@ def layers_svg(layers: Sequence[Layer], space: bool = False) -> str:
     low = min(float(layer.y.min()) for layer in layers)
     high = max(float(layer.y.max()) for layer in layers)
     if any(layer.kind == "bars" for layer in layers):
+        # bars stand on 0 and are half a step wide on each side
         low, left, right = min(low, 0.0), left - 0.5, right + 0.5
 
     per_x = (_WIDTH - 2 * _PAD) / ((right - left) or 1.0)
     per_y = (_HEIGHT - 2 * _PAD) / ((high - low) or 1.0)
     if space:
+        # an angle between directions is then seen as it is
         per_x = per_y = min(per_x, per_y)
 
     def x(value: float) -> float:
@@ -62,6 +64,7 @@ def layers_svg(layers: Sequence[Layer], space: bool = False) -> str:
                 for a, b in points
             ]
         else:
+            # few are pointed at, many are a cloud
             size = 2.5 if len(points) > 5 else 6
             parts += [
                 f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size}" fill="{tone}"/>' for a, b in points

@@ -44,8 +44,10 @@ def html(written: Mapping[str, str], schema: Schema | None, rows_a_person: int |
     """
     said: dict[str, Any] = {}
     for name, text in written.items():
+        # a form that is being filled in is wrong for a while: the field is then still open
         with suppress(DpvizError):
             said[name] = params_of(ReleaseOptions)[name].parse(text)
+    # nobody said how many rows a person has: rows alone are protected
     unknown = "? " if rows_a_person is None else "✓ "
     lines = {
         "Protects": f"{unknown}This {protects(rows_a_person)}.",
@@ -101,6 +103,7 @@ def _rows(said: Mapping[str, Any]) -> str:
 def _noise(said: Mapping[str, Any]) -> str:
     if said.get("delta") is None:
         return f"{_OPEN}: delta"
+    # as a release chooses, where nobody names a mechanism
     law = "Gaussian" if said["delta"] else "Laplace"
     return f"discrete {law}, by OpenDP from the system's entropy"
 

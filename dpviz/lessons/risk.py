@@ -51,6 +51,7 @@ class Risk:
 def risk(found: Card, offer: Offer) -> Risk:
     """Return the risk of an offer under the answers' prior and number of releases."""
     answers, measured = found.answers, found.measured
+    # at the offer's own epsilon, and not at that of the settings
     budget = Budget(offer.epsilon, measured.budget(found.settings).delta)
     problem, paid = measured.problem(found.settings), private_steps(found.settings)
     spent = together(offer.mechanism, problem, budget, answers.releases, paid)
@@ -61,6 +62,7 @@ def risk(found: Card, offer: Offer) -> Risk:
         worlds=worlds,
         heard=posterior(prior, worlds.out, 1 - worlds.within),
         most=posterior_bound(prior, spent.epsilon),
+        # a factor of two, which a reader can picture
         beyond=excess_probability(spent.epsilon, spent.delta, math.log(2)),
     )
 
@@ -90,6 +92,7 @@ def together(
     one = mechanism.spent(problem, budget)
     if one is None or not math.isfinite(one.epsilon):
         raise DpvizError(f"No epsilon describes a release by {mechanism.label}.")
+    # its own account is never worse than one that forgets what it did
     if releases == 1:
         return one
     part: Part = (
@@ -97,6 +100,7 @@ def together(
         if one.delta == 0
         else ApproximatePart(one.epsilon, one.delta, one.source)
     )
+    # several releases spend the delta of each: at less no composition says anything
     at = replace(budget, delta=max(budget.delta, releases * one.delta))
     found = [accounting.spent((part,) * releases, at)]
     said = accounted(mechanism, problem, budget)

@@ -63,6 +63,7 @@ def fitting(most: int) -> list[tuple[Lesson, Teaching]]:
         teaching = lesson.teaching
         if teaching is None:
             continue
+        # the first that does not fit ends the plan: a course is not read with gaps
         if minutes(found) + teaching.minutes > most:
             break
         found.append((lesson, teaching))
@@ -130,6 +131,7 @@ _DELTA, _RELEASES = 1e-5, 10
 
 def _shared() -> float:
     """Return the epsilon that each Gaussian release has alone when all together spend 1."""
+    # squares of noise add up: together they then tell as much as one release at 1
     whole = noise_std(Budget(1, _DELTA)) * math.sqrt(_RELEASES)
     return float(brentq(lambda one: noise_std(Budget(one, _DELTA)) - whole, 0.01, 1.0))
 
@@ -137,6 +139,7 @@ def _shared() -> float:
 def document() -> str:
     """Return the whole plan in Markdown."""
     tasks = exercises()
+    # only for its limit, which no name changes
     played = Round("")
     lines = [_INTRODUCTION.format(epsilon=numeral(played.epsilon), limit=played.limit_text)]
     for name, most in (("Twenty", SHORT), ("Forty-five", MIDDLE), ("Ninety", LONG)):
@@ -150,4 +153,5 @@ def document() -> str:
     lines += [*(f"{i}. {task}" for i, (task, _) in enumerate(tasks, 1)), ""]
     lines += ["## Teacher's sheet", "", "Answers to the handout.", ""]
     lines += [*(f"{i}. {said}" for i, (_, said) in enumerate(tasks, 1)), ""]
+    # parts bring blank lines of their own
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"

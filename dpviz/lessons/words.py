@@ -17,6 +17,7 @@ from dpviz.report.sentences.tradeoffs import range_words
 
 def epsilon_words(offer: Offer) -> str:
     """Return an offer's least epsilon with its interval."""
+    # none where the search began below the answer: only an upper end is known
     low = offer.target.low
     if low is None:
         return f"at most {numeral(rounded_up(offer.epsilon), 3)}"

@@ -43,7 +43,6 @@ def report_page(
     command: str,
     link: str,
     card: str = "",
-    table: str = "",
     working_view: bool = False,
 ) -> str:
     """Return the report; of a table that is not public, with published pictures alone.
@@ -56,13 +55,11 @@ def report_page(
         What reproduces the numbers; the link may be empty.
     card : str
         A stakeholder's card as HTML, where there is one.
-    table : str
-        What the table is called, where settings name it by a word of the dashboard.
     working_view : bool
         Whether rows that are not public, what compares with them, and the card are in it too.
     """
     settings, prepared = comparison.settings, comparison.prepared
-    name = table or prepared.name
+    name = prepared.name
     private = not (working_view or anybodys(prepared))
     parts = [f"<h1>{escape(name)}: what privacy costs this PCA</h1>"]
     last = "This report compares with the exact result and is not itself private."
