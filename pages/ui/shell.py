@@ -51,6 +51,7 @@ _STYLE = """
   position: fixed; z-index: 90; bottom: .6rem; left: 1.4rem; right: 1.4rem; margin: 0 auto;
   width: auto; max-width: 52rem; gap: .4rem; pointer-events: none;
 }
+div:has(> .st-key-notes) { position: absolute; }
 .st-key-notes button { pointer-events: auto; }
 .st-key-notes [role="alert"] {
   background: Canvas; box-shadow: 0 2px 12px #0004; padding: .6rem .9rem;
@@ -146,6 +147,7 @@ def _run() -> None:
         # in a box of their own: what comes and goes here must not close what is open below
         with st.container():
             _notices(current, info)
+        _notes(current, info)
         if not (info.own_settings or info.own_reading):
             _check(current, info)
         with limits.looking_up():
@@ -209,17 +211,19 @@ def _check(current: Current, page: PageInfo) -> None:
 def _notices(current: Current, page: PageInfo) -> None:
     for sentence in state.take_notices():
         st.warning(plain(sentence), icon=":material/info:")
-    note = epsilon_note(state.get("epsilon"))
-    aside = not (page.first or page.own_settings)
-    # Where epsilon is scrubbed a note that comes and goes would push the page up and down.
-    said = delta_warning(current)
-    with st.container(key="notes"):
-        if note is not None and aside:
-            st.info(note, icon=":material/shield:")
-        if said is not None and aside:
-            st.warning(said, icon=":material/shield:")
     if current.problem is not None and not (page.own_settings or page.own_reading):
         say_error(current.problem)
+
+
+def _notes(current: Current, page: PageInfo) -> None:
+    """Say what the epsilon and the delta mean where they stand; the board says it itself."""
+    note, said = epsilon_note(state.get("epsilon")), delta_warning(current)
+    with st.container(key="notes"):
+        if not (page.first or page.own_settings):
+            if note is not None:
+                st.info(note, icon=":material/shield:")
+            if said is not None:
+                st.warning(said, icon=":material/shield:")
 
 
 def delta_warning(current: Current) -> str | None:

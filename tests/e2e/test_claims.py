@@ -67,3 +67,9 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
     assert "exactly 30.7\u00a0% in every dimension" in text(page)
     # The address is a link to this part and holds none of its own widgets.
     assert page.url.endswith("part=refutations")
+    heading = page.get_by_role("heading", level=1)
+    before = heading.bounding_box()
+    with rerun(page):
+        epsilon.press("Home")
+    expect(page.get_by_text("Below 0.1 the promise is very strong")).to_be_visible()
+    assert heading.bounding_box() == before, "a note that comes moves nothing"
