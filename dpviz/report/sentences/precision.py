@@ -76,9 +76,7 @@ def payoff_caption(comparison: Comparison) -> str:
     found = [result.summaries.get("recovery") for result in comparison.results]
     below = any(recovery is not None and recovery.mean < 0 for recovery in found)
     return (
-        "Filled: recovery with these shares. Open: with equal shares. 0 % is what a random space "
-        f"shows, 100 % the exact {comparison.problem.k} components; mean of "
-        f"{comparison.settings.trials} draws."
+        f"Filled: these shares. Open: equal shares. Mean of {comparison.settings.trials} draws."
         + " Below 0 %: the noise points away from the structure, worse than a guess."
         * below
     )
