@@ -78,9 +78,7 @@ export default function (component) {
 
   function place(node, marked, later) {
     const parent = node.parentElement;
-    const block = parent?.closest(BLOCKS);
-    // one to a block: from it every other term is a choice away
-    if (!block || block.querySelector(`.${MARK}`) || parent.closest(LEFT_OUT)) return;
+    if (!parent || !parent.closest(BLOCKS) || parent.closest(LEFT_OUT)) return;
     all.lastIndex = 0;
     for (let hit = all.exec(node.data); hit; hit = all.exec(node.data)) {
       const entry = meant.get(hit[0].toLowerCase());
@@ -91,7 +89,6 @@ export default function (component) {
       }
       marked.add(entry.key);
       mark(node, entry);
-      return;
     }
   }
 
