@@ -103,7 +103,7 @@ def _with_image(figure: Callable[..., Figure]) -> Callable[..., Figure]:
         found = figure(self, *given, **named)
         from dpviz.report.figures.shown import Shown
 
-        return Shown(found)
+        return Shown.of(found)
 
     return shown
 

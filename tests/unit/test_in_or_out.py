@@ -71,7 +71,7 @@ def test_no_guesser_passes_the_limit_but_where_there_is_no_noise(epsilon: float)
     assert 0.5 + 2 * error < right(played) < played.limit
     bare = Round("one", epsilon, mechanism=Noiseless())
     assert bare.limit == played.limit
-    assert right(bare) == 1.0
+    assert right(bare, TAPS // 10) == 1.0  # one of two numbers, as there is no noise
     hers = float(1_000 * HER @ HER)
     assert bare.release(0) == [pytest.approx(hers if bare.within(0) else 0.0, abs=1), 0]
 

@@ -33,6 +33,13 @@ _Box = Mapping[str, tuple[float, float]]  # pixels of both ends of the plots, ac
 class Shown(go.Figure):  # type: ignore[misc]
     """A figure that carries an image of its own, drawn without a script, a browser or a host."""
 
+    @classmethod
+    def of(cls, figure: go.Figure) -> Shown:
+        """Return the same figure as one of these: to make it anew checks all of it once more."""
+        figure.__class__ = cls
+        assert isinstance(figure, cls)
+        return figure
+
     def _ipython_display_(self) -> None:
         """Show it as plotly does, unless it shows its data: then what is below is shown."""
         if "plotly_mimetype" in str(pio.renderers.default):
