@@ -27,7 +27,7 @@ from dpviz.datasets import builtin_tables
 from dpviz.report.figures.board import assets
 from pages.ui import limits, link
 from pages.ui.first_sight import ARCHIVE, BOARDS, FRAMES, board_key
-from pages.ui.looks import IN_A_PAGE
+from pages.ui.looks import FRAME, IN_A_PAGE
 from pages.ui.page_options import page_defaults
 
 _INDEX = Path(st.__file__).parent / "static" / "index.html"
@@ -36,8 +36,9 @@ _KEPT = {"cache-control": f"public, immutable, max-age={365 * 24 * 60 * 60}"}
 _MOST = 2_000
 """Letters of a link that are looked at."""
 
-# Where the board of a page stands, and how the page looks until Streamlit's style has come.
-_PLACE = """<style>
+# Where the board of a page stands, and how the page looks until Streamlit's style has come. The
+# frame's would come with the code of an element, and a phone's row above push the board down.
+_PLACE = """<style>FRAME
 @font-face { font-family: "Source Sans"; font-weight: 200 900; src: url("FONT"); }
 body:has(> #first-picture) { margin: 0; background: var(--st-background-color); LIGHT }
 @media (prefers-color-scheme: dark) { body:has(> #first-picture) { DARK } }
@@ -129,7 +130,7 @@ def _written(what: dict[str, Any]) -> bytes:
 def _page(table: str) -> bytes:
     text = _INDEX.read_text(encoding="utf-8")
     font = re.search(r'href="([^"]+[.]woff2)"', text)
-    place = _PLACE.replace("FONT", font[1] if font else "")
+    place = _PLACE.replace("FONT", font[1] if font else "").replace("FRAME", FRAME)
     for theme in ("light", "dark"):
         place = place.replace(theme.upper(), _variables(theme))
     for before, what in (("</head>", place), ("</body>", _of(_WHERE, table))):

@@ -55,6 +55,45 @@ h3 { font-size: 1.2rem !important; }
 }
 </style>"""
 
+# Streamlit keeps 8 rem of air above a page and 5 rem beside it: a third of a laptop's screen.
+FRAME = """
+[data-testid="stMainBlockContainer"] { padding: 3.8rem 1.4rem 2rem; }
+[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: .6rem; }
+.st-key-unseen {
+  position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+}
+@media (max-width: 640px) {
+  [data-testid="stMainBlockContainer"] { padding: 3.9rem 12px 5rem; }
+}
+/* They come and go while a slider is moved, and move nothing. */
+.st-key-notes {
+  position: fixed; z-index: 90; bottom: .6rem; left: 1.4rem; right: 1.4rem; margin: 0 auto;
+  width: auto; max-width: 52rem; gap: .4rem; pointer-events: none;
+}
+div:has(> .st-key-notes), div:has(> div > div:only-child > .st-key-notes) { position: absolute; }
+.st-key-notes button { pointer-events: auto; }
+.st-key-notes [role="alert"] {
+  background: Canvas; box-shadow: 0 2px 12px #0004; padding: .6rem .9rem;
+}
+[data-testid="stMainBlockContainer"]:has(.st-key-notes [role="alert"]) { padding-bottom: 7rem; }
+.st-key-bar { min-height: 4.25rem; } /* what it comes to once the code of its parts is there */
+.st-key-bar button { padding-left: .3rem; padding-right: .3rem; }
+@media (max-width: 1250px) { /* nine parts stand in one row, and no word is cut */
+  .st-key-bar [data-testid="stHorizontalBlock"] { gap: .4rem; }
+  .st-key-bar :is(button, label, [data-baseweb="select"]) :is(p, input, div) { font-size: .85rem; }
+  .st-key-bar [data-testid="stPopoverButton"] > div > div[aria-hidden]:last-child { display: none; }
+  .st-key-bar [data-testid="stWidgetLabel"] p { white-space: nowrap; }
+  .st-key-bar [role="combobox"] { font-size: .85rem; padding: 0 0 0 .35rem; }
+}
+@media (max-width: 1000px) { /* a phone, and a laptop at 200 % */
+  /* One row to be swiped, not nine rows above everything. */
+  .st-key-bar [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; overflow-x: auto; }
+  .st-key-bar [data-testid="stColumn"] { flex: 0 0 auto; min-width: 8.5rem; }
+  .st-key-bar [data-testid="stColumn"]:first-child { min-width: 12rem; } /* a table's whole name */
+}
+"""
+"""Of the frame around every page."""
+
 IN_A_PAGE = "\n.dpv { --dpv-foot: 0px; --dpv-least: 2.7em; }\n"
 """Of a board on a page: the page itself leaves room for the bar at a phone's bottom, and the answer
 gets its second line before it is known to need one."""

@@ -449,7 +449,8 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Make ready, say where the server is, and look after what visitors leave."""
     share_heaps()
     answer_at_once()
-    import_module("pages.ui.shell")  # or the first visitor would wait for it
+    import_module("pages.ui.shell")  # or the first visitor would wait for it,
+    first_picture.page(b"")  # and for what ships
     gc.collect()
     gc.freeze()  # what is imported stays: no later look goes through it
     _end_soon()
