@@ -3,8 +3,8 @@
 Of the second that a command takes, and the three of a dashboard with its first visitor, more than
 half are imports of NumPy, SciPy, pandas, PyArrow and Streamlit. `warm_python` makes a program that
 is called like Python. What it is asked to run as a module it has run by a fork of one process
-that has imported these and nothing of dpviz, with the caller's files, folder and environment;
-anything else by Python itself. Tests of starts, imports and memory use Python itself.
+that has imported these and, unless asked, nothing of dpviz, with the caller's files, folder and
+environment; anything else by Python itself. Tests of starts, imports and memory use Python itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 LIBRARIES = (
@@ -52,13 +52,15 @@ sys.exit(int.from_bytes(told, "big") if told else 1)
 
 
 @contextlib.contextmanager
-def warm_python(folder: Path) -> Iterator[Path]:
+def warm_python(folder: Path, more: Sequence[str] = ()) -> Iterator[Path]:
     """Make such a program in a folder; it lives as long as the block.
 
     Parameters
     ----------
     folder : Path
         Where it and its socket are, at a short path.
+    more : sequence of str
+        Modules of dpviz that it has in memory, too.
 
     Yields
     ------
@@ -68,7 +70,7 @@ def warm_python(folder: Path) -> Iterator[Path]:
     address, caller = folder / "warm", folder / "python"
     caller.write_text(_CALLER.format(python=sys.executable, address=str(address)))
     caller.chmod(0o755)
-    words = [sys.executable, __file__, str(address)]
+    words = [sys.executable, __file__, str(address), *more]
     running = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert running.stdin is not None
     assert running.stdout is not None
@@ -81,9 +83,10 @@ def warm_python(folder: Path) -> Iterator[Path]:
         running.stdout.close()
 
 
-def _serve(address: str) -> None:
+def _serve(address: str, more: Sequence[str]) -> None:
     """Take one caller after the other, until standard input ends."""
-    for name in LIBRARIES:
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+    for name in (*LIBRARIES, *more):
         importlib.import_module(name)
     assert threading.active_count() == 1, "what has threads cannot be forked"
     gc.freeze()  # what is looked at is copied
@@ -161,4 +164,4 @@ def _become(words: list[str], folder: str, environment: dict[str, str], files: l
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(sys.argv[1], sys.argv[2:])

@@ -7,6 +7,9 @@ more than most tests: each test has a page of its own, and what it left in the b
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -33,8 +36,10 @@ from tests.e2e.harness import (
     new_page,
     problems_of,
 )
+from tests.warm import warm_python
 
 _FOLDER = Path(__file__).resolve().parent
+PAGES = app_path().parent / "pages"
 _servers: list[Server] = []
 
 ServerFactory = Callable[..., Server]
@@ -75,6 +80,22 @@ def browser(playwright_driver: Playwright) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A Python that has in memory what pages import of dpviz, and none of the pages.
+
+    No test here is of an import: that none needs another one first is in tests/unit/test_rooms.py,
+    and a start of Python itself in tests/process/test_server.py.
+    """
+    if not hasattr(os, "pidfd_open"):
+        yield Path(sys.executable)
+        return
+    pages = "".join(path.read_text(encoding="utf-8") for path in PAGES.rglob("*.py"))
+    named = sorted({*re.findall(r"^from (dpviz[\w.]*) import", pages, re.MULTILINE)})
+    with warm_python(tmp_path_factory.mktemp("warm"), named) as python:
+        yield python
+
+
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, warm: Path) -> Iterator[Server]:
     """The dashboard, started once; its caches live as long.
 
@@ -102,8 +123,8 @@ def spare_port() -> int:
 def fresh_server(tmp_path: Path, spare_port: int, warm: Path) -> Iterator[ServerFactory]:
     """Make dashboards that nobody has visited, for tests of the first hit.
 
-    Called with an optional mapping of environment variables; stopped with the test. Libraries are
-    in memory; all of dpviz is imported anew.
+    Called with an optional mapping of environment variables; stopped with the test. Libraries and
+    dpviz are in memory, as they are imported; all of the pages is imported anew.
     """
     with ExitStack() as stack:
 
