@@ -37,7 +37,7 @@ from dpviz.report.tables.precision import (
     unequal,
 )
 from dpviz.simulation.compare import Comparison
-from pages.ui import bounds, cached, examples, highlight, parts, shares, shell
+from pages.ui import bounds, cached, examples, parts, shares, shell
 from pages.ui import sections as views
 from pages.ui.guard import guard
 from pages.ui.texts import plain
@@ -250,4 +250,3 @@ with guard():
         parts.command(replace(current.settings, mechanisms=settings.mechanisms))
         parts.settings_file(current.settings, "precision.settings")
         parts.assumed_public(current.prepared, found.assumed_public)
-highlight.watch()

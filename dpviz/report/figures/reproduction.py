@@ -380,7 +380,7 @@ def curves_exhibit(
     )
     measured = "Means with 95 % intervals. " + _legend(chart, wanted)
     return _pair(
-        f"The paper: {place}", frame, theirs, "We, in the same axes", measured, mine,
+        f"The paper: {place}", frame, theirs, "We, on the same axes", measured, mine,
         (f"The printed frames, with our curves in them. {measured}", small),
     )  # fmt: skip
 
