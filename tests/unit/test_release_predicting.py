@@ -107,8 +107,8 @@ def test_two_hundred_releases_keep_what_was_predicted(
     assert abs(told - seen.readable) < 2 * math.sqrt(1 / 128 + 1 / RELEASES)
     assert abs(found.mean() - seen.recovery) < 0.03
     assert abs(cosines.mean() - seen.cosines[0]) < 0.05
-    # .95 within 4 standard errors of 128 draws and 200 releases, whose entropy is the system's
-    assert (found >= seen.low).mean() > 0.95 - 4 * math.sqrt(0.0475 * (1 / 128 + 1 / RELEASES))
+    # .95 at least, within 4 standard errors of 200 releases, whose entropy is the system's
+    assert (found >= seen.low).mean() > 0.95 - 4 * math.sqrt(0.0475 / RELEASES)
     wrong = SchemaRows.of(table, schema).outlook(replace(options, epsilon=options.epsilon / 8))
     assert abs(found.mean() - wrong.recovery) > 0.03  # the control
 
