@@ -100,8 +100,8 @@ LAYERS: tuple[Layer, ...] = (
     Layer("types", 45, command=("-m", "mypy", "--strict", "dpviz")),
     Layer("unit", 260, folder="unit", shared=True),
     Layer("contract", 130, folder="contract", shared=True),
-    # It waits four tenths of its time: others run beside it.
-    Layer("process", 320, folder="process", workers=0, load=0.6),
+    # It waits more than half of its time, as others run beside it.
+    Layer("process", 460, folder="process", workers=0, load=0.6),
     Layer("golden", 30, folder="golden", shared=True),
     # One process: it builds the site once, and types what README and docs print into one shell.
     Layer("docs", 220, folder="docs", workers=0),

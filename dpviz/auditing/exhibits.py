@@ -361,9 +361,6 @@ def left_out_mean(values: FloatArray) -> float:
 MEAN_COLUMNS = ("feature", "sum_of_known", "published_mean", "recovered", "true")
 BOUND_COLUMNS = ("table", "largest_known", "published_bound")
 
-
-# What exploring gives away -----------------------------------------------------------
-
 # The invented class of thirty; the attacker knows all rows but the last.
 _FEATURES, _PEOPLE = the_class()
 

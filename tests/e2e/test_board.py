@@ -350,6 +350,25 @@ def test_fresh_noise_and_every_draw(page: Page, server: Server) -> None:
     assert after["picture"] not in lit
 
 
+@pytest.mark.parametrize("width", [1024, 1366])
+def test_a_projectors_first_screen_has_every_row_and_the_strip(
+    page: Page, server: Server, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 768})
+    open_app(page, f"{server.url}/")
+    page.locator(".dpv[data-complete]").wait_for()
+    boxes = [
+        page.locator(f".dpv-{kind}").first.bounding_box()
+        for kind in ("box-picture", "box-spectrum", "box-distance", "recovery", "stripbox")
+    ]
+    tops = [box["y"] for box in boxes if box]
+    assert len(tops) == len(boxes)
+    assert tops == sorted(tops)
+    assert all(box["y"] + box["height"] <= 768 for box in boxes if box)
+    columns = [one.bounding_box() for one in page.locator(".dpv-col").all()]
+    assert len({round(box["y"]) for box in columns if box}) == 1  # in one row
+
+
 def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -> None:
     session = browser.new_context(viewport={"width": 420, "height": 800}, has_touch=True)
     page = new_page(session)

@@ -142,7 +142,7 @@ def test_another_seed_another_source_and_another_module_are_computed_again(
         ("said.py", "SEPARATED = 3.0", "SEPARATED = 4.0", True),
         ("xu/_shared.py", '"""Return n, d and the paper', '"""Return d, n and the paper', True),
         ("xu/_shared.py", "ALPHA = 0.85", "ALPHA = 0.9", False),
-        ("xu/_noise.py", "EPSILON = 1.0", "EPSILON = 2.0", False),
+        ("xu/_shared.py", "EPSILON = 1.0", "EPSILON = 2.0", False),
     ],
 )
 def test_a_kept_part_is_that_of_the_code_that_measures_and_of_no_other(

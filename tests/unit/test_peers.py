@@ -76,7 +76,7 @@ def test_a_library_is_a_column_and_is_audited(
     assert peers.diffprivlib.info.label in (tmp_path / "board.html").read_text(encoding="utf-8")
     # a fit is a message to a process: pairs are told apart by fewer, and counted by as many
     monkeypatch.setattr("dpviz.auditing.run._LEAST_PILOT", 10)
-    audited = dpviz.audit(peers.diffprivlib, trials=200, dimension=3, k=1)
+    audited = dpviz.audit(peers.diffprivlib, trials=300, dimension=3, k=1)
     assert str(audited.verdict) == "refuted"
     # the same by the command line, which is told of it by name
     monkeypatch.setenv(plugins.VARIABLE, "")
