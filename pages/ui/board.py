@@ -7,7 +7,6 @@ opened, or new draws are asked for.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +27,7 @@ from dpviz.report.tables.payload import Frame, Payload
 from dpviz.simulation.compare import Comparison
 from pages.ui import cached, frames, limits, state
 from pages.ui.cached import Late
-from pages.ui.first_sight import BOARDS, board_key
+from pages.ui.first_sight import BOARDS, board_key, digest_of
 from pages.ui.looks import IN_A_PAGE
 from pages.ui.shelves import public
 
@@ -129,9 +128,7 @@ def draw(
     if published:
         payload, pin = board.publishable(payload), None
     sent = frames.sent_as(token, published=published)
-    shape = hashlib.blake2b(
-        repr((sent, plan.epsilons, [column["key"] for column in columns])).encode(), digest_size=12
-    ).hexdigest()
+    shape = digest_of((sent, plan.epsilons, [column["key"] for column in columns]))
     if public(data_key):
         parts = plan.parts(scrub.outwards(plan.epsilons, settings.epsilon))
         now_key = (token, settings.epsilon, settings.trials)

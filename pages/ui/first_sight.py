@@ -34,7 +34,8 @@ _ASIDE = (
 )  # fmt: skip
 
 
-def _digest(what: Hashable) -> str:
+def digest_of(what: object) -> str:
+    """Return a name for anything by what it looks like in Python."""
     return hashlib.blake2b(repr(what).encode(), digest_size=12).hexdigest()
 
 
@@ -61,7 +62,7 @@ class Shipped(Generic[Item]):
     def _place(self, what: Hashable) -> str:
         # what begins alike lies together, as it is asked for together
         group = what[0] if isinstance(what, tuple) else what
-        return f"{self._name}/{_digest(group)}/{_digest(what)}"
+        return f"{self._name}/{digest_of(group)}/{digest_of(what)}"
 
     def get(self, what: Hashable) -> Item | None:
         """Return an item, if it ships and its code is as it was."""

@@ -6,7 +6,6 @@ an upload stay in the session that uploaded.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ from dpviz.report.tables import board, scrub
 from dpviz.report.tables.payload import Frame
 from dpviz.simulation.compare import Comparison
 from pages.ui import cached
-from pages.ui.first_sight import FRAMES, Shipped
+from pages.ui.first_sight import FRAMES, Shipped, digest_of
 from pages.ui.shelves import Kept, apart, public
 
 WORKERS = 2
@@ -44,7 +43,7 @@ _FEED = st.components.v2.component(
 def token_of(data_key: tuple[str, ...], settings: Settings) -> str:
     """Return what frames belong to: the data and every setting but epsilon."""
     same = replace(settings, epsilon=1.0)
-    return hashlib.blake2b(repr((data_key, same)).encode(), digest_size=12).hexdigest()
+    return digest_of((data_key, same))
 
 
 def sent_as(token: str, *, published: bool) -> str:
