@@ -5,9 +5,10 @@
 (`tests.reach`), without the slow ones of files that have not changed. Layers without servers and
 browsers share one run of pytest: two processes import and collect once, and neither is idle before
 the end. Each other layer is a process of its own, so that a browser left by one cannot slow the
-next. Those that keep one core busy, or less, come first; no layer waits while a core is idle. The
-summary says of each how long it took, and how many core-seconds. The last line is ``N passed, N
-failed, N skipped``, added up over the layers, and the exit status is 1 if any failed.
+next. Those that wait for something, a frame or a process, come first, and what only computes yields
+to them, so that no core is idle before the end. The summary says of each how long it took, and how
+many core-seconds. The last line is ``N passed, N failed, N skipped``, added up over the layers, and
+the exit status is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Layer:
         Whether tests marked slow are left out, but for those of changed files.
     load : float or None
         How many cores it keeps busy on average; None for as many as it has processes.
+    yields : bool
+        Whether it leaves the cores to the others, as what computes and looks at no clock may.
     shared : bool
         Whether it is run together with the others that are; `together` makes that run.
     parts : tuple of Layer
@@ -72,6 +75,7 @@ class Layer:
     files: tuple[str, ...] = ()
     quick: bool = False
     load: float | None = None
+    yields: bool = False
     shared: bool = False
     parts: tuple[Layer, ...] = ()
 
@@ -97,24 +101,27 @@ class Layer:
 LAYERS: tuple[Layer, ...] = (
     Layer("lint", 10, command=("-m", "ruff", "check", ".")),
     Layer("style", 10, command=("-m", "ruff", "format", "--check", ".")),
-    Layer("types", 45, command=("-m", "mypy", "--strict", "dpviz")),
-    Layer("unit", 260, folder="unit", shared=True),
-    Layer("contract", 130, folder="contract", shared=True),
+    Layer("types", 45, command=("-m", "mypy", "--strict", "dpviz"), yields=True),
+    Layer("unit", 260, folder="unit", yields=True, shared=True),
+    Layer("contract", 130, folder="contract", yields=True, shared=True),
     # It waits more than half of its time, as others run beside it.
-    Layer("process", 460, folder="process", workers=0, load=0.6),
-    Layer("golden", 30, folder="golden", shared=True),
+    Layer("process", 460, folder="process", workers=0, load=0.4),
+    Layer("golden", 30, folder="golden", yields=True, shared=True),
     # One process: it builds the site once, and types what README and docs print into one shell.
-    Layer("docs", 220, folder="docs", workers=0),
-    Layer("statistical", 150, folder="statistical", shared=True),
-    Layer("ui", 180, folder="ui", dist="loadfile"),
-    # Two browsers, each with a server of its own that all files share; a few tests take long. A
-    # third of the time a test waits, for frames, for a picture at rest, for the other process.
-    Layer("e2e", 720, folder="e2e", load=1.4),
+    Layer("docs", 220, folder="docs", workers=0, yields=True),
+    Layer("statistical", 150, folder="statistical", yields=True, shared=True),
+    Layer("ui", 180, folder="ui", dist="loadfile", yields=True),
+    # Two browsers, each with a server of its own that all files share; a few tests take long. Near
+    # half of the time a test waits, for frames, for a picture at rest, for the other process.
+    Layer("e2e", 720, folder="e2e", load=1.2),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 200, folder="browser", workers=0),
-    Layer("papers", 130, folder="papers", shared=True),
+    Layer("papers", 130, folder="papers", yields=True, shared=True),
 )
 
+
+NICE = 10
+"""The priority of what yields: a tenth of a core where somebody else wants it whole."""
 
 SELECTED = ("unit", "contract")
 """Folders of which ``--changed`` runs a part."""
@@ -179,6 +186,8 @@ class Running:
                 stderr=log,
                 start_new_session=True,
             )
+        if layer.yields:
+            _yield_to_others(self._process.pid)
 
     def _announce(self) -> None:
         print(f"\n== {self.layer.name} " + "=" * (74 - len(self.layer.name)), flush=True)
@@ -218,6 +227,15 @@ class Running:
             self._process.wait()
 
 
+def _yield_to_others(leader: int) -> None:
+    """Let a session of processes have what others leave of the cores."""
+    with contextlib.suppress(ProcessLookupError):  # it may have ended
+        os.setpriority(os.PRIO_PGRP, leader, NICE)
+    # Linux shares cores among sessions first, where it is set to, and each has a value of its own.
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{leader}/autogroup").write_text(str(NICE), encoding="ascii")
+
+
 def _busy() -> float:
     """Return the core-seconds of all processes that have ended below this one."""
     times = os.times()
@@ -248,6 +266,7 @@ def together(chosen: Sequence[Layer]) -> list[Layer]:
         sum(part.budget for part in parts),
         files=tuple(target for part in parts for target in part.targets),
         quick=any(part.quick for part in parts),  # those that are not have no slow tests
+        yields=all(part.yields for part in parts),
         parts=parts,
     )
     return [whole if layer == parts[0] else layer for layer in chosen if layer not in parts[1:]]
@@ -401,8 +420,11 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [layer for layer in LAYERS if not names or layer.name in names]
     if few:
         chosen = list(_reached(chosen))
-    # Of those that leave room the longest first: the others fit beside it.
-    order = sorted(together(chosen), key=lambda layer: -layer.budget if layer.cores < 2 else 1)
+    # Who waits comes first, then who has one process, of those the longest: others fit beside.
+    order = sorted(
+        together(chosen),
+        key=lambda layer: (layer.load is None, -layer.budget if layer.cores < 2 else 1),
+    )
     began = time.monotonic()
     outcomes = run(order, extra, cores=2)
     seconds = time.monotonic() - began

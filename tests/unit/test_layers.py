@@ -96,6 +96,16 @@ def test_what_waits_most_of_the_time_leaves_its_core_to_a_third(
     assert [outcome.passed for outcome in found.values()] == [1, 1, 1]
 
 
+def test_what_only_computes_yields_to_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "NICE", 15)  # these tests may run with the other value themselves
+    wait = "import os, time\nwhile os.getpriority(os.PRIO_PROCESS, 0) != 15: time.sleep(.01)"
+    meek = replace(tool("meek", wait, budget=5), yields=True)
+    own = tool("own", "import os; raise SystemExit(os.getpriority(os.PRIO_PROCESS, 0) == 15)")
+    found = layers.run([meek, own], (), cores=2)
+    assert [outcome.passed for outcome in found.values()] == [1, 1]
+    assert layers.together([layer for layer in layers.LAYERS if layer.shared])[0].yields
+
+
 def test_a_quick_run_leaves_out_the_slow_tests_of_files_that_are_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
