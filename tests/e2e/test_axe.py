@@ -13,11 +13,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import ElementHandle, Page, expect
+from playwright.sync_api import ElementHandle, Page, ViewportSize, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from dpviz.mechanisms import featured
@@ -37,12 +38,16 @@ STREAMLITS_OWN = {
     "presentation-role-conflict": 'data-testid="stFileUploaderDropzone"',
 }
 PLOTS = '[data-testid="stPlotlyChart"]'
-LAPTOP = {"width": 1400, "height": 900}
-PHONE = {"width": 420, "height": 900}
-TWICE = {"width": 700, "height": 450}  # a laptop's window at 200 %
+LAPTOP: ViewportSize = {"width": 1400, "height": 900}
+PHONE: ViewportSize = {"width": 420, "height": 900}
+TWICE: ViewportSize = {"width": 700, "height": 450}  # a laptop's window at 200 %
 SMALL = "table=iris&trials=5&m=gaussian,laplace"
-# What a first visitor sees and one mechanism more, at another epsilon and k, with few draws.
-LINK = f"v=1&trials=5&epsilon=2&k=3&m={','.join(featured())},laplace"
+# Another epsilon and k than a first visitor's, with few draws.
+LINK = "v=1&trials=5&epsilon=2&k=3"
+MANY = f"m={','.join(featured())},laplace"  # what a first visitor sees and one mechanism more
+# How many are compared, and how wide the table is, is seen on these; elsewhere two will do.
+WIDE = {FIRST: MANY, "tradeoffs": f"table=iris&{MANY}"}
+TWO = "table=iris&m=gaussian,laplace"
 
 # Whether the page has taken over the system's theme.
 _DARK = """() => getComputedStyle(document.querySelector('[data-testid="stApp"]')).backgroundColor
@@ -188,23 +193,24 @@ def violations(page: Page, root: str | None = None, only: str | None = None) -> 
 def test_a_deep_link_on_a_fresh_server_can_be_read_and_walked(
     page: Page, fresh_server: Callable[[], Server], name: str
 ) -> None:
-    page.set_viewport_size(LAPTOP)  # type: ignore[arg-type]
+    page.set_viewport_size(LAPTOP)
     page.emulate_media(color_scheme="light")
-    path = "" if name == FIRST else name
-    open_app(page, f"{fresh_server().url}/{path}?{LINK}")
+    path, query = "" if name == FIRST else name, f"{LINK}&{WIDE.get(name, TWO)}"
+    open_app(page, f"{fresh_server().url}/{path}?{query}")
     assert page.get_by_test_id("stAlertContentError").count() == 0
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     box = page.locator(".st-key-bar").get_by_role("textbox", name="Epsilon")
     if box.count():  # a page that ignores the settings does not show them
         expect(box).to_have_value("2")
     seen = urlsplit(page.url)
-    assert (seen.path, parse_qs(seen.query)) == (f"/{path}", parse_qs(LINK))
+    assert (seen.path, parse_qs(seen.query)) == (f"/{path}", parse_qs(query))
     page.add_script_tag(content=AXE)
     if name == FIRST:
         expect(page.locator(".dpv-col")).to_have_count(8)
     found, charts = [], 0
     for number, part in enumerate(parts.each(page, name)):
-        seen = looked_at(page, parts.SHOWN if number else None, ON_A_PHONE.get(name))
+        root = parts.SHOWN if number else None
+        seen = looked_at(page, root, ON_A_PHONE.get(name), back=number % 2 == 1)
         found += [f"{part}: {text}" for text in seen]
         charts += page.locator(PLOTS).count()
     assert name != "claims" or charts == 7
@@ -235,39 +241,61 @@ def curve_fits(page: Page) -> None:
 ON_A_PHONE = {"claims": claims_fit, "tradeoffs": curve_fits}
 
 
+# Each theme and size, and what axe-core is asked there, if anything.
+LOOKS: tuple[tuple[Literal["light", "dark"], ViewportSize, str | None], ...] = (
+    ("light", LAPTOP, None),
+    ("light", TWICE, ""),
+    ("light", PHONE, COLOURS),
+    ("dark", PHONE, None),
+    ("dark", LAPTOP, COLOURS),
+)
+NAMES = {LAPTOP["width"]: "laptop", PHONE["width"]: "phone"}
+
+
 def looked_at(
-    page: Page, root: str | None = None, on_a_phone: Callable[[Page], None] | None = None
+    page: Page,
+    root: str | None = None,
+    on_a_phone: Callable[[Page], None] | None = None,
+    *,
+    back: bool = False,
 ) -> list[str]:
     """Look at the page, or only at the part of it that a selector names, in every way.
 
-    It is light and as wide as a laptop before and after.
+    It is light and as wide as a laptop before, and dark after; with ``back`` it is the other way
+    round, as every turn draws all pictures anew.
     """
-    found = [f"light, laptop: {text}" for text in violations(page, root)]
-    found += unread(page)
-    found += walked(page, root)
-    page.set_viewport_size(TWICE)  # type: ignore[arg-type]
-    wait_idle(page)
-    found += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
-    page.emulate_media(media="print")
-    found += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
-    page.emulate_media(media="screen")
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    wait_idle(page)
-    found += [f"light, phone: {text}" for text in violations(page, root, COLOURS)]
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function(_DARK)
-    for place, size, only in (("phone", PHONE, None), ("laptop", LAPTOP, COLOURS)):
-        page.set_viewport_size(size)  # type: ignore[arg-type]
-        wait_idle(page)
-        assert brightness(page) < 40
-        check_shape(page)
-        if size is PHONE and on_a_phone is not None:
-            on_a_phone(page)
-        found += [f"dark, {place}: {text}" for text in violations(page, root, only)]
-    page.emulate_media(color_scheme="light")
-    page.wait_for_function(f"() => !({_DARK})()")
-    wait_idle(page)
+    found = []
+    for theme, size, only in LOOKS[:: -1 if back else 1]:
+        turn(page, theme, size)
+        if size is TWICE:
+            found += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
+            page.emulate_media(media="print")
+            found += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
+            page.emulate_media(media="screen")
+            continue
+        if theme == "dark":
+            assert brightness(page) < 40
+            check_shape(page)
+            if size is PHONE and on_a_phone is not None:
+                on_a_phone(page)
+        where = f"{theme}, {NAMES[size['width']]}"
+        found += [f"{where}: {text}" for text in violations(page, root, only)]
+        if (theme, size) == ("light", LAPTOP):
+            found += unread(page)
+            found += walked(page, root)
     return found
+
+
+def turn(page: Page, theme: Literal["light", "dark"], size: ViewportSize) -> None:
+    """Give the page a theme and a size that it may have already."""
+    dark = page.evaluate(_DARK)
+    if dark is (theme == "dark") and page.viewport_size == size:
+        return
+    page.set_viewport_size(size)
+    if dark is not (theme == "dark"):
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function(_DARK if theme == "dark" else f"() => !({_DARK})()")
+    wait_idle(page)
 
 
 def unread(page: Page, patience: float = 5_000) -> list[str]:

@@ -49,12 +49,12 @@ def people(count: int) -> bytes:
 
 
 def test_a_server_that_comes_back_finds_the_page_with_its_settings(
-    context: BrowserContext, spare_port: int, tmp_path: Path
+    context: BrowserContext, spare_port: int, warm: Path, tmp_path: Path
 ) -> None:
     own = {"XDG_CACHE_HOME": str(tmp_path)}
     port = spare_port if is_free(spare_port) else None
     page = new_page(context)
-    with Server(app_path(), tmp_path / "first.log", own, port=port) as first:
+    with Server(app_path(), tmp_path / "first.log", own, port=port, python=warm) as first:
         open_app(page, f"{first.url}/?{SMALL}")
         type_into(page, "Epsilon", "2.5")
         link, shown = page.url, numbers(page)
@@ -62,7 +62,7 @@ def test_a_server_that_comes_back_finds_the_page_with_its_settings(
     expect(page.get_by_text(re.compile("Connecting|Connection error")).first).to_be_visible()
     expect(page.locator(BOARD)).to_be_visible()  # what was there can still be read
     before = watch_of(page).runs
-    with Server(app_path(), tmp_path / "second.log", own, port=first.port) as second:
+    with Server(app_path(), tmp_path / "second.log", own, port=first.port, python=warm) as second:
         page.locator('[data-test-connection-state="CONNECTED"]').wait_for()
         wait_idle(page, after=before + 1)  # the page asks for a run by itself
         assert page.url == link

@@ -6,11 +6,11 @@ import http.client
 import json
 import re
 import socket
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from dpviz.lessons import course
 from dpviz.lessons.cast import pure
 from dpviz.lessons.in_or_out import Round
 from dpviz.lessons.languages import words
-from tests.e2e.harness import Server, free_port, open_app, open_popover
+from tests.e2e.harness import Server, free_port, is_free, open_app, open_popover
 
 ROOT = Path(__file__).resolve().parents[2]
 VALUES = (0.1, 0.25, 0.35, 0.6, 1.0, 2.5)
@@ -49,20 +49,19 @@ MEASURE_WALL = """
 """
 
 
+Opened = Callable[[Path], AbstractContextManager[tuple[Server, str, str]]]
+
+
+@pytest.fixture
+def opened(warm: Path, spare_port: int) -> Opened:
+    """Start ``dpviz class`` in a folder and yield its server, its room and its key."""
+    return partial(_opened, warm, spare_port)
+
+
 @contextmanager
-def opened(folder: Path) -> Iterator[tuple[Server, str, str]]:
-    """Start ``dpviz class`` and yield its server, its room and its key."""
-    port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "dpviz",
-        "class",
-        "--port",
-        str(port),
-        "--address",
-        "127.0.0.1",
-    ]
+def _opened(python: Path, spare: int, folder: Path) -> Iterator[tuple[Server, str, str]]:
+    port = spare if is_free(spare) else free_port()
+    command = [str(python), "-m", "dpviz", "class", "--port", str(port), "--address", "127.0.0.1"]
     log = folder / "server.log"
     own = {"XDG_CACHE_HOME": str(folder)}
     with Server(app_path(), log, own, ROOT, port=port, command=command) as running:
@@ -126,7 +125,7 @@ def post(port: int, path: str, body: object, **headers: str) -> tuple[int, str]:
 
 
 def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
-    page: Page, tmp_path: Path
+    page: Page, tmp_path: Path, opened: Opened
 ) -> None:
     asked = course()[2].asked(1)
     assert asked is not None
@@ -200,7 +199,9 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         )
 
 
-def test_a_room_takes_bets_alone_and_uploads_stay_off(page: Page, tmp_path: Path) -> None:
+def test_a_room_takes_bets_alone_and_uploads_stay_off(
+    page: Page, tmp_path: Path, opened: Opened
+) -> None:
     with opened(tmp_path) as (server, name, key):
         port = server.port
         for path in ("/c/ABCD", f"/c/{name}/nothing"):
@@ -240,7 +241,7 @@ def test_a_room_takes_bets_alone_and_uploads_stay_off(page: Page, tmp_path: Path
 
 
 def test_a_code_gives_way_to_the_longest_questions_and_stays_whole(
-    page: Page, tmp_path: Path
+    page: Page, tmp_path: Path, opened: Opened
 ) -> None:
     with opened(tmp_path) as (server, name, key):
         page.set_viewport_size({"width": 1024, "height": 768})
@@ -258,7 +259,7 @@ def test_a_code_gives_way_to_the_longest_questions_and_stays_whole(
 
 
 def test_a_bet_that_is_changed_while_its_connection_is_lost_can_be_sent(
-    page: Page, tmp_path: Path
+    page: Page, tmp_path: Path, opened: Opened
 ) -> None:
     asked = course()[0].asked(1)
     assert asked is not None
@@ -281,18 +282,20 @@ def test_a_bet_that_is_changed_while_its_connection_is_lost_can_be_sent(
         phone.close()
 
 
-@pytest.mark.parametrize("path", ["/c/KELP", "/c/KELP/events"])
-def test_without_a_class_there_is_no_room(path: str, tmp_path: Path) -> None:
+def test_without_a_class_there_is_no_room(warm: Path, tmp_path: Path) -> None:
     port = free_port()
-    command = [sys.executable, "-m", "dpviz", "app", "--headless", "--port", str(port)]
+    command = [str(warm), "-m", "dpviz", "app", "--headless", "--port", str(port)]
     with Server(app_path(), tmp_path / "log", {}, ROOT, port=port, command=command):
-        link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        link.request("GET", path)
-        assert link.getresponse().status == 404
-        link.close()
+        for path in ("/c/KELP", "/c/KELP/events"):
+            link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            link.request("GET", path)
+            assert link.getresponse().status == 404, path
+            link.close()
 
 
-def test_200_phones_say_in_or_out_and_the_wall_counts_each_once(tmp_path: Path) -> None:
+def test_200_phones_say_in_or_out_and_the_wall_counts_each_once(
+    opened: Opened, tmp_path: Path
+) -> None:
     with opened(tmp_path) as (server, name, key), ExitStack() as held:
         port, base = server.port, f"/c/{name}"
 
@@ -355,7 +358,7 @@ def test_200_phones_say_in_or_out_and_the_wall_counts_each_once(tmp_path: Path) 
 
 @pytest.mark.parametrize(("language", "size"), [("en", (1400, 900)), ("de", (1024, 768))])
 def test_a_phone_taps_and_the_wall_draws_what_nobody_passes(
-    page: Page, tmp_path: Path, language: str, size: tuple[int, int]
+    page: Page, tmp_path: Path, opened: Opened, language: str, size: tuple[int, int]
 ) -> None:
     said = words(language)
 

@@ -118,7 +118,7 @@ def test_turning_the_phone_redraws_the_charts_and_every_kind_of_view_fits(
         page.get_by_text("All charts, with captions and numbers").click()
     # One component, the other domain, every mechanism, and a table without kinds.
     for many in ("table=iris&k=1", "table=iris&domain=box", "m=&table=iris", "table=diabetes"):
-        link = f"{server.url}/?v=1&trials=5&{many}"
+        link = f"{server.url}/?v=1&trials=2&{many}"
         travel(page, link)
         assert page.url == link  # the view that is looked at, not the one before
         check_shape(page)
