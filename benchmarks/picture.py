@@ -135,7 +135,7 @@ def lines(better: dict[str, list[str]]) -> Iterator[str]:
                 if not made.publishes:
                     cells += ["axes alone", *["-"] * (form == CELLS)]
                     continue
-                calibration = mechanism.calibrate(problem, made.chain.rest)
+                calibration = mechanism.calibrate(problem, made.prepared.rest)
                 released = mechanism.release_many(
                     data, calibration, Draws.trials(0, mechanism.key, range(DRAWS))
                 )
@@ -199,7 +199,7 @@ def claims() -> Iterator[str]:
         wanted = PictureOptions(kinds=len(ready.labels.kinds))
         made = with_picture(mechanism, ready.problem(settings), ready.budget(settings), wanted)
         trials = range(CLAIM_DRAWS)
-        calibration = mechanism.calibrate(ready.problem(settings), made.chain.rest)
+        calibration = mechanism.calibrate(ready.problem(settings), made.prepared.rest)
         released = mechanism.release_many(data, calibration, Draws.trials(1, mechanism.key, trials))
         noise = PictureNoise.drawn(made.plan, Draws.trials(1, "picture", trials))
         right = np.array([

@@ -325,10 +325,10 @@ with guard():
         with showing:
             if answers.source != "plan":
                 st.button("Back to one release", key="decide.back", on_click=go("ceiling"))
-            if settings.paid_shares:
+            if settings.private_shares:
                 st.caption(
-                    "Every epsilon pays for the preparation too "
-                    f"({', '.join(settings.paid_shares)}), drawn anew in each release tried. The "
+                    "Every epsilon pays for the preparation too ("
+                    f"{', '.join(settings.private_shares)}), drawn anew in each release tried. The "
                     "bar says how long that takes; Stop keeps what was found."
                 )
             searched = deciding.card(key, measured, settings, answers)

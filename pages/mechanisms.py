@@ -16,7 +16,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.mechanisms import all_mechanisms
 from dpviz.preparation.steps import private_steps
-from dpviz.report.figures.small import angle_words, noise_image, thumbnail
+from dpviz.report.figures.svg import angle_words, noise_image, thumbnail
 from dpviz.report.sentences import phrases as narrative
 from dpviz.report.sentences.cards import (
     CANNOT_RUN,

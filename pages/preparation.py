@@ -107,7 +107,7 @@ def everywhere(bars: list[tuple[str, Settings]]) -> None:
                 on_click=state.on_change(lambda: use(private)),
                 help="Explore, Trade-offs, Precision and Decide then prepare anew in each draw.",
             )
-        if now.paid_shares:
+        if now.private_shares:
             st.button(
                 "Take all of it for public again",
                 key="preparation.public",

@@ -23,7 +23,7 @@ from dpviz.core.settings import AS_RELEASED, FREE
 from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.preparation.bounding import BoundedTable
-from dpviz.report.figures.still import still_curves
+from dpviz.report.figures.svg import svg_curves
 from dpviz.report.figures.theme import panels_unjudged
 from dpviz.report.figures.tradeoff import tradeoff_figure, with_ranges
 from dpviz.report.sentences import tradeoffs as tradeoffs_words
@@ -214,7 +214,7 @@ class Chart:
         words = f"{METRICS[chosen.metric].label} along {chosen.axis}, what is known without a draw"
         ends = (self.values[0], self.values[-1]) if chosen.axis != "row_bound" else ()
         self.first.html(
-            still_curves(
+            svg_curves(
                 predicted(),
                 limits,
                 self.panels,

@@ -1,4 +1,4 @@
-"""An audit of the whole chain: from raw rows, over a paid preparation, to the release.
+"""An audit of the whole chain: from raw rows, over a private preparation, to the release.
 
 Neighbours differ in one raw row, before anything is cut, centred or scaled. What an attacker sees
 is everything that is published on the way: centre, scale, row bound, count and release. A logistic
@@ -19,8 +19,8 @@ from dpviz.core.problem import Relation
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.preparation.account import Chain
-from dpviz.preparation.chain import PreparedDraws, run
+from dpviz.preparation.account import PreparedMechanism
+from dpviz.preparation.draws import PreparedDraws, run
 from dpviz.preparation.transform import Transform
 
 Prepare = Callable[[FloatArray, NDArray[np.bool_], Draws], PreparedDraws]
@@ -102,7 +102,7 @@ def raw_pairs(low: FloatArray, high: FloatArray, n: int, relation: Relation) -> 
 
 
 def audit_chain(
-    whole: Chain,
+    whole: PreparedMechanism,
     public: Transform,
     *,
     trials: int = 6_000,
@@ -110,11 +110,11 @@ def audit_chain(
     confidence: float = 0.999,
     prepare: Prepare | None = None,
 ) -> ChainAudit:
-    """Attack a mechanism behind its paid preparation.
+    """Attack a mechanism behind its private preparation.
 
     Parameters
     ----------
-    whole : Chain
+    whole : PreparedMechanism
         Its problem says how many rows the made-up tables have; few let one person weigh most.
     public : Transform
     trials : int
@@ -155,7 +155,7 @@ def audit_chain(
 
 
 def _published(
-    whole: Chain,
+    whole: PreparedMechanism,
     prepare: Prepare,
     public: Transform,
     rows: FloatArray,

@@ -103,7 +103,7 @@ def spent(parts: Sequence[Part], budget: Budget, releases: int = 1) -> Spent:
 
 @lru_cache(maxsize=4096)  # a claim, its status and what is left are asked of the same parts
 def _spent(parts: tuple[Part, ...], budget: Budget, releases: int) -> Spent:
-    known = together(parts, releases)
+    known = composition_of(parts, releases)
     if known.pure:
         return _spent_pure(known, budget.epsilon)
     if known.gaussian:
@@ -130,7 +130,7 @@ def _spent(parts: tuple[Part, ...], budget: Budget, releases: int) -> Spent:
     )
 
 
-def together(parts: Sequence[Part], releases: int = 1) -> Composition:
+def composition_of(parts: Sequence[Part], releases: int = 1) -> Composition:
     """Return all that is known of parts that run one after the other, that many times.
 
     Parameters
@@ -139,7 +139,7 @@ def together(parts: Sequence[Part], releases: int = 1) -> Composition:
         In the order they run.
     releases : int
     """
-    return _together(tuple(parts), releases)
+    return _composition_of(tuple(parts), releases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +302,7 @@ class Composition:
 
 
 @lru_cache(maxsize=4096)
-def _together(parts: tuple[Part, ...], releases: int) -> Composition:
+def _composition_of(parts: tuple[Part, ...], releases: int) -> Composition:
     mu = math.hypot(*(part.mu for part in parts if isinstance(part, GaussianPart)))
     total = _sum_up([part.epsilon for part in parts if not isinstance(part, GaussianPart)])
     if releases > 1:
@@ -342,8 +342,8 @@ def greatest_mu_beside(parts: Sequence[Part], budget: Budget) -> float:
 @lru_cache(maxsize=4096)
 def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
     high = mu_of(budget)
-    taken = together(parts).mu
-    known = together((*parts, GaussianPart(high, 1.0)))
+    taken = composition_of(parts).mu
+    known = composition_of((*parts, GaussianPart(high, 1.0)))
     if taken < high and not known.other:
         # Gaussian parts compose by the squares of their mu; a few roundings to the safe side.
         return math.sqrt((high - taken) * (high + taken)) / (1 + 64 * _ROUNDING)

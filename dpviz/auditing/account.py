@@ -20,7 +20,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
 from dpviz.core.problem import Budget, Problem
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.account import Composed, accounted, chain
+from dpviz.preparation.account import Composed, accounted, prepared_mechanism
 from dpviz.preparation.steps import PrivateSteps
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
@@ -78,7 +78,7 @@ class AccountView:
     alpha, beta : ndarray of shape (levels,)
         The trade-off function: least miss rate at each false-alarm rate.
     repeated : tuple of Repeated
-    paid : PrivateSteps or None
+    private : PrivateSteps or None
         The steps of the preparation that are accounted for too.
     rest : Budget
         What they leave to the mechanism; the budget itself where there are none.
@@ -99,7 +99,7 @@ class AccountView:
     alpha: FloatArray
     beta: FloatArray
     repeated: tuple[Repeated, ...]
-    paid: PrivateSteps | None
+    private: PrivateSteps | None
     rest: Budget
 
     def to_json(self) -> dict[str, Any]:
@@ -114,9 +114,9 @@ class AccountView:
                 "relation": str(problem.relation),
                 "domain": problem.domain.kind,
             },
-            "preparation": self.paid
+            "preparation": self.private
             and {
-                "shares": {step: self.paid.share(step) for step in self.paid.steps},
+                "shares": {step: self.private.share(step) for step in self.private.steps},
                 "left": {"epsilon": self.rest.epsilon, "delta": self.rest.delta},
             },
             "claimed": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
@@ -169,7 +169,7 @@ def account_view(
     problem: Problem,
     budget: Budget,
     releases: tuple[int, ...] = RELEASES,
-    paid: PrivateSteps | None = None,
+    private: PrivateSteps | None = None,
 ) -> AccountView:
     """Return the whole account of a mechanism in its setting.
 
@@ -181,7 +181,7 @@ def account_view(
         Its delta is also the one at which repeated releases are quoted.
     releases : tuple of int
         Numbers of releases of the same table, each with a preparation of its own.
-    paid : PrivateSteps, optional
+    private : PrivateSteps, optional
         The steps of the preparation that the budget pays for as well.
 
     Raises
@@ -191,17 +191,17 @@ def account_view(
         it releases.
     """
     mechanism.check(problem, budget)
-    whole = None if paid is None else chain(mechanism, problem, budget, paid)
+    whole = None if private is None else prepared_mechanism(mechanism, problem, budget, private)
     # a count under replace is all that was asked: it costs nothing
     if whole is not None and not whole.preparation.parts:
         whole = None
     spent = mechanism.spent(problem, budget) if whole is None else whole.spent
-    together = accounted(mechanism, problem, budget) if whole is None else whole.together
-    if spent is None or together is None:
+    composed = accounted(mechanism, problem, budget) if whole is None else whole.composed
+    if spent is None or composed is None:
         raise CannotRun(
             mechanism.text, "no epsilon describes what it releases, so there is no account of it"
         )
-    account = _Account(together, pure=spent.delta == 0)
+    account = _Account(composed, pure=spent.delta == 0)
     # to where hardly any delta is left: there the curve ends
     most = max(account.epsilon(_LEAST_DELTA), 1e-3)
     epsilons = np.linspace(0.0, most, _CURVE_POINTS)
@@ -224,19 +224,19 @@ def account_view(
         alpha=_LEVELS,
         beta=account.trade_off(most),
         repeated=tuple(account.repeated(count, budget.delta) for count in releases),
-        paid=None if whole is None else paid,
+        private=None if whole is None else private,
         rest=budget if whole is None else whole.rest,
     )
 
 
 class _Account:
-    """What a mechanism by itself, or a chain, costs once and many times."""
+    """What a mechanism, alone or behind its preparation, costs once and many times."""
 
-    def __init__(self, together: Composed, *, pure: bool) -> None:
-        self.together, self.loss, self.pure = together, together.loss(), pure
-        by_parts = not together.known
-        self.mu = gdp_of(together.parts) if by_parts else None
-        self.rho = rho_of(together.parts) if by_parts else None
+    def __init__(self, composed: Composed, *, pure: bool) -> None:
+        self.composed, self.loss, self.pure = composed, composed.loss(), pure
+        by_parts = not composed.known
+        self.mu = gdp_of(composed.parts) if by_parts else None
+        self.rho = rho_of(composed.parts) if by_parts else None
 
     def delta(self, epsilon: float) -> float:
         """Return the delta given at epsilon."""
@@ -253,8 +253,8 @@ class _Account:
 
     def renyi(self, order: float) -> float | None:
         """Return the Renyi divergence of an order, if there is one."""
-        if not self.together.known:
-            return renyi_of(self.together.parts, order)
+        if not self.composed.known:
+            return renyi_of(self.composed.parts, order)
         return self.loss.profile.renyi(order) if isinstance(self.loss, ProfileLoss) else None
 
     def trade_off(self, most: float) -> FloatArray:
@@ -278,7 +278,7 @@ class _Account:
             one = self.loss.epsilon(0.0 if self.pure else delta / releases)
         exact = releases * one
         if delta > 0:
-            exact = min(exact, self.together.loss(releases).epsilon(delta))
+            exact = min(exact, self.composed.loss(releases).epsilon(delta))
         zcdp = None
         if self.rho is not None and delta > 0:
             zcdp = epsilon_of_rho(releases * self.rho, delta)

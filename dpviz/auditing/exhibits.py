@@ -181,7 +181,7 @@ def cone_table(epsilon: float, seed: int, size: int = 150) -> pd.DataFrame:
             seen = scale * mechanism.standard_noise(problem, draws) - change * row
             half = (seen[:, 0, 0] + seen[:, 1, 1]) / 2
             radius = np.hypot((seen[:, 0, 0] - seen[:, 1, 1]) / 2, seen[:, 0, 1])
-            impossible = mechanism.one_sided and table == WITHOUT
+            impossible = mechanism.dominates_input and table == WITHOUT
             found.append(
                 pd.DataFrame(
                     {

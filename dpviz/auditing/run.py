@@ -261,7 +261,7 @@ class Run:
 
     def _outside(self, pair: Pair, table: int, release: Release) -> int:
         """Return how many releases the other table can never make: those below it."""
-        if not self.mechanism.one_sided:
+        if not self.mechanism.dominates_input:
             return 0
         lowest = np.linalg.eigvalsh(release.raw - pair.tables()[1 - table].A)[:, 0]
         return int((lowest < -SUPPORT_ROOM * self.calibration.scale).sum())
@@ -319,7 +319,7 @@ class Run:
             q_high = float(upper_limit(misses, among, level))
             counts.append(Count(event, among, hits, misses, p_low, q_high))
         support = 0.0
-        if self.mechanism.one_sided:
+        if self.mechanism.dominates_input:
             # Releases of one table below the other: at most one table can make each, so the
             # larger count wins and its other probability is 0 by the law, not by counting.
             # Two counts, one of which is looked at: half of the last share for each.

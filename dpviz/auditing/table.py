@@ -205,7 +205,7 @@ CANNOT_RUN = "cannot run here"
 
 
 def every_mechanism() -> list[Mechanism]:
-    """Return each mechanism with its default parameters, in the order of slots."""
+    """Return each mechanism with its default parameters, in their order."""
     return [cls() for cls in all_mechanisms().values()]
 
 

@@ -69,7 +69,7 @@ def run(function: Any, arguments: argparse.Namespace) -> int:
     own = inspect.signature(function).parameters
     watched: dict[str, Any] = {
         "progress": Steps().show if watch is None else watch.show,
-        "foretell": tell_ahead,
+        "on_estimate": tell_ahead,
         "memory": tell_memory,
     }
     if "cache" in own:

@@ -100,7 +100,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
             scheduler=arguments.scheduler,
             cache=store,
             progress=watch.show,
-            foretell=tell_ahead,
+            on_estimate=tell_ahead,
             **options_of(settings),
         )
     except KeyboardInterrupt:

@@ -202,7 +202,7 @@ class Entries:
     count: Entry = Entry()
 
     @property
-    def paid(self) -> dict[str, Entry]:
+    def private(self) -> dict[str, Entry]:
         """What is private, by the name of the step that buys it."""
         steps = {
             "count": self.count, "mean": self.center, "scale": self.scale,

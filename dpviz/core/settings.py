@@ -60,7 +60,7 @@ MOST_ROWS_A_PERSON = 1_000
 """Most rows of one person that a table may be said to hold."""
 
 MOST_SHARED = 0.95
-"""Share of the budget that all paid steps together may take: the release needs the rest."""
+"""Share of the budget that all private steps together may take: the release needs the rest."""
 
 
 def names_in(text: str, what: str = "leave out", allowed: str = "column names") -> tuple[str, ...]:
@@ -510,16 +510,16 @@ class Settings(Declared):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        paid = self.paid_shares
-        if self.domain == "box" and paid:
+        private = self.private_shares
+        if self.domain == "box" and private:
             raise InvalidSetting(
                 "domain", "ball for a preparation that is paid for", "box", "--domain"
             )
-        if math.fsum([self.picture, *paid.values()]) > MOST_SHARED:
+        if math.fsum([self.picture, *private.values()]) > MOST_SHARED:
             raise InvalidSetting(
                 "shares of preparation and picture",
                 f"at most {numeral(MOST_SHARED, 6)} together, so that the release has the rest",
-                format_number(math.fsum([self.picture, *paid.values()])),
+                format_number(math.fsum([self.picture, *private.values()])),
                 "--range-share, --mean-share, --scale-share, --bound-share, --count-share, "
                 "--picture",
             )
@@ -529,9 +529,9 @@ class Settings(Declared):
             )
 
     @property
-    def paid_shares(self) -> dict[str, float]:
+    def private_shares(self) -> dict[str, float]:
         """The share of each step of the preparation that is paid for, by name."""
-        return {step: entry.share for step, entry in self.entries.paid.items()}
+        return {step: entry.share for step, entry in self.entries.private.items()}
 
     @property
     def entries(self) -> Entries:
@@ -546,7 +546,7 @@ class Settings(Declared):
             ),
         )
         # elsewhere a stated bound would be an assumption that nothing uses
-        if found.paid or self.domain == "box" or self.centring == MIDPOINT:
+        if found.private or self.domain == "box" or self.centring == MIDPOINT:
             found = replace(found, bounds=Entry.of_bounds(self.bounds, self.range_share))
         return found
 

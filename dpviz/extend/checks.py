@@ -164,11 +164,11 @@ def says_what_it_is(mechanism: Mechanism) -> None:
     assert info.advice.endswith(".")
     assert info.release in RELEASES
     assert info.guarantee in GUARANTEES
-    assert info.slot >= 0
+    assert info.order >= 0
     if mechanism.ours:
         assert mechanism.key == type(mechanism).__module__.rpartition(".")[2]
         left = {one.name: one.default for one in fields(MechanismInfo)}
-        for name in ("summary", "paper", "family", "slot", "law", "calibration", "advice"):
+        for name in ("summary", "paper", "family", "order", "law", "calibration", "advice"):
             assert getattr(info, name) != left[name], f"info.{name} is left out"
     assert not info.psd or info.release != "subspace"
 

@@ -17,7 +17,7 @@ from dpviz.core.number_text import numeral
 from dpviz.lessons.languages import words
 from dpviz.lessons.lesson import INVENTED, Lesson
 from dpviz.lessons.scene import scene
-from dpviz.report.figures.small import Drawing, DrawingSize, gif, slides
+from dpviz.report.figures.drawing import Drawing, DrawingSize, gif, slides
 
 _SLIDE = DrawingSize(960, 20, 0, 14, "#1c2530")
 _TALL, _SIDE, _EDGE = 540.0, 640.0, 24.0

@@ -155,7 +155,7 @@ def _shown(
     return {
         "key": mechanism.text,
         "label": mechanism.label,
-        "oneSided": mechanism.one_sided,
+        "oneSided": mechanism.dominates_input,
         "grain": _GRAIN,
         "noise": grains.tolist(),
         "sizes": reach,
@@ -170,7 +170,7 @@ def _quantiles(mechanism: AdditiveMechanism, problem: Problem, seed: int) -> lis
     Of so many draws that a rate read off them is right to .1 % (four standard errors).
     """
     # the law along her direction must be that along any other, or a table of one would be wrong
-    if mechanism.one_sided or mechanism.diagonal_std(problem) is None:
+    if mechanism.dominates_input or mechanism.diagonal_std(problem) is None:
         return None
     streams = Draws.batch(generator(seed, "guide", "person", mechanism.key, "law"), _LAW_DRAWS)
     sizes = np.abs(mechanism.standard_noise(problem, streams)[:, 0, 0])
@@ -187,7 +187,7 @@ def _at(mechanism: AdditiveMechanism, problem: Problem, budget: Budget) -> dict[
     return _account(mechanism, problem, budget) | {
         "scale": scale,
         # a unit row zeroed: 1/(v'W^-1 v) is c chi-square with two degrees of freedom
-        "betrayed": -float(np.expm1(-1 / (2 * scale))) if mechanism.one_sided else 0.0,
+        "betrayed": -float(np.expm1(-1 / (2 * scale))) if mechanism.dominates_input else 0.0,
     }
 
 

@@ -19,7 +19,7 @@ from dpviz.core.parts import ApproximatePart, Part, PurePart
 from dpviz.core.problem import Budget, Problem
 from dpviz.lessons.decide import Card, Offer
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.account import accounted, chain
+from dpviz.preparation.account import accounted, prepared_mechanism
 from dpviz.preparation.steps import PrivateSteps, private_steps
 
 
@@ -53,8 +53,8 @@ def risk(found: Card, offer: Offer) -> Risk:
     answers, measured = found.answers, found.measured
     # at the offer's own epsilon, and not at that of the settings
     budget = Budget(offer.epsilon, measured.budget(found.settings).delta)
-    problem, paid = measured.problem(found.settings), private_steps(found.settings)
-    spent = together(offer.mechanism, problem, budget, answers.releases, paid)
+    problem, private = measured.problem(found.settings), private_steps(found.settings)
+    spent = cost_of_releases(offer.mechanism, problem, budget, answers.releases, private)
     prior = answers.prior / 100
     worlds = both_worlds(spent)
     return Risk(
@@ -67,16 +67,16 @@ def risk(found: Card, offer: Offer) -> Risk:
     )
 
 
-def together(
+def cost_of_releases(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
     releases: int,
-    paid: PrivateSteps | None = None,
+    private: PrivateSteps | None = None,
 ) -> Spent:
     """Return what several releases of the same people cost together.
 
-    Behind a paid preparation each release has its own, and whole chains are composed; else by
+    Behind a private preparation each release has its own, and whole chains are composed; else by
     composing what each says it does; where a mechanism has an account of its own, by
     composing that. Both bound the cost, and the smaller is returned.
 
@@ -85,10 +85,10 @@ def together(
     DpvizError
         If no epsilon describes the release.
     """
-    if paid is not None:
-        whole = chain(mechanism, problem, budget, paid)
-        if whole.together is not None and whole.preparation.parts:
-            return whole.together.spent(budget, releases)
+    if private is not None:
+        whole = prepared_mechanism(mechanism, problem, budget, private)
+        if whole.composed is not None and whole.preparation.parts:
+            return whole.composed.spent(budget, releases)
     one = mechanism.spent(problem, budget)
     if one is None or not math.isfinite(one.epsilon):
         raise DpvizError(f"No epsilon describes a release by {mechanism.label}.")

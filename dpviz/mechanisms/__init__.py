@@ -33,7 +33,7 @@ ALL = "all"
 
 @cache
 def all_mechanisms() -> dict[str, type[Mechanism]]:
-    """Return every mechanism class by key, in the order of their slots, ours first.
+    """Return every mechanism class by key, in their order, ours first.
 
     Raises
     ------
@@ -46,19 +46,19 @@ def all_mechanisms() -> dict[str, type[Mechanism]]:
         only_class(module, Mechanism, "mechanism")  # type: ignore[type-abstract]
         for module in modules_of(__name__)
     ]
-    ours = {one.key: one for one in sorted(found, key=lambda one: one.info.slot)}
+    ours = {one.key: one for one in sorted(found, key=lambda one: one.info.order)}
     return ours | _brought(ours)
 
 
 def _brought(ours: Mapping[str, type[Mechanism]]) -> dict[str, type[Mechanism]]:
-    """Return the mechanisms that packages and plugins offer, in the order of their slots."""
+    """Return the mechanisms that packages and plugins offer, in their order."""
     # a plugin runs once, and its measures are listed when this room is loaded
     import dpviz.core.metrics  # noqa: F401
 
     found = kept_apart(
         ours, ((one.key, one) for one in mechanisms_among(from_outside("mechanisms")))
     )
-    return dict(sorted(found.items(), key=lambda item: item[1].info.slot))
+    return dict(sorted(found.items(), key=lambda item: item[1].info.order))
 
 
 def mechanisms_among(objects: Iterable[object]) -> list[type[Mechanism]]:
@@ -140,7 +140,7 @@ def parse_variants(texts: Sequence[str | Declared]) -> list[Mechanism]:
         return named
     keys = {mechanism.key for mechanism in named}
     found = [cls() for key, cls in all_mechanisms().items() if key not in keys]
-    return sorted(dict.fromkeys([*found, *named]), key=lambda mechanism: mechanism.info.slot)
+    return sorted(dict.fromkeys([*found, *named]), key=lambda mechanism: mechanism.info.order)
 
 
 def with_parameter(texts: Sequence[str], assignment: str) -> tuple[str, ...]:

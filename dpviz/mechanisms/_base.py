@@ -120,7 +120,7 @@ class MechanismInfo:
         ``matrix``, ``subspace`` or ``data``: what every release has, see `Mechanism.releases`.
     guarantee : str
         ``pure``, ``approximate`` or ``none``.
-    slot : int
+    order : int
         Fixed place in lists, unique; adding one moves nobody. Those of other packages come last.
     law, calibration : str
         LaTeX of the released law and of how its scale follows from the budget.
@@ -161,7 +161,7 @@ class MechanismInfo:
     paper: str = "its author"
     references: tuple[Reference, ...] = ()
     family: str = "other"
-    slot: int = 10_000
+    order: int = 10_000
     law: str = r"\text{as its author's code draws it}"
     calibration: str = r"\text{as its author's code says}"
     complexity: str = "d^3"
@@ -326,7 +326,7 @@ class Mechanism(Declared, ABC):
         return None
 
     @property
-    def one_sided(self) -> bool:
+    def dominates_input(self) -> bool:
         """Whether the release is never below the table, in the order of matrices."""
         return False
 
@@ -583,7 +583,7 @@ class AdditiveMechanism(Mechanism):
         return None
 
     @property
-    def one_sided(self) -> bool:
+    def dominates_input(self) -> bool:
         """Whether every release is semi-definite: the empty table has A = 0, so the noise is."""
         return self.info.psd
 

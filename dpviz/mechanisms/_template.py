@@ -50,7 +50,7 @@ class Template(AdditiveMechanism):
         examples=(1.5,),
     )
 
-    # Blank 3: what a reader must know. The slot fixes order and colour: take
+    # Blank 3: what a reader must know. The order fixes place and colour: take
     # the next free number.
     info = MechanismInfo(
         label="Template",
@@ -61,7 +61,7 @@ class Template(AdditiveMechanism):
         family="gaussian",
         release="matrix",
         guarantee="approximate",
-        slot=1_000,
+        order=1_000,
         law=r"\hat A = A + G",
         calibration=r"t = \text{cushion} \cdot D_F\, g(\varepsilon, \delta) / n",
         complexity="d^3",

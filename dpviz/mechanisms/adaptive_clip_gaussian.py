@@ -69,7 +69,7 @@ class AdaptiveClipGaussian(Mechanism):
         family="gaussian",
         release="matrix",
         guarantee="approximate",
-        slot=26,
+        order=26,
         needs_rows=True,
         redraws=True,
         timed=True,

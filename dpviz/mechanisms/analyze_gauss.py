@@ -53,7 +53,7 @@ class AnalyzeGauss(AdditiveMechanism):
         family="gaussian",
         release="matrix",
         guarantee="approximate",
-        slot=5,
+        order=5,
         featured=True,
         highlight=4,
         law=r"\hat A = A + G,\quad G_{ij} = G_{ji} \sim N(0, s^2)",

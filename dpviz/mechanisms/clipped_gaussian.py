@@ -88,7 +88,7 @@ class ClippedGaussian(OfClippedRows):
         family="gaussian",
         release="subspace",
         guarantee="approximate",
-        slot=31,
+        order=31,
         featured=True,
         highlight=5,
         needs_rows=True,

@@ -96,7 +96,7 @@ class ClippedPure(PureNoise, OfClippedRows):
         family="wishart",
         release="subspace",
         guarantee="pure",
-        slot=32,
+        order=32,
         needs_rows=True,
         by_length=True,
         timed=True,

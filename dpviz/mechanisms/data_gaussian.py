@@ -45,7 +45,7 @@ class DataGaussian(Mechanism):
         family="data",
         release="data",
         guarantee="approximate",
-        slot=21,
+        order=21,
         law=r"\hat X = X + E,\ E_{ij} \sim N(0, s^2),\quad \hat A = \hat X'\hat X/n - s^2 I",
         calibration=r"s = D_2\, g(\varepsilon, \delta),\quad D_2 = 2R\ (\text{replace}),\ R\ "
         r"(\text{zero-out})",

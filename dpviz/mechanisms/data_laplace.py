@@ -56,7 +56,7 @@ class DataLaplace(Mechanism):
         family="data",
         release="data",
         guarantee="pure",
-        slot=22,
+        order=22,
         needs_rows=True,
         law=r"\hat X = X + E,\ E_{ij} \sim \mathrm{Lap}(b),\quad \hat A = \hat X'\hat X/n"
         r" - 2 b^2 I",

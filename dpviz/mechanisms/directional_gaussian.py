@@ -63,7 +63,7 @@ class DirectionalGaussian(DirectionalMechanism):
         family="directional",
         release="matrix",
         guarantee="approximate",
-        slot=23,
+        order=23,
         highlight=7,
         precision=("", "noise=isotropic"),
         law=r"\hat A = A + \Sigma^{1/2} G\, \Sigma^{1/2},\quad G \sim \mathrm{GOE}",

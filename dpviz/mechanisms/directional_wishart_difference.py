@@ -55,7 +55,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
         family="directional",
         release="matrix",
         guarantee="pure",
-        slot=24,
+        order=24,
         highlight=8,
         precision=("",),
         law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ C),\ C = W \mathrm{diag}(c)\, W'",

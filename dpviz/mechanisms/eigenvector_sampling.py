@@ -82,7 +82,7 @@ class EigenvectorSampling(Ranged):
         family="subspace",
         release="subspace",
         guarantee="pure",
-        slot=15,
+        order=15,
         redraws=True,
         timed=True,
         law=r"p(u_i) \propto \exp(\beta\, u_i' A u_i),\quad u_i \perp u_1, \dots, u_{i-1}",

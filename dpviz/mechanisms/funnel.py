@@ -52,7 +52,7 @@ class Funnel(TwoLooks):
         family="gaussian",
         release="subspace",
         guarantee="approximate",
-        slot=36,
+        order=36,
         needs_rows=True,
         redraws=True,
         law=r"M_1 = \frac1n \sum_i u_i u_i' + G_1,\ B = \mathrm{top}_m(M_1),\quad"

@@ -55,7 +55,7 @@ class Gaussian(WeighingAdditive):
         family="gaussian",
         release="matrix",
         guarantee="approximate",
-        slot=4,
+        order=4,
         featured=True,
         highlight=1,
         precision=("",),

@@ -93,7 +93,7 @@ class JlTransform(Mechanism):
         family="data",
         release="data",
         guarantee="approximate",
-        slot=16,
+        order=16,
         law=r"\tfrac{1}{r} \tilde X' M' M \tilde X \sim \tfrac{1}{r} W_d(r,\ X'X + w^2 I)",
         calibration=(
             r"r = \lceil 8 \ln(2/\nu)/\eta^2 \rceil,\quad"

@@ -72,7 +72,7 @@ class KapralovTalwar(Ranged):
         family="subspace",
         release="subspace",
         guarantee="pure",
-        slot=14,
+        order=14,
         redraws=True,
         timed=True,
         law=(

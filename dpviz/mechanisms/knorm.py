@@ -67,7 +67,7 @@ class KNorm(PureNoise, WeighingAdditive):
         family="wishart",
         release="matrix",
         guarantee="pure",
-        slot=34,
+        order=34,
         law=r"\hat A = A + N,\quad f(N) \propto e^{-\|N\|_{\mathrm{nuc}}/s}",
         calibration=r"s = D_{\mathrm{nuc}} / (n \varepsilon)",
         complexity="d^4",

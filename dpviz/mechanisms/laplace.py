@@ -40,7 +40,7 @@ class Laplace(AdditiveMechanism):
         family="laplace",
         release="matrix",
         guarantee="pure",
-        slot=2,
+        order=2,
         law=r"\hat A = A + L,\quad L_{ij} = L_{ji} \sim \mathrm{Lap}(b)",
         calibration=r"b = 2 d R^2 / (n \varepsilon)",
         complexity="d^3",

@@ -55,7 +55,7 @@ class LaplaceOutput(Mechanism):
         family="laplace",
         release="data",
         guarantee="pure",
-        slot=11,
+        order=11,
         psd=True,
         needs_rows=True,
         law=r"\hat X = (XV + L)V',\quad L_{ij} \sim \mathrm{Lap}(b)",

@@ -37,7 +37,7 @@ class LaplaceTight(AdditiveMechanism):
         family="laplace",
         release="matrix",
         guarantee="pure",
-        slot=3,
+        order=3,
         discrete="discrete Laplace",
         law=r"\hat A = A + L,\quad L_{ij} = L_{ji} \sim \mathrm{Lap}(b)",
         calibration=r"b = S_1 R^2 / (n \varepsilon)",

@@ -40,7 +40,7 @@ class ModSulq(AdditiveMechanism):
         family="gaussian",
         release="matrix",
         guarantee="approximate",
-        slot=6,
+        order=6,
         law=r"\hat A = A + G,\quad G_{ij} = G_{ji} \sim N(0, \beta^2)",
         calibration=(
             r"\beta = \frac{R^2}{n}\left(\frac{d+1}{\varepsilon}"

@@ -80,7 +80,7 @@ class Mvg(DirectionalMechanism):
         family="directional",
         release="matrix",
         guarantee="approximate",
-        slot=19,
+        order=19,
         precision=("theorem=2", "theorem=3", "theorem=3,tail=tight"),
         law=r"\hat A = A + \Sigma^{1/2} N\, \Sigma^{1/2},\quad N_{ij} \sim N(0, 1)",
         calibration=r"\sigma_i = 1/\sqrt{\theta_i P},\quad P = \left(-\beta + "

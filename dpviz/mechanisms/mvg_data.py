@@ -55,7 +55,7 @@ class MvgData(FollowsAllocation):
         family="directional",
         release="data",
         guarantee="approximate",
-        slot=20,
+        order=20,
         law=r"\hat X = X + E,\quad E_{i\cdot} \sim N(0, \Sigma),\quad"
         r" \hat A = \hat X'\hat X/n - \Sigma",
         calibration=r"\sigma_i = 1/\sqrt{\theta_i P},\quad P = B^2/n",

@@ -71,7 +71,7 @@ class NoisyPower(PowerMethod):
         family="iterative",
         release="subspace",
         guarantee="approximate",
-        slot=12,
+        order=12,
         redraws=True,
         law=r"Y_\ell = A Q_{\ell-1} + G_\ell,\quad"
         r" G_\ell \sim N\left(0, (s R^2/n)^2 \|Q_{\ell-1}\|_{\max}^2\right),\quad"

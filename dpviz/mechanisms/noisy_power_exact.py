@@ -39,7 +39,7 @@ class NoisyPowerExact(PowerMethod):
         family="iterative",
         release="subspace",
         guarantee="approximate",
-        slot=13,
+        order=13,
         redraws=True,
         law=r"Y_\ell = A Q_{\ell-1} + G_\ell,\quad G_\ell \sim N(0, s^2)\ \text{i.i.d.},\quad"
         r" Q_\ell = \mathrm{qr}(Y_\ell)",

@@ -25,7 +25,7 @@ class NonPrivate(Mechanism):
         family="baseline",
         release="matrix",
         guarantee="none",
-        slot=0,
+        order=0,
         law=r"\hat A = A",
         calibration=r"\text{none}",
         complexity="d^3",

@@ -281,7 +281,7 @@ class Oja(Mechanism):
         family="iterative",
         release="subspace",
         guarantee="approximate",
-        slot=29,
+        order=29,
         needs_rows=True,
         redraws=True,
         law=r"W_t = \mathrm{qr}\left(W_{t-1} + \eta\,(B_t' B_t W_{t-1}/b + G_t)\right),\quad"

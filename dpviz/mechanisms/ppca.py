@@ -83,7 +83,7 @@ class Ppca(Mechanism):
         family="subspace",
         release="subspace",
         guarantee="pure",
-        slot=9,
+        order=9,
         featured=True,
         highlight=3,
         redraws=True,

@@ -43,7 +43,7 @@ class PureFunnel(PureNoise, TwoLooks):
         family="wishart",
         release="subspace",
         guarantee="pure",
-        slot=37,
+        order=37,
         needs_rows=True,
         redraws=True,
         law=r"M_1 = \frac1n \sum_i u_i u_i' + N_1,\ B = \mathrm{top}_m(M_1),\quad"

@@ -25,7 +25,7 @@ class RandomProjection(Mechanism):
         family="baseline",
         release="subspace",
         guarantee="none",
-        slot=1,
+        order=1,
         law=r"\hat V \sim \text{Haar on } \{V : V'V = I_k\}",
         calibration=r"\text{none}",
         complexity="d k^2",

@@ -73,7 +73,7 @@ class ScreenedWishartDifference(OfDirections):
         family="wishart",
         release="subspace",
         guarantee="pure",
-        slot=38,
+        order=38,
         needs_rows=True,
         redraws=True,
         timed=True,

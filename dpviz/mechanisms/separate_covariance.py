@@ -68,7 +68,7 @@ class SeparateCovariance(Mechanism):
         family="gaussian",
         release="matrix",
         guarantee="approximate",
-        slot=25,
+        order=25,
         law=r"\hat A = \hat V \,\mathrm{diag}(\lambda + s z)\, \hat V',\quad"
         r" \hat V\ \text{of}\ A + G,\quad z \sim N(0, I)",
         calibration=r"t = D_F/(\mu \sqrt\theta),\quad s = D_F/(\mu \sqrt{1 - \theta}),\quad"

@@ -91,7 +91,7 @@ class SmoothGap(Mechanism):
         family="subspace",
         release="subspace",
         guarantee="approximate",
-        slot=28,
+        order=28,
         redraws=True,
         law=r"\hat P = V_k V_k' + \sigma(c)\, G,\quad c = \lambda_k - \lambda_{k+1} + s (z_1 - z),"
         r"\quad \text{else}\ A + G",

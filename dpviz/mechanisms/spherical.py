@@ -53,7 +53,7 @@ class Spherical(OfDirections, Weighing):
         family="gaussian",
         release="subspace",
         guarantee="approximate",
-        slot=27,
+        order=27,
         needs_rows=True,
         by_length=True,
         law=r"\hat S = \frac1n \sum_i \frac{x_i x_i'}{\|x_i\|^2} + G,\quad"

@@ -44,7 +44,7 @@ class SphericalKNorm(PureNoise, OfDirections, Weighing):
         family="wishart",
         release="subspace",
         guarantee="pure",
-        slot=35,
+        order=35,
         needs_rows=True,
         by_length=True,
         law=r"\hat S = \frac1n \sum_i \frac{x_i x_i'}{\|x_i\|^2} + N,\quad"

@@ -41,7 +41,7 @@ class SphericalWishartDifference(OfDirections, Weighing):
         family="wishart",
         release="subspace",
         guarantee="pure",
-        slot=30,
+        order=30,
         needs_rows=True,
         by_length=True,
         law=r"\hat S = \frac1n \sum_i \frac{x_i x_i'}{\|x_i\|^2} + W_1 - W_2,\quad"

@@ -51,7 +51,7 @@ class Sulq(Mechanism):
         family="gaussian",
         release="matrix",
         guarantee="approximate",
-        slot=10,
+        order=10,
         law=r"\hat A = (M + M')/2,\quad M = A + G,\quad G_{ij} \sim N(0, s^2)\ \text{i.i.d.}",
         calibration=r"s = 2\sqrt{2}\, R^2\, d \ln(d/\delta) / (n \varepsilon)",
         complexity="d^3",

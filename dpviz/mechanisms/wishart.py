@@ -54,7 +54,7 @@ class Wishart(AdditiveMechanism):
         family="wishart",
         release="matrix",
         guarantee="pure",
-        slot=7,
+        order=7,
         featured=True,
         highlight=6,
         psd=True,

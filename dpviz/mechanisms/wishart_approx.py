@@ -51,7 +51,7 @@ class WishartApprox(Mechanism):
         family="wishart",
         release="matrix",
         guarantee="approximate",
-        slot=17,
+        order=17,
         psd=True,
         redraws=False,
         law=r"\hat A = A + W,\quad W \sim W_d(m,\ (R^2/n) I)",

@@ -43,7 +43,7 @@ class WishartDifference(WeighingAdditive):
         family="wishart",
         release="matrix",
         guarantee="pure",
-        slot=8,
+        order=8,
         featured=True,
         highlight=2,
         precision=("",),

@@ -59,7 +59,7 @@ class WishartExact(Mechanism):
         family="wishart",
         release="matrix",
         guarantee="approximate",
-        slot=18,
+        order=18,
         psd=True,
         law=r"\hat A = A + W,\quad W \sim W_d(\nu + d - 1,\ (c R^2/n) I)",
         calibration=(

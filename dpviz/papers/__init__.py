@@ -20,7 +20,7 @@ from dpviz.simulation.store import Store
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """Return every experiment by key, in the order of their slots.
+    """Return every experiment by key, in their order.
 
     Raises
     ------
@@ -32,10 +32,10 @@ def experiments() -> dict[str, Experiment]:
     for module in (module for paper in papers for module in modules_of(paper)):
         only = only_class(module, Experiment, "experiment")()  # type: ignore[type-abstract]
         found[only.key] = only
-    slots = [item.info.slot for item in found.values()]
+    slots = [item.info.order for item in found.values()]
     if len(set(slots)) != len(slots):
         raise TypeError("two experiments share a slot")
-    return dict(sorted(found.items(), key=lambda item: item[1].info.slot))
+    return dict(sorted(found.items(), key=lambda item: item[1].info.order))
 
 
 def experiment(key: str) -> Experiment:

@@ -139,7 +139,7 @@ class Info:
         What the paper leaves open or what differs here, and what was chosen.
     cautions : tuple of str
         What is not private in the experiment, or whose claim does not hold.
-    slot : int
+    order : int
         Order, unique.
     frames : tuple of PrintedFrame
         Of a figure, in the order of the paper.
@@ -152,7 +152,7 @@ class Info:
     place: str
     about: str
     settings: tuple[str, ...]
-    slot: int
+    order: int
     url: str = ""
     choices: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A mechanism behind a paid preparation, and one account of both.
+"""A mechanism behind a private preparation, and one account of both.
 
 Every step is dominated by a loss that is known (`dpviz.accounting.composition`), and so is a
 release that states its parts; of Wishart noise and Gaussian sketches the exact profile of one row
@@ -68,7 +68,7 @@ class Composed:
     def loss(self, releases: int = 1) -> Composition | ProfileLoss | PrivacyLoss:
         """Return what gives delta at an epsilon, and epsilon at a delta, for that many times."""
         if not self.known:
-            return accounting.together(self.parts, releases)
+            return accounting.composition_of(self.parts, releases)
         if not self.parts and len(self.known) == 1:
             longer = self.known[0].repeated(releases)
             if longer is not None:
@@ -110,8 +110,8 @@ def is_numeric(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
 
 
 @dataclass(frozen=True)
-class Chain:
-    """A mechanism behind a paid preparation, and the account of both.
+class PreparedMechanism:
+    """A mechanism behind a private preparation, and the account of both.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Chain:
     after: tuple[Part, ...] = ()
 
     @property
-    def together(self) -> Composed | None:
+    def composed(self) -> Composed | None:
         """What is composed, whatever was claimed; None where no epsilon describes the release."""
         own = accounted(self.mechanism, self.problem, self.rest)
         return own and replace(own, parts=(*self.preparation.parts, *own.parts, *self.after))
@@ -147,8 +147,8 @@ class Chain:
         """
         if not self.preparation.parts and not self.after:
             return self.mechanism.spent(self.problem, self.rest)
-        together = self.together
-        return None if together is None else together.spent(self.budget)
+        composed = self.composed
+        return None if composed is None else composed.spent(self.budget)
 
     @property
     def claimed(self) -> Budget | None:
@@ -185,13 +185,13 @@ def is_pure(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
     return budget.delta == 0 or (claim is not None and claim.delta == 0)
 
 
-def chain(
+def prepared_mechanism(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
     private: PrivateSteps,
     after: tuple[Part, ...] = (),
-) -> Chain:
+) -> PreparedMechanism:
     """Return the mechanism with what the preparation leaves of the budget.
 
     Parameters
@@ -209,17 +209,17 @@ def chain(
     CannotRun
         If nothing usable is left, or a noisy count does not go with the mechanism.
     """
-    return _chain(mechanism, problem, budget, private, after)
+    return _prepared_mechanism(mechanism, problem, budget, private, after)
 
 
 @lru_cache(maxsize=4096)
-def _chain(
+def _prepared_mechanism(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
     private: PrivateSteps,
     after: tuple[Part, ...],
-) -> Chain:
+) -> PreparedMechanism:
     if COUNT in private.steps and mechanism.info.release == "data":
         raise CannotRun(
             mechanism.text, "it releases every row of the table, so a count of people has no use"
@@ -228,7 +228,7 @@ def _chain(
     d = private.features or problem.d
     made = preparation(private, problem.n, d, problem.relation, budget, pure=pure)
     if not (made.parts or after):
-        return Chain(mechanism, problem, budget, made, budget)
+        return PreparedMechanism(mechanism, problem, budget, made, budget)
     delta = 0.0 if pure else budget.delta
     if claim is None:
         share = (1 - private.total) * budget.epsilon
@@ -236,7 +236,7 @@ def _chain(
     else:
         whole = Budget(budget.epsilon, delta)
         rest = _what_is_left(mechanism, problem, whole, (*made.parts, *after))
-    return Chain(mechanism, problem, budget, made, rest, after)
+    return PreparedMechanism(mechanism, problem, budget, made, rest, after)
 
 
 def _what_is_left(
@@ -286,7 +286,7 @@ def _excess(
     """Return the log of what a mechanism costs with all beside it over the whole; cut at 50."""
     if mechanism.why_not(problem, rest) is not None:
         return _TOO_MUCH
-    together = _claimed_together(mechanism, problem, beside, rest)
+    together = _claimed_composition(mechanism, problem, beside, rest)
     if together is None:
         return _TOO_MUCH
     if whole.delta > 0:
@@ -313,7 +313,7 @@ def _known_loss(mechanism: Mechanism, problem: Problem, rest: Budget) -> Profile
     return None if profile is None else ProfileLoss(profile, problem.relation)
 
 
-def _claimed_together(
+def _claimed_composition(
     mechanism: Mechanism, problem: Problem, beside: tuple[Part, ...], rest: Budget
 ) -> Composed | None:
     """Return what is composed where a mechanism is trusted no further than its account goes."""

@@ -279,7 +279,7 @@ class _Build:
         self.facts = passes.facts()
         said, assumed = passes.said()
         self.notes = [*said]
-        self.public = [PADDED if "count" in self.entries.paid else PEOPLE, *assumed]
+        self.public = [PADDED if "count" in self.entries.private else PEOPLE, *assumed]
         self.keep = self.facts.low < self.facts.high
         self.columns = self._varying()
         # constant columns are gone from here on
@@ -452,15 +452,17 @@ class _Build:
 
         There rows are cut to their bounds.
         """
-        paid = self.entries.paid
-        if paid:
-            shares = ", ".join(f"{step} {numeral(entry.share, 6)}" for step, entry in paid.items())
+        private = self.entries.private
+        if private:
+            shares = ", ".join(
+                f"{step} {numeral(entry.share, 6)}" for step, entry in private.items()
+            )
             self.notes.append(f"Paid for out of the budget, by share: {shares}.")
-        if self.settings.count == PRIVATE and "count" not in paid:
+        if self.settings.count == PRIVATE and "count" not in private:
             self.notes.append(
                 "Under replace n is the same for all neighbours: there is nothing to pay for."
             )
-        if not paid:
+        if not private:
             return None, None
         assert self.limits is not None
         public = replace(

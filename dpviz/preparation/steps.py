@@ -1,4 +1,4 @@
-"""What each step of a paid preparation may cost, decided without looking at a row.
+"""What each step of a private preparation may cost, decided without looking at a row.
 
 All steps read sums over people of a function of one person's row, cut to bounds that are public
 or were bought first, and mapped to u in [-1, 1]^d. A person who is withdrawn (zero-out) adds
@@ -125,10 +125,10 @@ class PrivateSteps:
     @classmethod
     def of(cls, entries: Entries) -> PrivateSteps:
         """Return the steps that buy what is private, and the share of each."""
-        paid = entries.paid
-        steps = tuple(step for step in STEPS if step in paid)
-        shares = tuple((step, paid[step].share) for step in steps)
-        how = paid[BOUND].value if BOUND in paid else USUAL_LEVEL
+        private = entries.private
+        steps = tuple(step for step in STEPS if step in private)
+        shares = tuple((step, private[step].share) for step in steps)
+        how = private[BOUND].value if BOUND in private else USUAL_LEVEL
         if isinstance(how, str):  # adaptive
             return cls(steps, shares, how)
         return cls(steps, shares, level=how)

@@ -1,6 +1,6 @@
 """How a raw row becomes a bounded one: the one program that cuts, centres, divides and shortens.
 
-Rows in memory, in batches of a file, behind a paid preparation and on the grid of a release all
+Rows in memory, in batches of a file, behind a private preparation and on the grid of a release all
 go through it, so that a preparation means the same wherever it is stated.
 """
 

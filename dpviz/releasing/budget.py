@@ -25,7 +25,7 @@ from filelock import FileLock
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Relation
-from dpviz.preparation.account import Chain, Composed
+from dpviz.preparation.account import Composed, PreparedMechanism
 from dpviz.releasing.declared import PrivacyWarning
 
 _SPENT = 1 - 1e-6  # of a limit: no fit is so cheap that what is left would pay for it
@@ -38,25 +38,25 @@ class Fit:
 
     Attributes
     ----------
-    together : Composed or None
+    composed : Composed or None
         What is composed; None where no epsilon describes it.
     epsilon, delta : float
         What it spends by itself; infinite where no epsilon describes it.
     relation : Relation
     """
 
-    together: Composed | None
+    composed: Composed | None
     epsilon: float
     delta: float
     relation: Relation
 
     @classmethod
-    def of(cls, whole: Chain) -> Fit:
-        """Return what a chain costs."""
+    def of(cls, whole: PreparedMechanism) -> Fit:
+        """Return what it costs."""
         spent = whole.spent
         epsilon, delta = (math.inf, 0.0) if spent is None else (spent.epsilon, spent.delta)
-        together = whole.together if math.isfinite(epsilon) else None
-        return cls(together, epsilon, delta, whole.problem.relation)
+        composed = whole.composed if math.isfinite(epsilon) else None
+        return cls(composed, epsilon, delta, whole.problem.relation)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def spent_by(fits: Sequence[Fit], delta: float | None = None, where: str = "") -
     # epsilons add up at the sum of the deltas, and at no lesser one
     if added <= at * _ROUNDING:
         epsilons.append(math.fsum(fit.epsilon for fit in fits))
-    accounts = [fit.together for fit in fits if fit.together is not None]
+    accounts = [fit.composed for fit in fits if fit.composed is not None]
     # one fit that is not composed leaves the others without a common account
     if len(accounts) == len(fits):
         parts = tuple(part for account in accounts for part in account.parts)
@@ -212,12 +212,12 @@ def check_open() -> None:
             raise _refusal(spent, limit)
 
 
-def pay(whole: Chain, *, warns: bool) -> None:
+def pay(whole: PreparedMechanism, *, warns: bool) -> None:
     """Take a fit into every budget that holds, all or none, and into the count of this process.
 
     Parameters
     ----------
-    whole : Chain
+    whole : PreparedMechanism
     warns : bool
         Whether nothing else counts this fit, so that the second of a process warns.
 
@@ -238,8 +238,8 @@ def pay(whole: Chain, *, warns: bool) -> None:
                 raise CannotRun(
                     whole.mechanism.text, "a budget holds for fits of one relation, as its first"
                 )
-            together = spent_by([*fits, fit], limit.delta, "in this budget")
-            if together.epsilon > limit.epsilon * _ROUNDING:
+            composed = spent_by([*fits, fit], limit.delta, "in this budget")
+            if composed.epsilon > limit.epsilon * _ROUNDING:
                 raise _refusal(spent_by(fits, limit.delta, "in this budget"), limit)
         for folder, limit, fits in found:
             _write(folder, limit, [*fits, fit])

@@ -29,9 +29,9 @@ from dpviz.core.entries import (
 )
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.datasets import read_bounds
-from dpviz.preparation.account import Chain
+from dpviz.preparation.account import PreparedMechanism
 from dpviz.preparation.bounding import PADDED, PEOPLE
-from dpviz.preparation.chain import noise_edge
+from dpviz.preparation.draws import noise_edge
 from dpviz.preparation.steps import (
     BOUND,
     COUNT,
@@ -112,7 +112,11 @@ def checked(
 
 
 def public_part(
-    stated: Entries, rows: Rows | None, d: int, whole: Chain | None, names: Sequence[str] = ()
+    stated: Entries,
+    rows: Rows | None,
+    d: int,
+    whole: PreparedMechanism | None,
+    names: Sequence[str] = (),
 ) -> tuple[Transform, tuple[str, ...]]:
     """Return what the preparation takes for public, and the list of it.
 
@@ -122,7 +126,7 @@ def public_part(
     rows : Rows or None
         None where they are not at hand; nothing may then be taken from them.
     d : int
-    whole : Chain or None
+    whole : PreparedMechanism or None
         None where it is not known yet; nothing may then be paid for.
     names : sequence of str
         Of the features, where they have any.
@@ -169,7 +173,7 @@ def public_part(
     return Transform(low, high, middle, spread, radius, centered, edge), tuple(assumed)
 
 
-def _edge(whole: Chain, d: int) -> float:
+def _edge(whole: PreparedMechanism, d: int) -> float:
     """Return the expected largest eigenvalue of the noise on X'X, in squared row bounds."""
     edges = whole.mechanism.spectrum_edges(whole.mechanism.calibrate(whole.problem, whole.rest))
     if edges is not None:

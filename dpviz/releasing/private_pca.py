@@ -33,8 +33,8 @@ from dpviz.core.seeding import Draws
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.frames import FrameBatches, SparseRows
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.preparation.account import Chain, chain
-from dpviz.preparation.chain import noisy_variances, radius_to_cut, run
+from dpviz.preparation.account import PreparedMechanism, prepared_mechanism
+from dpviz.preparation.draws import noisy_variances, radius_to_cut, run
 from dpviz.preparation.steps import RADIUS as VARIANCE_RADIUS
 from dpviz.preparation.steps import Preparation, PrivateSteps, is_share
 from dpviz.preparation.transform import Transform
@@ -642,7 +642,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             if not isinstance(value, kinds) or (Real in kinds and isinstance(value, bool)):
                 raise InvalidSetting(name, allowed, _shown(value))
 
-    def _chosen(self, declared: Entries, n: int, d: int, budget: Budget) -> tuple[Chain, str]:
+    def _chosen(
+        self, declared: Entries, n: int, d: int, budget: Budget
+    ) -> tuple[PreparedMechanism, str]:
         """Return what will run, and why where it was picked; public numbers alone decide."""
         domain = Domain.unbounded(d) if declared.row_bound == Entry() else Domain.ball(d)
         relation, private = Relation(self.relation), PrivateSteps.of(declared)
@@ -657,7 +659,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             whole, picked = picked_for(problem, budget, private, self.spectrum)
         else:
             named.check(problem, budget)
-            whole = chain(named, problem, budget, private)
+            whole = prepared_mechanism(named, problem, budget, private)
         every = is_share(self.n_components)
         whole = with_variances(whole, self.variance_share, every=every)
         if self.whiten and not has_variances(whole):
@@ -666,7 +668,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         return whole, picked
 
-    def _check_claim(self, whole: Chain, status: Status) -> None:
+    def _check_claim(self, whole: PreparedMechanism, status: Status) -> None:
         if self.allow_refuted or status.verdict in (
             Verdict.HOLDS,
             Verdict.LOOSE,
@@ -678,7 +680,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             f"{status.words} here; allow_refuted=True runs it all the same. {status.evidence}",
         )
 
-    def _check_words(self, whole: Chain, status: Status) -> None:
+    def _check_words(self, whole: PreparedMechanism, status: Status) -> None:
         """Raise where a ledger needs an explicit word that ``accept`` does not hold."""
         claim = _claim(whole) or whole.budget
         needed = words_needed(claim.epsilon, claim.delta, whole.problem.n)
@@ -712,7 +714,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             "random_state", "None, a whole number or a NumPy generator", self.random_state
         )
 
-    def _spend(self, ledger: Ledger, whole: Chain, status: Status) -> None:
+    def _spend(self, ledger: Ledger, whole: PreparedMechanism, status: Status) -> None:
         spent = whole.spent
         if spent is None or not np.isfinite(spent.epsilon):
             raise CannotRun(
@@ -739,7 +741,12 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         )
 
     def _release(
-        self, rows: Rows, sums: ByLength | None, public: Transform, whole: Chain, seed: int
+        self,
+        rows: Rows,
+        sums: ByLength | None,
+        public: Transform,
+        whole: PreparedMechanism,
+        seed: int,
     ) -> None:
         """Prepare and release, and keep what came out."""
         mechanism, d = whole.mechanism, rows.d
@@ -842,7 +849,7 @@ def _bought(
     return found, radius or 1.0
 
 
-def _claim(whole: Chain) -> Budget | None:
+def _claim(whole: PreparedMechanism) -> Budget | None:
     """Return what is promised of preparation and release together."""
     own = whole.mechanism.claim(whole.problem, whole.rest)
     if own is None:

@@ -1,6 +1,6 @@
 """What an answer gives to a paper: figures, tables, references, methods and the command.
 
-Figures are a column wide, as SVG and PDF of our own (`dpviz.report.figures.small`); tables are of
+Figures are a column wide, as SVG and PDF of our own (`dpviz.report.figures.drawing`); tables are of
 LaTeX with booktabs.
 """
 
@@ -20,8 +20,8 @@ from dpviz.core.problem import Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.prepared import Measured
+from dpviz.report.figures.drawing import Drawing
 from dpviz.report.figures.handout import bibtex, references, sources_of
-from dpviz.report.figures.small import Drawing
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",

@@ -10,7 +10,7 @@ from typing import Any
 from dpviz.accounting.accounting import Spent
 from dpviz.core.entries import OTHER
 from dpviz.core.number_text import decimals, numeral, percent
-from dpviz.report.figures.small import loadings_picture
+from dpviz.report.figures.drawing import loadings_picture
 from dpviz.report.figures.svg import hundred
 from dpviz.report.sentences.phrases import capital, risk_words
 from dpviz.report.tables.projection import LABEL_COLOURS

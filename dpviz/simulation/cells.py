@@ -28,12 +28,17 @@ from dpviz.core.seeding import Draws
 from dpviz.core.settings import FREE, Settings
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.mechanisms._suppliers import check_supplier
-from dpviz.preparation.chain import PreparedDraws as PaidRows
-from dpviz.preparation.chain import noise_edge, run
+from dpviz.preparation.draws import PreparedDraws as PrivateRows
+from dpviz.preparation.draws import noise_edge, run
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import BOUND, PrivateSteps, private_steps
 from dpviz.preparation.transform import Transform
-from dpviz.simulation.picture.account import PictureOptions, PicturePlan, chain_of, with_picture
+from dpviz.simulation.picture.account import (
+    PictureOptions,
+    PicturePlan,
+    behind_preparation,
+    with_picture,
+)
 from dpviz.simulation.picture.counting import PictureNoise, publish
 from dpviz.simulation.picture.quality import Pictured
 from dpviz.simulation.simulate import Cell, Named, Trials, simulate
@@ -53,7 +58,7 @@ class CellAccount:
     Attributes
     ----------
     calibration : Calibration
-        Of the mechanism, on what a paid preparation and a picture leave of the budget.
+        Of the mechanism, on what a private preparation and a picture leave of the budget.
     claimed : Budget or None
     spent : Spent or None
         Of preparation, release and picture together.
@@ -80,7 +85,7 @@ def account_of(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
-    paid: PrivateSteps | None = None,
+    private: PrivateSteps | None = None,
     picture: PictureOptions | None = None,
 ) -> CellAccount:
     """Return the account of a variant; kept, as every chunk of draws asks for it again.
@@ -88,16 +93,16 @@ def account_of(
     Raises
     ------
     CannotRun
-        If a paid preparation or a picture leaves nothing usable.
+        If a private preparation or a picture leaves nothing usable.
     """
-    if paid is not None or picture is not None:
-        whole = chain_of(mechanism, problem, budget, paid, picture)
+    if private is not None or picture is not None:
+        whole = behind_preparation(mechanism, problem, budget, private, picture)
         calibration, spent = mechanism.calibrate(problem, whole.rest), whole.spent
         # a row bound that is bought is another unit in each draw: no single edge
-        fixed = paid is None or BOUND not in paid.steps
+        fixed = private is None or BOUND not in private.steps
         plan = None
         if picture is not None:
-            pictured = with_picture(mechanism, problem, budget, picture, paid)
+            pictured = with_picture(mechanism, problem, budget, picture, private)
             # noise of a claim that fails hides nobody: no picture is made of it
             plan = pictured.plan if pictured.status.verdict.counts else None
         return CellAccount(
@@ -125,16 +130,16 @@ def why_not(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
-    paid: PrivateSteps | None,
+    private: PrivateSteps | None,
     picture: PictureOptions | None = None,
     *,
     rows: bool = True,
 ) -> str | None:
     """Return why a variant cannot run with all that is paid beside it, or None if it can."""
     reason = mechanism.why_not(problem, budget, rows=rows)
-    if reason is None and (paid is not None or picture is not None):
+    if reason is None and (private is not None or picture is not None):
         try:
-            chain_of(mechanism, problem, budget, paid, picture)
+            behind_preparation(mechanism, problem, budget, private, picture)
         except CannotRun as error:
             return error.reason
     return reason
@@ -173,14 +178,14 @@ def cell_at(
 ) -> Cell | str:
     """Return the cell of one variant in one setting, or why it cannot run."""
     problem, budget = measured.problem(settings), measured.budget(settings)
-    paid, picture = private_steps(settings), picture_of(measured, settings)
+    private, picture = private_steps(settings), picture_of(measured, settings)
     if picture is not None and not measured.has_rows:
         return NO_ROWS
-    reason = why_not(mechanism, problem, budget, paid, picture, rows=measured.serves(mechanism))
+    reason = why_not(mechanism, problem, budget, private, picture, rows=measured.serves(mechanism))
     if reason is not None:
         return reason
     free = settings.post == FREE
-    cell = Cell(mechanism, problem, budget, settings.seed, trials, paid, free, picture)
+    cell = Cell(mechanism, problem, budget, settings.seed, trials, private, free, picture)
     return too_large(cell, measured) or cell
 
 
@@ -191,14 +196,14 @@ class CellTrials(Trials):
     Attributes
     ----------
     prepared : Measured
-    paid : PaidDraws or None
+    private : PaidDraws or None
         The preparation of each trial, where it is paid for.
     plan : PicturePlan or None
         Of the picture that each trial publishes.
     """
 
     prepared: Measured = field(kw_only=True)
-    paid: PaidDraws | None = field(default=None, kw_only=True)
+    private: PrivateDraws | None = field(default=None, kw_only=True)
     plan: PicturePlan | None = field(default=None, kw_only=True)
 
     def outcome(self, release: Release) -> Outcome:
@@ -209,10 +214,10 @@ class CellTrials(Trials):
         """
         reference, moment = self.prepared.reference, self.prepared.moment
         pictured = self.pictured(release)
-        if self.paid is None:
+        if self.private is None:
             return Outcome(reference, moment, release, pictured=pictured)
-        units = self.paid.units
-        seen = units[:, None, None] * self.paid.made.moments
+        units = self.private.units
+        seen = units[:, None, None] * self.private.made.moments
         return Outcome(reference, moment, release.times(units), seen, pictured)
 
     def pictured(self, release: Release) -> Pictured | None:
@@ -220,10 +225,10 @@ class CellTrials(Trials):
         plan = self.plan
         if plan is None:
             return None
-        kept = None if self.paid is not None else self.prepared.moment_with_rows.rows
+        kept = None if self.private is not None else self.prepared.moment_with_rows.rows
 
         def rows(index: int) -> FloatArray:
-            found = kept if self.paid is None else self.paid.rows(index)
+            found = kept if self.private is None else self.private.rows(index)
             assert found is not None, "`why_not` says so beforehand"
             return found
 
@@ -259,12 +264,18 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
     mechanism.check(cell.problem, cell.budget, rows=prepared.serves(mechanism))
     # by key and not by variant or epsilon: one draw serves every setting of a mechanism
     streams = Named(cell.seed, mechanism.key, cell.trials)
-    account = account_of(mechanism, cell.problem, cell.budget, cell.paid, cell.picture)
+    account = account_of(mechanism, cell.problem, cell.budget, cell.private, cell.picture)
     plan = account.plan
-    if cell.paid is not None:
-        paid = paid_draws(cell, prepared)
+    if cell.private is not None:
+        private = private_draws(cell, prepared)
         return CellTrials(
-            mechanism, paid.calibration, paid.sees, streams, prepared=prepared, paid=paid, plan=plan
+            mechanism,
+            private.calibration,
+            private.sees,
+            streams,
+            prepared=prepared,
+            private=private,
+            plan=plan,
         )
     return CellTrials(
         mechanism,
@@ -399,12 +410,12 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Reso
     return ResolvedSetting(prepared, settings, problem, budget, tuple(cells), tuple(skipped))
 
 
-# Paid preparations --------------------------------------------------------------------------------
+# Private preparations ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class PaidDraws:
-    """One paid preparation for each draw, and the mechanism that comes after it.
+class PrivateDraws:
+    """One private preparation for each draw, and the mechanism that comes after it.
 
     Attributes
     ----------
@@ -413,14 +424,14 @@ class PaidDraws:
         Of the mechanism, on what the preparation leaves.
     raw : ndarray of shape (n, d)
     public : Transform
-    made : dpviz.preparation.chain.PreparedDraws
+    made : dpviz.preparation.draws.PreparedDraws
     """
 
     mechanism: Mechanism
     calibration: Calibration
     raw: FloatArray
     public: Transform
-    made: PaidRows
+    made: PrivateRows
 
     def sees(self, index: int) -> SecondMoment:
         """Return what the mechanism sees in one draw."""
@@ -445,18 +456,18 @@ class PaidDraws:
         return replace(before, center=self.made.center[index], scale=scale)
 
 
-def paid_draws(cell: Cell, prepared: Measured) -> PaidDraws:
-    """Return the paid preparation of each trial of a cell.
+def private_draws(cell: Cell, prepared: Measured) -> PrivateDraws:
+    """Return the private preparation of each trial of a cell.
 
     Raises
     ------
     CannotRun
         If the preparation leaves nothing usable.
     """
-    if cell.paid is None or prepared.raw is None or prepared.public is None:
-        raise RuntimeError("a paid preparation needs a table that was prepared for it")
+    if cell.private is None or prepared.raw is None or prepared.public is None:
+        raise RuntimeError("a private preparation needs a table that was prepared for it")
     mechanism, problem, raw = cell.mechanism, cell.problem, prepared.raw
-    whole = chain_of(mechanism, problem, cell.budget, cell.paid, cell.picture)
+    whole = behind_preparation(mechanism, problem, cell.budget, cell.private, cell.picture)
     calibration = mechanism.calibrate(problem, whole.rest)
     edges = mechanism.spectrum_edges(calibration)
     if edges is not None:
@@ -468,4 +479,4 @@ def paid_draws(cell: Cell, prepared: Measured) -> PaidDraws:
     steps = Draws.trials(cell.seed, "prepare", cell.trials)
     with one_blas_thread():
         made = run(raw, public, whole.preparation, steps, people=problem.n)
-    return PaidDraws(mechanism, calibration, raw, public, made)
+    return PrivateDraws(mechanism, calibration, raw, public, made)

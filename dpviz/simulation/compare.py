@@ -68,7 +68,7 @@ _ALL_THE_WAY = 0.995
 def bias_of(cell: Cell, prepared: Measured) -> float | None:
     """Return the recovery of a release of a cell without noise, see `Result.bias`."""
     chance = chance_share(prepared.reference, cell.problem.k)
-    if cell.paid is not None or 1 - chance < FLAT:
+    if cell.private is not None or 1 - chance < FLAT:
         return None
     mechanism, reference = cell.mechanism, prepared.reference
     data = prepared.moment_with_rows if mechanism.needs_rows else prepared.moment
@@ -120,7 +120,7 @@ class Result:
         What a release would hold without noise.
     bias : float or None
         Recovery of such a release, which no epsilon lifts while it aims at the same; None where
-        nothing is aimed at or can be recovered, and behind a paid preparation.
+        nothing is aimed at or can be recovered, and behind a private preparation.
     before : dict of str to ndarray of shape (trials,), or None
         The same metrics of the same releases as they were, where all else is after post-processing.
     pictures : tuple of Picture
@@ -162,7 +162,7 @@ class Result:
 
 def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
     """Draw the trials of a cell and measure them."""
-    account = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid, cell.picture)
+    account = account_of(cell.mechanism, cell.problem, cell.budget, cell.private, cell.picture)
     wanted = [*metrics]
     aim = cell.mechanism.aims_at(cell.problem, cell.budget)
     # the same bytes whatever the number of workers, as for the draws
@@ -261,14 +261,15 @@ WHY_THE_BASIS = (
 def processed(cell: Cell, calibration: Calibration, release: Release) -> Release:
     """Return releases of a cell after post-processing.
 
-    Behind a paid preparation each draw has a noise and a bound of its own: variances are only kept
-    from being negative there.
+    Behind a private preparation each draw has a noise and a bound of its own: variances are only
+    kept from being negative there.
+
     """
     # the exact answer is there to compare with: it stays as it is
     if cell.mechanism.info.guarantee == "none":
         return release
     most = np.full(len(release.components), math.inf)
-    if cell.paid is None:
+    if cell.private is None:
         release = weighed(cell.mechanism, calibration, release)
         # rows clipped at a radius are no longer than that
         reach = cell.problem.domain.radius if release.radius is None else release.radius
@@ -355,7 +356,7 @@ class Comparison:
         """Return how many components a noisy matrix shows turned by less than 45 degrees.
 
         As predicted without a draw (`dpviz.simulation.predict.components_found`); None for releases
-        that are no matrix, for noise without a limiting law and behind a paid preparation.
+        that are no matrix, for noise without a limiting law and behind a private preparation.
         """
         mechanism = result.mechanism
         if mechanism.info.release != "matrix" or self.prepared.raw is not None:
@@ -456,7 +457,7 @@ def compare(
     prepared: Measured,
     settings: Settings,
     progress: Callable[[int, int, str], None] | None = None,
-    foretell: Callable[[float], None] | None = None,
+    on_estimate: Callable[[float], None] | None = None,
     memory: Callable[[float], None] | None = None,
 ) -> Comparison:
     """Run every chosen mechanism in one setting.
@@ -467,7 +468,7 @@ def compare(
     settings : Settings
     progress : callable, optional
         Called with (done, total, what comes next) before each cell.
-    foretell : callable, optional
+    on_estimate : callable, optional
         Called once with the seconds that the rest is expected to take, judged by the first draws
         of every mechanism, which count among the results; where there are too few draws for that
         and many features, by a smaller matrix, before anything is drawn.
@@ -478,15 +479,15 @@ def compare(
     chosen = plan(prepared, settings)
     if memory is not None and chosen.cells:
         memory(max(memory_of(cell, prepared) for cell in chosen.cells))
-    few = pilot_draws(prepared.d, settings.trials) if foretell is not None else 0
+    few = pilot_draws(prepared.d, settings.trials) if on_estimate is not None else 0
     first: dict[int, Result] = {}
-    if foretell is not None and few:
+    if on_estimate is not None and few:
         started = time.monotonic()
         for number, cell in enumerate(chosen.cells):
             first[number] = run_cell(replace(cell, trials=cell.trials[:few]), prepared)
-        foretell((time.monotonic() - started) * (settings.trials - few) / few)
-    elif foretell is not None and prepared.d >= _LARGE:
-        foretell(_by_size(prepared.d, sum(len(cell.trials) for cell in chosen.cells)))
+        on_estimate((time.monotonic() - started) * (settings.trials - few) / few)
+    elif on_estimate is not None and prepared.d >= _LARGE:
+        on_estimate(_by_size(prepared.d, sum(len(cell.trials) for cell in chosen.cells)))
     results = []
     for done, cell in enumerate(chosen.cells):
         if progress is not None:

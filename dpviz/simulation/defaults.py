@@ -23,7 +23,7 @@ from dpviz.core.release import (
 )
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, featured
-from dpviz.preparation.account import Chain, chain
+from dpviz.preparation.account import PreparedMechanism, prepared_mechanism
 from dpviz.preparation.load import spectrum_of
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import PrivateSteps
@@ -100,7 +100,7 @@ _EXPONENT, _TOTAL = 1.0, 0.25
 class Choice:
     """The mechanism that is predicted to keep most, and one sentence that says so."""
 
-    chain: Chain
+    prepared: PreparedMechanism
     captured_share: float
     sentence: str
 
@@ -135,8 +135,8 @@ def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
 
 def picked_for(
     problem: Problem, budget: Budget, private: PrivateSteps, spectrum: Any
-) -> tuple[Chain, str]:
-    """Return the chain that nobody named, and one sentence that says why it is that one.
+) -> tuple[PreparedMechanism, str]:
+    """Return the mechanism that nobody named, and one sentence that says why it is that one.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def picked_for(
         left = Budget((1 - private.total) * budget.epsilon, budget.delta)
         try:
             mechanism = advised(problem, left, rows=True)
-            whole = chain(mechanism, problem, budget, private)
+            whole = prepared_mechanism(mechanism, problem, budget, private)
         except (CannotRun, InvalidSetting):
             pass
         else:
@@ -161,15 +161,15 @@ def picked_for(
                 "asked."
             )
     choice = choose(problem, budget, private, guessed(spectrum, problem.d))
-    return choice.chain, choice.sentence
+    return choice.prepared, choice.sentence
 
 
-def with_variances(whole: Chain, share: float, *, every: bool) -> Chain:
-    """Return the chain with variances bought beside its release, where that has none of its own.
+def with_variances(whole: PreparedMechanism, share: float, *, every: bool) -> PreparedMechanism:
+    """Return it with variances bought beside its release, where that has none of its own.
 
     Parameters
     ----------
-    whole : Chain
+    whole : PreparedMechanism
     share : float
         Of the budget; 0 buys none.
     every : bool
@@ -181,20 +181,20 @@ def with_variances(whole: Chain, share: float, *, every: bool) -> Chain:
     found = whole
     for radius in (False,) if bounded else (False, True):
         private = replace(whole.preparation.private, variance=share, radius=radius)
-        found = chain(whole.mechanism, whole.problem, whole.budget, private)
+        found = prepared_mechanism(whole.mechanism, whole.problem, whole.budget, private)
         if _own_variances(found):
             break  # without a bound rows are cut where the release found a radius
     return found
 
 
-def has_variances(whole: Chain) -> bool:
+def has_variances(whole: PreparedMechanism) -> bool:
     """Return whether variances come with a release, bought ones or a matrix's own."""
     if whole.preparation.private.variance:
         return True
     return _own_variances(whole)
 
 
-def _own_variances(whole: Chain) -> bool:
+def _own_variances(whole: PreparedMechanism) -> bool:
     held = whole.mechanism.releases(whole.problem, whole.rest)
     return held != "subspace" or whole.mechanism.releases_variances
 
@@ -216,10 +216,10 @@ def choose(problem: Problem, budget: Budget, private: PrivateSteps, spectrum: Fl
         share = _predicted(cls(), problem, left, spectrum)
         if share is not None:
             ranked.append((share, cls()))
-    # the sort is stable: of equals the first in the order of slots
+    # the sort is stable: of equals the first in their order
     for _, mechanism in sorted(ranked, key=lambda pair: -round(pair[0], 9)):
         try:
-            whole = chain(mechanism, problem, budget, private)
+            whole = prepared_mechanism(mechanism, problem, budget, private)
         except CannotRun:
             continue
         share = _predicted(mechanism, problem, whole.rest, spectrum) or 0.0

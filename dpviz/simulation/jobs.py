@@ -1,7 +1,7 @@
 """The one engine for long work: keep what is done, go on after a stop, report progress.
 
 Sweeps, tasks and experiments say what a job is; `work` finds what earlier runs kept, runs the rest
-here, in processes or on a cluster, and yields after each. Pages bring a keeper of their own.
+here, in processes or on a cluster, and yields after each. Pages bring a storage of their own.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Job(Protocol):
     Attributes
     ----------
     key : str
-        Its name in a keeper: a digest of all that its arrays depend on.
+        Its name in a store: a digest of all that its arrays depend on.
     size : int
         How much of the progress it counts for.
     """
 
     @property
     def key(self) -> str:
-        """Name in a keeper."""
+        """Name in a store."""
 
     @property
     def size(self) -> int:
@@ -54,7 +54,7 @@ class Job(Protocol):
         """Do the work."""
 
 
-class Keeper(Protocol):
+class Storage(Protocol):
     """Where finished jobs are kept, such as `dpviz.simulation.store.Store`."""
 
     def get(self, key: str) -> Arrays | None:
@@ -165,11 +165,11 @@ class JobStep:
     done: dict[int, Arrays]
 
 
-def kept(jobs: Sequence[Job], keeper: Keeper | None) -> JobStep:
+def kept(jobs: Sequence[Job], store: Storage | None) -> JobStep:
     """Return what earlier runs kept, without running anything."""
     done: dict[int, Arrays] = {}
-    for place, job in enumerate(jobs if keeper is not None else ()):
-        arrays = keeper.get(job.key) if keeper is not None else None
+    for place, job in enumerate(jobs if store is not None else ()):
+        arrays = store.get(job.key) if store is not None else None
         if arrays is not None:
             done[place] = arrays
     finished = sum(jobs[place].size for place in done)
@@ -178,23 +178,23 @@ def kept(jobs: Sequence[Job], keeper: Keeper | None) -> JobStep:
 
 
 def work(
-    jobs: Sequence[Job], keeper: Keeper | None = None, pool: Pool | None = None
+    jobs: Sequence[Job], store: Storage | None = None, pool: Pool | None = None
 ) -> Generator[JobStep, None, None]:
     """Run the jobs that are not kept yet; yield before the first and after each.
 
-    A job is in the keeper before its step is yielded, so a run that was stopped goes on where it
+    A job is in the store before its step is yielded, so a run that was stopped goes on where it
     was. Close the generator to stop.
 
     Parameters
     ----------
     jobs : sequence of Job
-    keeper : Keeper, optional
+    store : Storage, optional
     pool : Pool, optional
         Who runs them; this process if not given.
     """
     started = time.monotonic()
     pool = Pool() if pool is None else pool
-    first = kept(jobs, keeper)
+    first = kept(jobs, store)
     done, reused, total = first.done, first.progress.done, first.progress.total
     yield first
     todo = [(place, job) for place, job in enumerate(jobs) if place not in done]
@@ -203,10 +203,10 @@ def work(
     finished = reused
     # The workers of a cluster may not see this machine's folders.
     far = pool.backend == DASK
-    with closing(_run_all(todo, None if far else keeper, pool)) as results:
+    with closing(_run_all(todo, None if far else store, pool)) as results:
         for place, arrays in results:
-            if far and keeper is not None:
-                keeper.put(jobs[place].key, arrays)
+            if far and store is not None:
+                store.put(jobs[place].key, arrays)
             done[place] = arrays
             finished += jobs[place].size
             seconds = time.monotonic() - started
@@ -218,15 +218,15 @@ _Placed = tuple[int, Job]
 _Finished = tuple[int, Arrays]
 
 
-def _run_one(placed: _Placed, keeper: Keeper | None) -> _Finished:
+def _run_one(placed: _Placed, store: Storage | None) -> _Finished:
     """Run a job where it is to be run, and keep what it made before handing it over."""
     if not _held:
         _one_blas_thread_for_good()
         _end_with_the_parent()
     place, job = placed
     arrays = job.run()
-    if keeper is not None:
-        keeper.put(job.key, arrays)
+    if store is not None:
+        store.put(job.key, arrays)
     return place, arrays
 
 
@@ -283,26 +283,26 @@ def sent_whole(classes: Iterable[type]) -> Iterator[None]:
 
 
 def _run_all(
-    jobs: Sequence[_Placed], keeper: Keeper | None, pool: Pool
+    jobs: Sequence[_Placed], store: Storage | None, pool: Pool
 ) -> Generator[_Finished, None, None]:
     """Yield the place and the arrays of each job as it finishes, in any order."""
     with _blas_held():
         if pool.apart and pool.workers == 1 and pool.backend != DASK:
             with WorkerProcess() as own:
                 for job in jobs:
-                    yield own.run(_run_one, job, keeper)
+                    yield own.run(_run_one, job, store)
         elif in_browser() or (pool.workers == 1 and pool.backend != DASK):
             for job in jobs:
-                yield _run_one(job, keeper)
+                yield _run_one(job, store)
         elif pool.backend == DASK:
             with _cluster(pool):
-                yield from _with_joblib(jobs, keeper, pool)
+                yield from _with_joblib(jobs, store, pool)
         else:
-            yield from _with_joblib(jobs, keeper, pool)
+            yield from _with_joblib(jobs, store, pool)
 
 
 def _with_joblib(
-    jobs: Sequence[_Placed], keeper: Keeper | None, pool: Pool
+    jobs: Sequence[_Placed], store: Storage | None, pool: Pool
 ) -> Generator[_Finished, None, None]:
     from joblib import Parallel, delayed, parallel_config
     from joblib.parallel import get_active_backend
@@ -315,7 +315,7 @@ def _with_joblib(
     waiting, asked = deque(jobs), threading.Event()
     cold = pool.backend == "loky" and not _warm(pool)
     if cold:
-        yield from _until_workers_pay(waiting, keeper, pool)
+        yield from _until_workers_pay(waiting, store, pool)
         if not waiting:
             return
 
@@ -323,7 +323,7 @@ def _with_joblib(
         for job in _taken(waiting):
             if begun:  # so a worker is done with one
                 asked.set()
-            yield delayed(_run_one)(job, keeper)
+            yield delayed(_run_one)(job, store)
 
     begun = False
     with parallel_config(backend=pool.backend, n_jobs=pool.workers, **lone):
@@ -332,7 +332,7 @@ def _with_joblib(
             # interruption loses no more.
             for start in range(0, len(jobs), 4 * pool.workers):
                 part = jobs[start : start + 4 * pool.workers]
-                yield from Parallel(batch_size=1)(delayed(_run_one)(job, keeper) for job in part)
+                yield from Parallel(batch_size=1)(delayed(_run_one)(job, store) for job in part)
             return
         # One cell a task: a batch of them would be lost together when interrupted.
         parallel = Parallel(return_as="generator_unordered", batch_size=1)
@@ -342,7 +342,7 @@ def _with_joblib(
     try:
         # While workers start, work goes on here.
         for job in _taken(waiting) if cold else ():
-            yield _run_one(job, keeper)
+            yield _run_one(job, store)
             if asked.is_set():
                 break
         # `yield from` would close the results before the warning is silenced.
@@ -357,13 +357,13 @@ def _with_joblib(
 
 
 def _until_workers_pay(
-    waiting: deque[_Placed], keeper: Keeper | None, pool: Pool
+    waiting: deque[_Placed], store: Storage | None, pool: Pool
 ) -> Generator[_Finished, None, None]:
     """Do jobs here until those that are left are worth the start of workers, judged by these."""
     spent, done = 0.0, 0
     for job in _taken(waiting):
         began = time.thread_time()  # a busy machine makes the start of workers slow as well
-        finished = _run_one(job, keeper)
+        finished = _run_one(job, store)
         spent, done = spent + time.thread_time() - began, done + 1
         yield finished
         if spent / done * len(waiting) * (1 - 1 / pool.workers) > START_SECONDS:

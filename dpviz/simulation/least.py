@@ -190,9 +190,9 @@ class _Question:
         return self.mechanism.why_not(self.problem(point), self.budget(point), rows=rows)
 
     def left_nothing(self, point: float) -> bool:
-        """Return whether a paid preparation leaves nothing that the mechanism could run on."""
-        paid = private_steps(self.settings)
-        return why_not(self.mechanism, self.problem(point), self.budget(point), paid) is not None
+        """Return whether a private preparation leaves nothing that the mechanism could run on."""
+        private = private_steps(self.settings)
+        return why_not(self.mechanism, self.problem(point), self.budget(point), private) is not None
 
     def scale(self, point: float) -> float:
         check_cancelled()
@@ -205,9 +205,9 @@ class _Question:
 
     def sample(self, point: float, trials: range) -> FloatArray:
         problem, budget, seen = self.problem(point), self.budget(point), self.at(point)
-        seed, paid = self.settings.seed, private_steps(self.settings)
+        seed, private = self.settings.seed, private_steps(self.settings)
         picture = picture_of(seen, self.settings)
-        cell = Cell(self.mechanism, problem, budget, seed, trials, paid, picture=picture)
+        cell = Cell(self.mechanism, problem, budget, seed, trials, private, picture=picture)
 
         def values(part: CellTrials, release: Release) -> FloatArray:
             found = self.goal.measure.compute(part.outcome(release))
@@ -222,19 +222,19 @@ class _Question:
     def predicted(self, point: float) -> float | None:
         check_cancelled()
         if self.measured.raw is not None:
-            return None  # a paid preparation has no law to predict from
+            return None  # a private preparation has no law to predict from
         return self._law(point, self.budget(point))
 
     def guessed(self, point: float) -> float | None:
-        """Return about what to expect behind a paid preparation: a place to start a search.
+        """Return about what to expect behind a private preparation: a place to start a search.
 
         It takes the preparation for exact and leaves the mechanism what the shares do.
         """
-        paid = private_steps(self.settings)
-        if paid is None:
+        private = private_steps(self.settings)
+        if private is None:
             return self.predicted(point)
         budget = self.budget(point)
-        left = 1 - paid.total
+        left = 1 - private.total
         epsilon = budget.epsilon * (left if budget.delta == 0 else math.sqrt(left))
         rest = replace(budget, epsilon=max(epsilon, EPSILON_RANGE[0]))
         if self.mechanism.why_not(self.problem(point), rest) is not None:
@@ -286,7 +286,7 @@ def predicted_crossing(
     Infinite where the prediction never reaches the goal. No draw is made.
     """
     if measured.raw is not None:
-        return None  # a paid preparation has no law to predict from
+        return None  # a private preparation has no law to predict from
     question = _Question(mechanism, measured, settings, goal, what)
     points = _possible(question, _lattice(what))
     place = _first_reached(points, question.expects(question.predicted)) if len(points) else None
@@ -315,7 +315,7 @@ def _possible(question: _Question, points: FloatArray) -> FloatArray:
     possible: FloatArray = points[np.array(able, dtype=bool)]
     if private_steps(question.settings) is None or not len(possible):
         return possible
-    # What a paid preparation leaves grows with the budget: too little comes first.
+    # What a private preparation leaves grows with the budget: too little comes first.
     low, high = -1, len(possible)
     while high - low > 1:
         middle = (low + high) // 2

@@ -41,7 +41,7 @@ class Cell:
     seed : int
     trials : range
         Which named trials; chunks of trials join without a seam.
-    paid : PrivateSteps or None
+    private : PrivateSteps or None
         The steps of the preparation that the budget pays for as well.
     free : bool
         Whether releases are measured after post-processing as well (`dpviz.simulation.cells`).
@@ -54,7 +54,7 @@ class Cell:
     budget: Budget
     seed: int
     trials: range
-    paid: PrivateSteps | None = None
+    private: PrivateSteps | None = None
     free: bool = False
     picture: PictureOptions | None = None
 

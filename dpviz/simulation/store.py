@@ -95,7 +95,7 @@ class Keys:
             repr(cell.budget),
             repr(cell.seed),
             repr(cell.trials),
-            repr(cell.paid),
+            repr(cell.private),
             repr(cell.free),
             repr(cell.picture),
             repr(metrics),

@@ -101,7 +101,7 @@ def sweep(
     pool: Pool | None = None,
     store: Store | None = None,
     progress: Callable[[Progress], None] | None = None,
-    foretell: Callable[[float], None] | None = None,
+    on_estimate: Callable[[float], None] | None = None,
 ) -> Sweep:
     """Run mechanisms over a grid of settings.
 
@@ -123,7 +123,7 @@ def sweep(
         Where finished cells are kept and found again.
     progress : callable, optional
         Called after each finished cell, once it is in the store.
-    foretell : callable, optional
+    on_estimate : callable, optional
         Called once, before the first cell, with the seconds that a long sweep is expected to take,
         judged by a few draws of every mechanism.
 
@@ -150,9 +150,9 @@ def sweep(
         table = load_measured(replace(settings, table=table))
     base = prepare(table, settings) if isinstance(table, Table) else table
     grid = _Grid(base, settings, axes, wanted)
-    seconds = None if foretell is None else expected_seconds(grid.jobs, store, pool)
-    if foretell is not None and seconds is not None:
-        foretell(seconds)
+    seconds = None if on_estimate is None else expected_seconds(grid.jobs, store, pool)
+    if on_estimate is not None and seconds is not None:
+        on_estimate(seconds)
     with sent_whole({type(job.cell.mechanism) for job in grid.jobs}):
         for step in work(grid.jobs, store, pool):
             if progress is not None:
@@ -323,10 +323,10 @@ class _Grid:
     ) -> tuple[Cell, str | None]:
         """Return a cell, and why it cannot run where it cannot."""
         problem, budget = measured.problem(here), measured.budget(here)
-        paid, picture = private_steps(here), picture_of(measured, here)
-        reason = why_not(mechanism, problem, budget, paid, picture, rows=serves)
+        private, picture = private_steps(here), picture_of(measured, here)
+        reason = why_not(mechanism, problem, budget, private, picture, rows=serves)
         cell = Cell(
-            mechanism, problem, budget, here.seed, range(here.trials), paid,
+            mechanism, problem, budget, here.seed, range(here.trials), private,
             here.post == FREE, picture,
         )  # fmt: skip
         return cell, reason or too_large(cell, measured)

@@ -76,7 +76,7 @@ class AccountOptions(Declared):
     count_share: float = inherit(Settings, "count_share")
 
     @property
-    def paid(self) -> PrivateSteps | None:
+    def private(self) -> PrivateSteps | None:
         """The steps of the preparation that are paid for, or None where all is public."""
         # settings are the one place that reads which steps are paid for
         both = {name: getattr(self, name) for name in params_of(Settings) if hasattr(self, name)}
@@ -102,16 +102,16 @@ class Account(Answer):
         view = self.view
         kind = "exact" if view.exact else "at most"
         lines = []
-        if view.paid is not None:
+        if view.private is not None:
             steps = ", ".join(
-                f"{step} {numeral(view.paid.share(step), 6)}" for step in view.paid.steps
+                f"{step} {numeral(view.private.share(step), 6)}" for step in view.private.steps
             )
             lines.append(
                 f"the whole chain: preparation (shares: {steps}), then {view.mechanism.text} with "
                 f"what is left, epsilon {numeral(view.rest.epsilon, 6)} at delta "
                 f"{numeral(view.rest.delta, 6)}"
             )
-        who = view.mechanism.text if view.paid is None else "together"
+        who = view.mechanism.text if view.private is None else "together"
         lines.append(
             f"{who}: spends epsilon {numeral(view.spent, 6)} at delta "
             f"{numeral(view.spent_delta, 6)} ({kind}; {view.source})"
@@ -227,5 +227,5 @@ def account(mechanism: str | Mechanism = AccountOptions.mechanism, **options: An
     problem = Problem(chosen.rows, d, chosen.k, Relation(chosen.relation), domain)
     releases = tuple(int(item) for item in chosen.releases.split(","))
     budget = Budget(chosen.epsilon, chosen.delta)
-    view = account_view(parse_variant(chosen.mechanism), problem, budget, releases, chosen.paid)
+    view = account_view(parse_variant(chosen.mechanism), problem, budget, releases, chosen.private)
     return Account(view)

@@ -112,11 +112,11 @@ class Compared(Answer):
     def data(self) -> dict[str, Any]:
         """Return the object that ``dpviz compare --format json`` prints.
 
-        Behind a paid preparation each result has the account of the whole chain too.
+        Behind a private preparation each result has the account of the whole chain too.
         """
         found = self.comparison.to_json()
         for cell, result in zip(self.comparison.plan.cells, found["results"], strict=True):
-            if cell.paid is not None:
+            if cell.private is not None:
                 result["account"] = _account(cell)
         return found
 
@@ -210,7 +210,7 @@ class Compared(Answer):
         InvalidSetting
             If the folder cannot be there.
         """
-        from dpviz.report.figures.small import COLUMN, ranges_picture
+        from dpviz.report.figures.drawing import COLUMN, ranges_picture
         from dpviz.report.figures.theme import panels
         from dpviz.report.paper import booktabs, cited, latex, methods, with_error, write_paper
 
@@ -259,7 +259,7 @@ class Compared(Answer):
         return table[[name for name in (*_SHOWN, *means) if name in table]]
 
     def _picture(self) -> str:
-        from dpviz.report.figures.small import ranges_picture
+        from dpviz.report.figures.drawing import ranges_picture
         from dpviz.report.figures.theme import panels
 
         found = self.comparison
@@ -279,7 +279,7 @@ def _account(cell: Cell) -> dict[str, Any] | None:
 
     # a release that no epsilon describes, such as one without noise, has no account
     try:
-        view = account_view(cell.mechanism, cell.problem, cell.budget, paid=cell.paid)
+        view = account_view(cell.mechanism, cell.problem, cell.budget, private=cell.private)
     except CannotRun:
         return None
     return view.to_json()
@@ -290,7 +290,7 @@ def compare(
     table: Any = "digits",
     *,
     progress: Callable[[int, int, str], None] | None = None,
-    foretell: Callable[[float], None] | None = None,
+    on_estimate: Callable[[float], None] | None = None,
     memory: Callable[[float], None] | None = None,
     **options: Unpack[Options],
 ) -> Compared:
@@ -306,7 +306,7 @@ def compare(
         table, ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
     progress : callable, optional
         Called with (done, total, what comes next) before each mechanism.
-    foretell : callable, optional
+    on_estimate : callable, optional
         Called once with the seconds that a long run is expected to take.
     memory : callable, optional
         Called once, before anything is drawn, with about the most bytes that the run takes beside
@@ -368,4 +368,4 @@ def compare(
     ("the number of rows n and the features' names", 'that no person has more than 1 row')
     """
     prepared, settings = ready(table, options)
-    return Compared(compare_prepared(prepared, settings, progress, foretell, memory))
+    return Compared(compare_prepared(prepared, settings, progress, on_estimate, memory))

@@ -170,7 +170,7 @@ class Needed(Answer):
         return self.table().drop(columns=["evidence"])
 
     def _picture(self) -> str:
-        from dpviz.report.figures.small import ranges_picture
+        from dpviz.report.figures.drawing import ranges_picture
 
         ends = self.table().rename(columns={"least": "mean"})
         ends = ends.astype({"mean": float, "low": float, "high": float})

@@ -101,7 +101,8 @@ class Options(TypedDict, total=False):
 
 
 ASIDE = {
-    "progress", "foretell", "memory", "cache", "workers", "backend", "scheduler", "out", "ledger",
+    "progress", "on_estimate", "memory", "cache",
+    "workers", "backend", "scheduler", "out", "ledger",
 }  # fmt: skip
 """Keywords that change no number: what made an answer does not name them."""
 

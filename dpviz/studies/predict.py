@@ -160,7 +160,7 @@ class Predictions(Answer):
         return side_by_side.measures(table, shown, METRICS[name])
 
     def _picture(self) -> str:
-        from dpviz.report.figures.small import ranges_picture
+        from dpviz.report.figures.drawing import ranges_picture
         from dpviz.report.figures.theme import panels_of
 
         rows, settings = self.prepared, self.settings

@@ -35,7 +35,7 @@ from dpviz.studies import Answer
 from dpviz.studies.options import Options, asks, ready
 
 if TYPE_CHECKING:
-    from dpviz.report.figures.small import Drawing, DrawingSize
+    from dpviz.report.figures.drawing import Drawing, DrawingSize
     from dpviz.report.figures.theme import Figure
 
 
@@ -212,7 +212,7 @@ class Swept(Answer):
         InvalidSetting
             If the folder cannot be there.
         """
-        from dpviz.report.figures.small import COLUMN
+        from dpviz.report.figures.drawing import COLUMN
         from dpviz.report.paper import booktabs, cited, latex, methods, with_error, write_paper
 
         rows, settings, axis = self.prepared, self.settings, self.axis
@@ -258,7 +258,7 @@ class Swept(Answer):
         return band_table_of_sweep(table, self.prepared, self.settings, self.axis, self.figures[0])
 
     def _curves(self, look: DrawingSize | None = None) -> Drawing:
-        from dpviz.report.figures.small import SCREEN, curves_picture
+        from dpviz.report.figures.drawing import SCREEN, curves_picture
         from dpviz.report.figures.theme import panels_of
 
         rows, settings, axis, bands = self.prepared, self.settings, self.axis, self._bands()
@@ -284,7 +284,7 @@ def sweep(
     scheduler: str | None = None,
     cache: str | PathLike[str] | Store | None = None,
     progress: Callable[[Progress], None] | None = None,
-    foretell: Callable[[float], None] | None = None,
+    on_estimate: Callable[[float], None] | None = None,
     **options: Unpack[Options],
 ) -> Swept:
     """Run mechanisms over a grid of settings.
@@ -309,7 +309,7 @@ def sweep(
         measurements of the data that are not private.
     progress : callable, optional
         Called with a `dpviz.simulation.jobs.Progress` after each finished cell.
-    foretell : callable, optional
+    on_estimate : callable, optional
         As in `compare`.
     **options
         As in `compare`.
@@ -352,7 +352,7 @@ def sweep(
     store = cache if isinstance(cache, Store) or cache is None else Store(Path(cache))
     prepared, settings = ready(table, options)
     found = sweep_prepared(
-        prepared, axes, settings, pool=pool, store=store, progress=progress, foretell=foretell
+        prepared, axes, settings, pool=pool, store=store, progress=progress, on_estimate=on_estimate
     )
     return Swept(found, prepared, settings, axes)
 
@@ -416,7 +416,7 @@ def band_table_of_sweep(
         draws.
     """
     found = []
-    paid = private_steps(settings)
+    private = private_steps(settings)
     chosen = table[table["metric"] == metric]
     known = {mechanism.text: mechanism for mechanism in variants_of(settings)}
     for (text, x), part in chosen.groupby(["mechanism", axis], sort=False):
@@ -425,7 +425,7 @@ def band_table_of_sweep(
         problem = replace(rows.problem(settings), n=int(first["n"]), k=int(first["k"]))
         budget = Budget(float(first["epsilon"]), float(first["delta"]))
         # at each point: a claim may hold at one epsilon and fail at another
-        verdict = account_of(mechanism, problem, budget, paid).status.verdict
+        verdict = account_of(mechanism, problem, budget, private).status.verdict
         seen = summarise(part["value"].to_numpy(dtype=float))
         found.append(
             (str(text), x, seen.mean, seen.se, seen.low, seen.high, len(part), str(verdict))

@@ -78,8 +78,8 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
     bound and of scaling is kept. The public row bound is the same quantile that is then paid for:
     bars that differ in what is cut would not say what paying costs.
     """
-    paid = settings.row_bound.startswith(PRIVATE)
-    wanted = settings.row_bound if paid else PRIVATE_BOUND
+    private = settings.row_bound.startswith(PRIVATE)
+    wanted = settings.row_bound if private else PRIVATE_BOUND
     # a private quantile is compared with the public one of the same share, so the bar shows its
     # price alone
     same = "max" if wanted == ADAPTIVE else wanted.replace(PRIVATE, "quantile", 1)
@@ -87,7 +87,7 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
         settings,
         center=None,  # the mean
         scale="none" if settings.scale == "none" else "standardize",
-        row_bound=same if paid or settings.row_bound == "max" else settings.row_bound,
+        row_bound=same if private or settings.row_bound == "max" else settings.row_bound,
         count="public",
         bounds="max" if settings.bounds == PRIVATE else settings.bounds,
     )
@@ -142,7 +142,7 @@ def stages(prepared: Prepared, settings: Settings) -> list[Stage]:
         cell = cell_at(ready, here, mechanism, range(here.trials))
         if isinstance(cell, str):
             raise CannotRun(mechanism.text, cell)
-        account = account_of(mechanism, cell.problem, cell.budget, cell.paid)
+        account = account_of(mechanism, cell.problem, cell.budget, cell.private)
         result = run_cell(cell, ready, ("recovery",))
         found.append(Stage(step, here, result, account.calibration.budget, ready.assumed_public))
     return found

@@ -49,7 +49,7 @@ def _account(
     _paid: PrivateSteps | None,
 ) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
     try:
-        view = account_view(_mechanism, _problem, _budget, paid=_paid)
+        view = account_view(_mechanism, _problem, _budget, private=_paid)
     except DpvizError as error:
         return str(error)
     numbers = [
@@ -57,8 +57,8 @@ def _account(
         for name, value in (("mu", view.mu), ("rho", view.rho))
         if value
     ]
-    if view.paid is not None:
-        steps = ", ".join(view.paid.steps)
+    if view.private is not None:
+        steps = ", ".join(view.private.steps)
         left = (
             f"preparation ({steps}) and release, which gets epsilon {numeral(view.rest.epsilon, 3)}"
         )
@@ -86,14 +86,14 @@ def hints(data_key: tuple[str, ...], prepared: Prepared, settings: Settings) -> 
 
 
 def account(
-    mechanism: Mechanism, problem: Problem, budget: Budget, paid: PrivateSteps | None = None
+    mechanism: Mechanism, problem: Problem, budget: Budget, private: PrivateSteps | None = None
 ) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
     """Return mu and rho in words, the curve, and what repeating costs; or why there is none.
 
     It is that of the whole chain where steps of the preparation are paid for too.
     """
-    key = (mechanism.text, repr(problem), repr(budget), repr(paid))
-    return _account(key, mechanism, problem, budget, paid)
+    key = (mechanism.text, repr(problem), repr(budget), repr(private))
+    return _account(key, mechanism, problem, budget, private)
 
 
 def account_of_releases(

@@ -43,7 +43,7 @@ def fit(table: Table) -> bool:
         why = "no bounds are known"
     if not missing:
         return True
-    if state.get("domain") == "box" or state.settings().paid_shares:
+    if state.get("domain") == "box" or state.settings().private_shares:
         state.notice(f"For this table {why}. Taking them from the data instead.")
     state.put("bounds", "max")
     return False

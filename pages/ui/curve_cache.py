@@ -251,7 +251,7 @@ def predicted(
     def table() -> pd.DataFrame:
         return pd.DataFrame(found, columns=list(PREDICTION_COLUMNS))
 
-    if rows.raw is not None:  # behind a paid preparation nothing is predicted
+    if rows.raw is not None:  # behind a private preparation nothing is predicted
         return table()
     kept = _foretold(data_key)
     spots: list[AxisPoint] = []  # made once, when the first variant asks

@@ -14,7 +14,7 @@ from dpviz.core.files import csv_text
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.releasing.outputs import read_release
-from dpviz.report.figures.small import (
+from dpviz.report.figures.drawing import (
     Drawing,
     biplot_picture,
     loadings_picture,

@@ -45,8 +45,8 @@ _WHERE_IT_STAYS = (
 
 def draw() -> None:
     """Draw what is advanced, grouped and closed; shares only of what is paid for."""
-    paid = state.settings().paid_shares
-    unpaid = {f"{step}_share" for step in STEPS if step not in paid}
+    private = state.settings().private_shares
+    unpaid = {f"{step}_share" for step in STEPS if step not in private}
     for heading, group in _GROUPS.items():
         names = [
             name

@@ -144,7 +144,7 @@ def preparation_of(settings: Settings) -> tuple[tuple[str, str], ...]:
     """
     params = params_of(Settings)
     chosen = ((name, params[name].format(getattr(settings, name))) for name in _PREPARATION)
-    return (*chosen, ("paid", repr(settings.paid_shares)))
+    return (*chosen, ("paid", repr(settings.private_shares)))
 
 
 def second(key: str, settings: Settings) -> tuple[Prepared, tuple[str, ...]]:

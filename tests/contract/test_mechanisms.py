@@ -153,13 +153,13 @@ def replace_scale(mechanism: AdditiveMechanism, factor: float) -> AdditiveMechan
 
 
 def test_keys_slots_and_labels_are_unique() -> None:
-    assert len({cls.info.slot for cls in CLASSES.values()}) == len(CLASSES)
+    assert len({cls.info.order for cls in CLASSES.values()}) == len(CLASSES)
     assert len({cls.info.label for cls in CLASSES.values()}) == len(CLASSES)
     assert len({variant.text for variant in VARIANTS}) == len(VARIANTS)
     assert len({variant.label for variant in VARIANTS}) == len(VARIANTS)
     modules = {path.stem for path in Path(dpviz.mechanisms.__path__[0]).glob("[!_]*.py")}
     assert set(CLASSES) == modules
-    slots = [cls.info.slot for cls in CLASSES.values()]
+    slots = [cls.info.order for cls in CLASSES.values()]
     assert slots == sorted(slots)
 
 
@@ -342,7 +342,7 @@ def test_a_copy_of_the_template_passes_every_check(
     all_mechanisms.cache_clear()
     try:
         copied = all_mechanisms()[key]
-        assert copied.info.slot not in {cls.info.slot for cls in CLASSES.values()}
+        assert copied.info.order not in {cls.info.order for cls in CLASSES.values()}
         for variant in checks.variants_of(copied):
             for check in checks.CHECKS.values():
                 check(variant)

@@ -185,15 +185,15 @@ def test_directions_and_picture_cost_the_budget_by_dp_accounting(
     """Two roundings of the composed loss enclose what is claimed for all together."""
     made = account(key, problem=replace(PROBLEM, relation=relation))
     assert (made.plan.variances is None) == made.plan.released  # a scree is in the account
-    own = made.chain.mechanism.calibrate(made.chain.problem, made.chain.rest).parts
+    own = made.prepared.mechanism.calibrate(made.prepared.problem, made.prepared.rest).parts
     low, high = (
         _composed([*own, *made.plan.parts], pessimistic).get_epsilon_for_delta(BUDGET.delta)
         for pessimistic in (False, True)
     )
     assert low <= BUDGET.epsilon <= high
     assert high - low < 0.01  # else it would say nothing
-    assert made.chain.spent is not None
-    assert BUDGET.epsilon * (1 - 1e-6) < made.chain.spent.epsilon <= BUDGET.epsilon
+    assert made.prepared.spent is not None
+    assert BUDGET.epsilon * (1 - 1e-6) < made.prepared.spent.epsilon <= BUDGET.epsilon
 
 
 def _composed(parts: list, pessimistic: bool) -> pld.PrivacyLossDistribution:
@@ -228,9 +228,9 @@ def test_pure_pictures_and_pure_directions_add_up(key: str) -> None:
         if isinstance(part, (LaplacePart, PurePart))
     )
     assert picture == pytest.approx(0.65 * BUDGET.epsilon, rel=1e-9)
-    assert made.chain.rest.epsilon == pytest.approx(0.35 * BUDGET.epsilon, rel=1e-6)
-    assert made.chain.rest.delta == 0
-    assert picture + made.chain.rest.epsilon <= BUDGET.epsilon
+    assert made.prepared.rest.epsilon == pytest.approx(0.35 * BUDGET.epsilon, rel=1e-6)
+    assert made.prepared.rest.delta == 0
+    assert picture + made.prepared.rest.epsilon <= BUDGET.epsilon
 
 
 def test_a_threshold_pays_for_who_is_alone_in_a_cell() -> None:
@@ -238,10 +238,10 @@ def test_a_threshold_pays_for_who_is_alone_in_a_cell() -> None:
     made = account("gaussian", SPARSE)
     passes = norm.sf(made.plan.threshold - 1, scale=made.plan.std)
     assert passes <= THRESHOLD_SHARE * BUDGET.delta * (1 + 1e-9)
-    assert made.chain.spent is not None
-    assert made.chain.spent.epsilon <= BUDGET.epsilon
+    assert made.prepared.spent is not None
+    assert made.prepared.spent.epsilon <= BUDGET.epsilon
     without = account("gaussian")
-    assert made.chain.rest.epsilon < without.chain.rest.epsilon  # it is not for nothing
+    assert made.prepared.rest.epsilon < without.prepared.rest.epsilon  # it is not for nothing
 
 
 @pytest.mark.parametrize("key", list(all_mechanisms()))
@@ -250,7 +250,7 @@ def test_every_mechanism_has_a_picture_or_a_broken_claim(key: str) -> None:
     assert made.publishes == made.status.verdict.counts
     if made.publishes:
         assert made.plan.cells in range(4, 13, 2)
-        spent = made.chain.spent
+        spent = made.prepared.spent
         assert spent is not None
         assert spent.epsilon <= BUDGET.epsilon * (1 + 1e-9)
 
@@ -273,9 +273,9 @@ def _seen(
     rows[0] = [0.9, 0.1, 0.0] if far else [-0.05, 0.0, 0.3]
     codes = np.arange(SMALL.n) % KINDS
     codes[0] = 0 if far else 1
-    mechanism = made.chain.mechanism
+    mechanism = made.prepared.mechanism
     data = SecondMoment(rows.T @ rows / SMALL.n, SMALL.n, rows)
-    calibration = mechanism.calibrate(SMALL, made.chain.rest)
+    calibration = mechanism.calibrate(SMALL, made.prepared.rest)
     released = mechanism.release_many(data, calibration, Draws.batch(rng, DRAWS))
     noise = PictureNoise.drawn(made.plan, Draws.batch(rng, DRAWS))
     found: tuple[list[FloatArray], list[FloatArray]] = ([], [])

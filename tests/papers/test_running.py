@@ -40,7 +40,7 @@ class Piece(Part):
 class MadeUp(Experiment):
     """Twelve parts of a few draws each."""
 
-    info = Info("Made up", "Nobody 2000", "Table 0", "Nothing.", ("none",), slot=0)
+    info = Info("Made up", "Nobody 2000", "Table 0", "Nothing.", ("none",), order=0)
     ran: list[int]
 
     def __init__(self) -> None:

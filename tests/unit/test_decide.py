@@ -251,14 +251,14 @@ def test_the_prior_follows_bayes() -> None:
 
 def test_releases_of_the_same_people_add_up() -> None:
     one, four = (
-        risk.together(parse_variant("gaussian"), PROBLEM, Budget(1.0, 1e-6), count)
+        risk.cost_of_releases(parse_variant("gaussian"), PROBLEM, Budget(1.0, 1e-6), count)
         for count in (1, 4)
     )
     # mu adds in squares: four releases are one with half the noise
     mu = parse_variant("gaussian").calibrate(PROBLEM, Budget(1.0, 1e-6)).parts[0].mu  # type: ignore[union-attr]
     assert both_worlds(one).out == pytest.approx(norm.cdf(-mu / 2), abs=1e-9)
     assert both_worlds(four).out == pytest.approx(norm.cdf(-mu), abs=1e-9)
-    pure = risk.together(parse_variant("wishart_difference"), PROBLEM, Budget(0.5), 3)
+    pure = risk.cost_of_releases(parse_variant("wishart_difference"), PROBLEM, Budget(0.5), 3)
     assert pure.epsilon == pytest.approx(1.5)
     assert pure.epsilon >= 1.5 * (1 - 1e-9)
 
@@ -267,7 +267,7 @@ def test_releases_of_the_same_people_add_up() -> None:
 def test_more_releases_never_cost_less(key: str) -> None:
     problem = Problem(PROBLEM.n, 4, 1, PROBLEM.relation, PROBLEM.domain)
     spent = [
-        risk.together(parse_variant(key), problem, Budget(0.5, 1e-6), count).epsilon
+        risk.cost_of_releases(parse_variant(key), problem, Budget(0.5, 1e-6), count).epsilon
         for count in (1, 2, 5)
     ]
     assert spent == sorted(spent)
@@ -441,10 +441,10 @@ def test_an_offer_pays_for_the_preparation_too(monkeypatch: pytest.MonkeyPatch) 
     """The least epsilon is that of the whole chain, and its claim is judged as a whole."""
     monkeypatch.setattr(decide, "DRAWS", 16)  # three times the epsilon is told by few,
     monkeypatch.setattr(search, "_NARROWINGS", 0)  # in ranges apart, if wide
-    paid = replace(SETTINGS, center="private", row_bound="private:0.9", bounds="0:8")
-    measured = load_measured(paid)
+    private = replace(SETTINGS, center="private", row_bound="private:0.9", bounds="0:8")
+    measured = load_measured(private)
     answers, mechanism = Answers(survive="75"), parse_variant("gaussian")
-    chain = decide.offer_of(measured, paid, answers, mechanism)
+    chain = decide.offer_of(measured, private, answers, mechanism)
     alone = decide.offer_of(MEASURED, SETTINGS, answers, mechanism)
     assert isinstance(chain, Offer)
     assert isinstance(alone, Offer)
@@ -453,9 +453,9 @@ def test_an_offer_pays_for_the_preparation_too(monkeypatch: pytest.MonkeyPatch) 
     assert chain.people is None  # nothing is predicted behind a preparation in noise
     assert chain.target.status is not None
     assert "Preparation (mean, bound)" in chain.target.status.evidence
-    found = decide.card_of(measured, paid, answers, {(decide.SEARCH, "gaussian"): chain})
+    found = decide.card_of(measured, private, answers, {(decide.SEARCH, "gaussian"): chain})
     assert "--center private --row-bound private:0.9" in found.settings.command("iris")
-    delta = measured.budget(paid).delta
+    delta = measured.budget(private).delta
     assert risk.risk(found, chain).spent.epsilon == pytest.approx(chain.epsilon, rel=1e-6)
     thrice = replace(found, answers=replace(answers, releases=3))
     spent = risk.risk(thrice, chain).spent

@@ -68,11 +68,11 @@ def test_bounds_mean_the_same_in_every_way(tmp_path: Path) -> None:
     (first, *others) = ways(tmp_path)
     comparison = compared(first)
     # with a private mean the bounds decide how much noise it gets
-    paid = compared(first, domain="ball", center="private")
+    private = compared(first, domain="ball", center="private")
     release = fitted(bounds=first, row_bound=20)
     for other in others:
         assert compared(other) == comparison
-        assert compared(other, domain="ball", center="private") == paid
+        assert compared(other, domain="ball", center="private") == private
         assert fitted(bounds=other, row_bound=20) == release
     # a control that must differ
     assert compared((0, 11)) != comparison

@@ -147,8 +147,8 @@ def test_parts_of_a_run_join_and_are_kept_apart_from_plain_ones(wine: Prepared) 
 def test_behind_a_paid_preparation_only_negative_variances_go() -> None:
     rows = generator(0, "lunch").standard_normal((300, 5)) * [5.0, 1.0, 1.0, 1.0, 1.0]
     settings = replace(SETTINGS, row_bound="private:0.9", k=1)
-    paid = prepare(Table("t", rows, tuple("abcde")), settings)
-    after, before = both(paid, "gaussian", settings)
+    private = prepare(Table("t", rows, tuple("abcde")), settings)
+    after, before = both(private, "gaussian", settings)
     np.testing.assert_array_equal(after.components, before.components)
     assert (after.metrics["negative_eigenvalues"] == 0).all()
     assert (before.metrics["negative_eigenvalues"] > 0).any()

@@ -22,7 +22,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.table import Table
 from dpviz.preparation.bounding import prepare, prepare_batches
-from dpviz.preparation.chain import run
+from dpviz.preparation.draws import run
 from dpviz.preparation.passes import Batched, InMemory
 from dpviz.preparation.steps import PrivateSteps, preparation, private_steps
 from dpviz.preparation.transform import Transform
@@ -167,16 +167,16 @@ def test_a_preparation_is_one_object_wherever_it_is_stated(tmp_path: Path) -> No
 
 
 def test_each_entry_is_public_from_the_data_or_private_with_a_share() -> None:
-    paid = Settings(
+    private = Settings(
         relation="zero-out", bounds="private", center="private", scale="private",
         row_bound="private:0.8", count="private", mean_share=0.2,
     )  # fmt: skip
-    entries = paid.entries
+    entries = private.entries
     assert entries.center == Entry(PRIVATE, None, 0.2)
     assert entries.row_bound == Entry(PRIVATE, 0.8, 0.1)
     same = checked("private", "private", "private:0.8", "private", "private", {"mean": 0.2})
     assert same == entries
-    assert PrivateSteps.of(same) == private_steps(paid)
+    assert PrivateSteps.of(same) == private_steps(private)
     taken = Settings(center="mean", scale="standardize", row_bound="quantile:0.9").entries
     words = [taken.center, taken.scale, taken.row_bound]
     assert words == [Entry(FROM_DATA, word) for word in ("mean", "standardize", 0.9)]

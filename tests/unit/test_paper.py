@@ -11,7 +11,7 @@ import pytest
 import dpviz
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import percent
-from dpviz.report.figures.small import COLUMN, Drawing
+from dpviz.report.figures.drawing import COLUMN, Drawing
 from dpviz.report.paper import latex, with_error
 
 MECHANISMS = ["gaussian", "wishart", "ppca", "laplace"]

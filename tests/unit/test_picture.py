@@ -68,7 +68,7 @@ def test_labels_and_then_the_picture_go_where_they_would_drown() -> None:
     silent = planned(PictureOptions(), PROBLEM, Budget(0.005, 3e-7), pure=False, released=True)
     assert silent.parts == ()  # what is not asked costs nothing
     made = with_picture(parse_variant("gaussian"), PROBLEM, Budget(0.005, 3e-7), PictureOptions())
-    assert made.chain.rest == Budget(0.005, 3e-7)
+    assert made.prepared.rest == Budget(0.005, 3e-7)
     assert not made.publishes
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.report.figures.small import noise_image, thumbnail
+from dpviz.report.figures.svg import noise_image, thumbnail
 from dpviz.report.figures.theme import colour_of
 from dpviz.report.tables.portrait import BINS, DRAWS, FEATURES, _example, portrait
 

@@ -21,7 +21,7 @@ from dpviz.cli import main
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.files import PACKAGE
 from dpviz.releasing.schema import Column, Schema
-from dpviz.report.figures.small import biplot_picture, loadings_picture, variances_picture
+from dpviz.report.figures.drawing import biplot_picture, loadings_picture, variances_picture
 from dpviz.report.privacy_card import suspicion_words, to_html
 from dpviz.studies.card import WITHHELD, counted, suspicions, workbook
 

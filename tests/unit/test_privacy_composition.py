@@ -12,7 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.accounting.accounting import together
+from dpviz.accounting.accounting import composition_of
 from dpviz.accounting.composition import (
     composed,
     epsilon_of_rho,
@@ -78,7 +78,7 @@ def test_laplace_noise_in_many_coordinates_is_never_worse_than_in_one() -> None:
 def test_gaussian_parts_stay_in_closed_form() -> None:
     loss = composed([GaussianPart(0.3, 1.0), GaussianPart(0.4, 1.0)], 4)
     assert loss.delta(1.0) == pytest.approx(delta_of(1.0, 1.0), rel=1e-9)
-    assert together([GaussianPart(0.5, 1.0)], 4).epsilon(1e-6) == pytest.approx(
+    assert composition_of([GaussianPart(0.5, 1.0)], 4).epsilon(1e-6) == pytest.approx(
         epsilon_of(1e-6, 1.0), rel=1e-14
     )
 
@@ -102,11 +102,11 @@ def test_composition_lies_between_one_release_and_basic(
 ) -> None:
     parts = [PurePart(epsilon, "x") for epsilon in epsilons]
     basic = releases * sum(epsilons)
-    composite = together(parts, releases).epsilon(delta)
+    composite = composition_of(parts, releases).epsilon(delta)
     # losses are rounded up to the grid: one step a part and release
     step = max(epsilons) / max(1, int(2**17 * max(epsilons) / (2 * releases * sum(epsilons))))
     assert composite <= basic + releases * len(parts) * min(step, max(epsilons))
-    assert composite >= together(parts).epsilon(delta) * (1 - 1e-9) - 1e-9
+    assert composite >= composition_of(parts).epsilon(delta) * (1 - 1e-9) - 1e-9
 
 
 def test_zcdp_to_epsilon_against_dp_accounting() -> None:

@@ -76,8 +76,8 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 def test_no_check_is_expected_to_fail_without_a_row_bound() -> None:
     assert PrivatePCA(1).expected_failed_checks == {}
     assert PrivatePCA(1, delta=0.0, mechanism="ppca", row_bound=1.0).expected_failed_checks == {}
-    paid = PrivatePCA(1, bounds=(0, 1), center="private").expected_failed_checks
-    assert set(paid) == {"check_fit_score_takes_y", "check_n_features_in_after_fitting"}
+    private = PrivatePCA(1, bounds=(0, 1), center="private").expected_failed_checks
+    assert set(private) == {"check_fit_score_takes_y", "check_n_features_in_after_fitting"}
 
 
 @quiet
@@ -204,9 +204,9 @@ def test_what_is_not_covered_is_said(rows: np.ndarray) -> None:
 @quiet
 def test_what_is_paid_for_is_not_assumed_public(rows: np.ndarray) -> None:
     bounds = (-4.0, 4.0)
-    paid = {"center": "private", "scale": "private", "row_bound": "private"}
+    private = {"center": "private", "scale": "private", "row_bound": "private"}
     # the noise of a mean has standard deviation .7: without a seed one fit in fifty is beyond 2
-    fitted = _pca(mechanism="gaussian", bounds=bounds, random_state=0, **paid).fit(rows)
+    fitted = _pca(mechanism="gaussian", bounds=bounds, random_state=0, **private).fit(rows)
     assert fitted.assumed_public_ == (
         "the number of rows n and the features' names",
         "the feature bounds, as given",
@@ -573,19 +573,19 @@ def test_single_precision_stays_single_precision(many: np.ndarray) -> None:
 
 @quiet
 def test_a_paid_preparation_is_the_same_from_a_file(many: np.ndarray, tmp_path: Path) -> None:
-    paid = {
+    private = {
         "bounds": "private", "center": "private", "scale": "private", "row_bound": "adaptive",
         "mechanism": "gaussian", "epsilon": 10.0,
     }  # fmt: skip
     path = tmp_path / "big.parquet"
     pq.write_table(pa.table({name: many[:, j] for j, name in enumerate("abcd")}), path)
-    memory = PrivatePCA(2, random_state=3, **paid).fit(many.astype(np.float64))
-    read = PrivatePCA(2, random_state=3, **paid).fit_path(path)
+    memory = PrivatePCA(2, random_state=3, **private).fit(many.astype(np.float64))
+    read = PrivatePCA(2, random_state=3, **private).fit_path(path)
     _same(memory, read)
     assert np.allclose(memory.mean_, read.mean_)
     assert memory.row_bound_ == pytest.approx(read.row_bound_)
     with pytest.raises(InvalidSetting, match="center must be known beforehand for partial_fit"):
-        PrivatePCA(2, **paid).partial_fit(many)
+        PrivatePCA(2, **private).partial_fit(many)
 
 
 @quiet

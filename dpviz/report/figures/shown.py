@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from dpviz.core.number_text import decades, numeral, per_cent, round_ticks
-from dpviz.report.figures.small import SCREEN, Drawing
+from dpviz.report.figures.drawing import SCREEN, Drawing
 from dpviz.report.figures.theme import TRUE_COLOUR
 
 PLOTLY, IMAGE = "application/vnd.plotly.v1+json", "image/svg+xml"

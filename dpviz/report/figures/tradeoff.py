@@ -348,13 +348,13 @@ def _add_variants(
     ranked = sorted(enumerate(panels), key=lambda one: (one[1].highlighted, -one[0]))
     for number, panel in ranked:
         look = _Look(panel, panel.highlighted or len(panels) <= FEW, number, write)
-        part, foretold = _of(tables.bands, panel), _of(tables.predicted, panel)
+        part, predicted = _of(tables.bands, panel), _of(tables.predicted, panel)
         if part is not None:
             _add_band(figure, part, look, beyond)
         _add_draws(figure, _of(tables.draws, panel), look, kinds)
-        if foretold is not None:
-            _add_predicted(figure, foretold, look, kinds, alone=part is None)
-        if part is not None or foretold is not None:
+        if predicted is not None:
+            _add_predicted(figure, predicted, look, kinds, alone=part is None)
+        if part is not None or predicted is not None:
             named.append(panel)
         for table, column, dash, words in (
             (tables.bound, "value", "longdash", _BOUND),

@@ -153,7 +153,7 @@ _PROPERTIES: dict[str, Callable[[MechanismCard], str]] = {
 }
 
 SORTS: dict[str, Callable[[MechanismCard], tuple[float, str]]] = {
-    "kind": lambda card: (card.mechanism.info.slot, ""),
+    "kind": lambda card: (card.mechanism.info.order, ""),
     "name": lambda card: (0, card.mechanism.info.label.lower()),
     "spent epsilon": lambda card: (card.spent.epsilon if card.spent else math.inf, ""),
 }

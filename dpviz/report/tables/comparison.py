@@ -282,7 +282,7 @@ class PredictedPoint:
 def predicted_at(mechanism: Mechanism, spot: AxisPoint) -> PredictedPoint | None:
     """Return the prediction of one variant at one value, None where there is none.
 
-    There is none behind a paid preparation.
+    There is none behind a private preparation.
     """
     measured, problem, budget = spot.measured, spot.problem, spot.budget
     if measured.raw is not None:

@@ -271,9 +271,9 @@ def pictured(comparison: Comparison, prepared: Measured) -> dict[Mechanism, Resu
     settings = comparison.settings
     if settings.picture:
         return {result.mechanism: result for result in comparison.results}
-    paid = math.fsum(settings.paid_shares.values())
+    private = math.fsum(settings.private_shares.values())
     # of what a preparation leaves, and the directions keep what they need
-    share = min(SHARE * (1 - paid), MOST_SHARED - paid)
+    share = min(SHARE * (1 - private), MOST_SHARED - private)
     if share <= 0:
         return {}
     settings, found = replace(settings, picture=share), {}
@@ -293,11 +293,11 @@ def pictured(comparison: Comparison, prepared: Measured) -> dict[Mechanism, Resu
 def _claim(result: Result) -> list[Line]:
     """Return what is promised and spent: name and text."""
     claimed, spent = result.claimed, result.spent
-    paid = "no ε is known"
+    cost = "no ε is known"
     if spent is not None:
-        paid = ("" if spent.exact else "at most ") + _budget(spent.epsilon, spent.delta)
+        cost = ("" if spent.exact else "at most ") + _budget(spent.epsilon, spent.delta)
     promised = "nothing" if claimed is None else _budget(claimed.epsilon, claimed.delta)
-    return [("Claims", promised), ("Spends", paid)]
+    return [("Claims", promised), ("Spends", cost)]
 
 
 def _found(result: Result, recovery: Summary, distance: str) -> list[Line]:

@@ -247,10 +247,10 @@ def ordered(mechanisms: Sequence[Mechanism], at: Frame) -> list[Mechanism]:
     def place(mechanism: Mechanism) -> tuple[int, float, int]:
         cell = at["cells"].get(mechanism.text)
         if cell is None:
-            return 1, 0.0, mechanism.info.slot
+            return 1, 0.0, mechanism.info.order
         group = _GROUPS.get(cell["status"]["verdict"], _LAST_GROUP)
         recovery = cell["recovery"]
-        return group, 0.0 if recovery is None else -recovery[0], mechanism.info.slot
+        return group, 0.0 if recovery is None else -recovery[0], mechanism.info.order
 
     return sorted(mechanisms, key=place)
 

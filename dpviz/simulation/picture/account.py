@@ -18,7 +18,7 @@ of its label, which is part of it. A row of zeros is nobody, and asks for nothin
 
 Each step depends on the rows through what was released before it and its own noise, so Gaussian
 steps compose to the sum of their squared mu and pure ones to the sum of their epsilons, the
-directions' own among them (`dpviz.preparation.account.chain`). Where empty cells are left out a
+directions' own among them (`dpviz.preparation.account`). Where empty cells are left out a
 row that is alone in its cell shows that by being there: with `THRESHOLD_SHARE` of delta its noisy
 count passes the threshold, and below that nothing tells it from an empty cell. A row replaced by
 another makes one cell empty in either order, so that chance is counted once.
@@ -40,8 +40,8 @@ from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, Part, P
 from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.release import Aim, Status
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.account import Chain, chain, is_pure
-from dpviz.preparation.chain import rank_to_cut
+from dpviz.preparation.account import PreparedMechanism, is_pure, prepared_mechanism
+from dpviz.preparation.draws import rank_to_cut
 from dpviz.preparation.steps import RADIUS, VARIANCE, Preparation, PrivateSteps, preparation
 
 CELLS, SPARSE, ELLIPSES = "cells", "sparse", "ellipses"
@@ -303,12 +303,12 @@ class PictureAccount:
     Attributes
     ----------
     plan : PicturePlan
-    chain : Chain
+    prepared : PreparedMechanism
         Preparation, directions and picture.
     """
 
     plan: PicturePlan
-    chain: Chain
+    prepared: PreparedMechanism
 
     @property
     def publishes(self) -> bool:
@@ -318,7 +318,7 @@ class PictureAccount:
     @property
     def status(self) -> Status:
         """The verdict on the claim of the whole."""
-        return self.chain.status(self.chain.spent)
+        return self.prepared.status(self.prepared.spent)
 
 
 @lru_cache(maxsize=4096)
@@ -327,9 +327,9 @@ def with_picture(
     problem: Problem,
     budget: Budget,
     options: PictureOptions,
-    paid: PrivateSteps | None = None,
+    private: PrivateSteps | None = None,
 ) -> PictureAccount:
-    """Return the account of a mechanism with a picture, behind a paid preparation or none.
+    """Return the account of a mechanism with a picture, behind a private preparation or none.
 
     Raises
     ------
@@ -343,22 +343,25 @@ def with_picture(
         mechanism.info.release == "matrix"
         and mechanism.aims_at(problem, budget) is Aim.COMPONENTS
         and mechanism.free_noise(mechanism.calibrate(problem, budget)) is not None
-        and (paid is None or "bound" not in paid.steps)
+        and (private is None or "bound" not in private.steps)
     )
     plan = planned(options, problem, budget, pure=pure, released=released)
     return PictureAccount(
-        plan, chain(mechanism, problem, budget, paid or PrivateSteps(()), after=plan.parts)
+        plan,
+        prepared_mechanism(
+            mechanism, problem, budget, private or PrivateSteps(()), after=plan.parts
+        ),
     )
 
 
-def chain_of(
+def behind_preparation(
     mechanism: Mechanism,
     problem: Problem,
     budget: Budget,
-    paid: PrivateSteps | None,
+    private: PrivateSteps | None,
     picture: PictureOptions | None,
-) -> Chain:
+) -> PreparedMechanism:
     """Return a mechanism with all that is bought beside it: a preparation, a picture or neither."""
     if picture is not None:
-        return with_picture(mechanism, problem, budget, picture, paid).chain
-    return chain(mechanism, problem, budget, paid or PrivateSteps(()))
+        return with_picture(mechanism, problem, budget, picture, private).prepared
+    return prepared_mechanism(mechanism, problem, budget, private or PrivateSteps(()))

@@ -15,7 +15,7 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import lengths_of, shortened
 from dpviz.core.seeding import Draws
-from dpviz.preparation.chain import radius_at
+from dpviz.preparation.draws import radius_at
 from dpviz.preparation.steps import RADIUS_COUNTS, VARIANCE, Preparation
 from dpviz.sampling.limits import FreeNoise
 

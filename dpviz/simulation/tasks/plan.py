@@ -26,7 +26,7 @@ from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.load import with_bounds_read
 from dpviz.preparation.steps import PrivateSteps, private_steps
-from dpviz.simulation.cells import Skipped, account_of, evaluate, paid_draws, part_of, why_not
+from dpviz.simulation.cells import Skipped, account_of, evaluate, part_of, private_draws, why_not
 from dpviz.simulation.simulate import Cell, Named, simulate, simulate_tables
 from dpviz.simulation.store import source_digest
 from dpviz.simulation.tasks.learners import (
@@ -79,11 +79,11 @@ def _projected(
 ) -> list[float]:
     seen = data.with_rows(table) if cell.mechanism.needs_rows else data.measured
     part = part_of(cell, seen)
-    assert part.paid is not None, "the preparation is paid for"
+    assert part.private is not None, "the preparation is paid for"
     (frames,) = simulate([part], lambda _, release: release.components)
     scores: list[float] = []
     for index, trial in enumerate(cell.trials):
-        train, test = data.prepared(table, part.paid.transform(index, data.transform))
+        train, test = data.prepared(table, part.private.transform(index, data.transform))
         frame = frames[index][None]
         here = {**options, "numbers": [trial]}
         scores += list(score_projected(learner, frame, train, test, cell.seed, **here))
@@ -93,7 +93,7 @@ def _projected(
 def _released(
     cell: Cell, data: Releasing, table: Table, learner: str, options: Mapping[str, Any]
 ) -> list[float]:
-    steps = paid_draws(cell, data.measured)
+    steps = private_draws(cell, data.measured)
     tables = simulate_tables(
         cell.mechanism,
         steps.calibration,
@@ -170,7 +170,7 @@ class TaskPlan:
     _verdicts: dict[tuple[Mechanism, float], Verdict] = field(default_factory=dict)
 
     @cached_property
-    def paid(self) -> PrivateSteps | None:
+    def private(self) -> PrivateSteps | None:
         """The steps of the preparation that are paid for; of a data release, of its features."""
         wanted = private_steps(self.settings)
         data = self.data(0) if wanted is not None else None
@@ -239,7 +239,7 @@ class TaskPlan:
         """Return what is known of a mechanism's claim in the first split."""
         place = (mechanism, epsilon)
         if place not in self._verdicts:
-            account = account_of(mechanism, *self.problem_and_budget(0, epsilon), self.paid)
+            account = account_of(mechanism, *self.problem_and_budget(0, epsilon), self.private)
             self._verdicts[place] = account.status.verdict
         return self._verdicts[place]
 
@@ -249,7 +249,7 @@ class TaskPlan:
             return mechanism.why_no_rows
         for number in self.splits:
             problem, budget = self.problem_and_budget(number, epsilon)
-            reason = why_not(mechanism, problem, budget, self.paid)
+            reason = why_not(mechanism, problem, budget, self.private)
             if reason is not None:
                 return reason
         return None
@@ -346,7 +346,7 @@ class TaskPlan:
         key = self.learner.key
         if part.name == self.learner.score.chance:
             return np.full(len(trials), score_guess(key, data.train, data.test))
-        if self.paid is not None and part.epsilon is not None:
+        if self.private is not None and part.epsilon is not None:
             return chain_scores(self._cell(part, trials), data, self.table, key, options)
         if isinstance(data, Projecting):
             frames = self._frames(part, data, trials)
@@ -390,7 +390,7 @@ class TaskPlan:
         mechanism = parse_variant(part.name)
         assert part.epsilon is not None
         problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
-        return Cell(mechanism, problem, budget, self.settings.seed, trials, self.paid)
+        return Cell(mechanism, problem, budget, self.settings.seed, trials, self.private)
 
     # Keeping -------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import pandas as pd
 from dpviz.core.arrays import FloatArray
 from dpviz.core.metrics import summarise
 from dpviz.simulation import jobs as engine
-from dpviz.simulation.jobs import Arrays, JobStep, Keeper, Progress
+from dpviz.simulation.jobs import Arrays, JobStep, Progress, Storage
 from dpviz.simulation.tasks.plan import CHANCE, CLEAN, TaskPart, TaskPlan
 
 
@@ -59,13 +59,13 @@ class TaskStep:
     scores: dict[TaskPart, FloatArray]
 
 
-def kept(plan: TaskPlan, store: Keeper | None) -> TaskStep:
+def kept(plan: TaskPlan, store: Storage | None) -> TaskStep:
     """Return what is known of a task without running anything."""
     return _scored(plan, engine.kept(_jobs(plan), store))
 
 
 def work(
-    plan: TaskPlan, store: Keeper | None = None, tick: Callable[[], object] | None = None
+    plan: TaskPlan, store: Storage | None = None, tick: Callable[[], object] | None = None
 ) -> Generator[TaskStep, None, None]:
     """Run the parts that are not kept yet; yield before the first and after each.
 
@@ -88,7 +88,7 @@ def _scored(plan: TaskPlan, step: JobStep) -> TaskStep:
 def finish(
     plan: TaskPlan,
     progress: Callable[[Progress], None] | None = None,
-    store: Keeper | None = None,
+    store: Storage | None = None,
 ) -> pd.DataFrame:
     """Run a plan to its end and return its scores, as `score_table` has them."""
     for step in work(plan, store):

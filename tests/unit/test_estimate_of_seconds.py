@@ -21,7 +21,7 @@ def test_the_results_are_those_without_a_forecast() -> None:
     settings = Settings(table="digits", trials=300, mechanisms=("gaussian", "ppca"))
     prepared = prepare(load("digits"), settings)
     told: list[float] = []
-    ahead = compare(prepared, settings, foretell=told.append)
+    ahead = compare(prepared, settings, on_estimate=told.append)
     plain = compare(prepared, settings)
     assert len(told) == 1
     assert told[0] > 0
@@ -37,7 +37,7 @@ def test_large_tables_are_told_from_one_draw() -> None:
     settings = Settings(table="wide", trials=45, mechanisms=("gaussian",))
     prepared = prepare(Table("wide", rows, tuple(f"x{i}" for i in range(160))), settings)
     told: list[float] = []
-    found = compare(prepared, settings, foretell=told.append)
+    found = compare(prepared, settings, on_estimate=told.append)
     assert len(told) == 1
     assert len(found.results[0].metrics["captured_share"]) == 45
     assert np.isfinite(found.results[0].angles).all()
@@ -46,7 +46,7 @@ def test_large_tables_are_told_from_one_draw() -> None:
 def test_short_runs_tell_nothing() -> None:
     settings = Settings(table="iris", trials=50, mechanisms=("gaussian",))
     told: list[float] = []
-    compare(prepare(load("iris"), settings), settings, foretell=told.append)
+    compare(prepare(load("iris"), settings), settings, on_estimate=told.append)
     assert told == []
 
 
@@ -74,7 +74,7 @@ def test_a_sweep_is_told_before_it_starts_and_has_the_same_numbers() -> None:
         prepared,
         over,
         settings,
-        foretell=tell,
+        on_estimate=tell,
         progress=lambda progress: order.append(str(progress.done)),
     )
     plain = sweep(prepared, over, settings)
@@ -83,5 +83,5 @@ def test_a_sweep_is_told_before_it_starts_and_has_the_same_numbers() -> None:
     assert told[0] > 0
     pd.testing.assert_frame_equal(found.table, plain.table)
     few: list[float] = []
-    sweep("iris", over, replace(settings, table="iris", trials=5), foretell=few.append)
+    sweep("iris", over, replace(settings, table="iris", trials=5), on_estimate=few.append)
     assert few == []

@@ -1,4 +1,4 @@
-"""What the steps of a paid preparation cost together, beside brute force and dp-accounting."""
+"""What the steps of a private preparation cost together, beside brute force and dp-accounting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.parts import ApproximatePart, GaussianPart, PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import parse_variant
-from dpviz.preparation.account import chain
+from dpviz.preparation.account import prepared_mechanism
 from dpviz.preparation.steps import (
     BOUND,
     MEAN,
@@ -134,7 +134,7 @@ BUDGET = Budget(1.0, 1e-6)
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["wishart_exact", "jl_transform"])
 def test_a_profile_under_replace_is_composed_as_dp_accounting_does(key: str) -> None:
-    found = chain(parse_variant(key), PROBLEM, BUDGET, PrivateSteps((MEAN, SCALE)))
+    found = prepared_mechanism(parse_variant(key), PROBLEM, BUDGET, PrivateSteps((MEAN, SCALE)))
     assert found.spent is not None
     assert found.spent.epsilon <= BUDGET.epsilon
     profile = found.mechanism.row_profile(PROBLEM, found.rest)

@@ -1,4 +1,4 @@
-"""The preparation itself: the one place where a paid step meets rows.
+"""The preparation itself: the one place where a private step meets rows.
 
 Rows are cut to public bounds and mapped to u in [-1, 1]^d; every step reads a sum of u and adds
 its noise. Nothing else of the rows is used: centre, scale, radius and count are functions of what

@@ -87,7 +87,7 @@ def test_what_cannot_run_behind_it_says_why() -> None:
 def test_the_features_are_prepared_and_the_label_beside_them_is_not() -> None:
     settings = replace(PAID, mechanisms=("data_gaussian",), count="public")
     plan = _planned(RELEASED, settings)
-    assert plan.paid is not None
-    assert plan.paid.features == 4
+    assert plan.private is not None
+    assert plan.private.features == 4
     problem, _ = plan.problem_and_budget(0, 1.0)
     assert problem.d == 4 + 3

@@ -21,9 +21,9 @@ from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.preparation.account import Chain, chain
+from dpviz.preparation.account import PreparedMechanism, prepared_mechanism
 from dpviz.preparation.bounding import prepare
-from dpviz.preparation.chain import noisy_variances, run
+from dpviz.preparation.draws import noisy_variances, run
 from dpviz.preparation.steps import (
     BOUND,
     COUNT,
@@ -64,7 +64,7 @@ NO_DRAWS = Draws.batch(np.random.default_rng(0), 1)  # for noise of size 0
 PUBLIC = Transform(LOW, HIGH, (LOW + HIGH) / 2, np.ones(2), 1.5, False, 1.0)
 
 
-def _chain(key: str, relation: Relation, budget: Budget = BUDGET) -> Chain | str:
+def _chain(key: str, relation: Relation, budget: Budget = BUDGET) -> PreparedMechanism | str:
     mechanism = parse_variant(key)
     problem = Problem(3, 2, 1, relation, Domain.ball(2))
     reason = mechanism.why_not(problem, budget)
@@ -72,7 +72,7 @@ def _chain(key: str, relation: Relation, budget: Budget = BUDGET) -> Chain | str
         return reason
     steps = STEPS if mechanism.info.release != "data" else (MEAN, SCALE, BOUND)
     try:
-        return chain(mechanism, problem, budget, PrivateSteps(steps))
+        return prepared_mechanism(mechanism, problem, budget, PrivateSteps(steps))
     except CannotRun as error:
         return error.reason
 
@@ -129,7 +129,7 @@ def test_the_account_of_a_chain_is_that_of_other_code(key: str, relation: Relati
     mechanism = parse_variant(key)
     problem = Problem(300, 4, 1, relation, Domain.ball(4))
     wanted = PrivateSteps((COUNT, MEAN, SCALE))
-    found = chain(mechanism, problem, BUDGET, wanted)
+    found = prepared_mechanism(mechanism, problem, BUDGET, wanted)
     assert found.spent is not None
     release = mechanism.calibrate(problem, found.rest).parts
     whole = _by_dp_accounting((*found.preparation.parts, *release))
@@ -161,7 +161,7 @@ def test_the_account_of_bought_variances_is_that_of_other_code(
     domain = Domain.unbounded(4) if radius else Domain.ball(4)
     problem, budget = Problem(300, 4, 1, relation, domain), Budget(1.0, delta)
     wanted = PrivateSteps((), variance=0.2, radius=radius)
-    found = chain(mechanism, problem, budget, wanted)
+    found = prepared_mechanism(mechanism, problem, budget, wanted)
     assert found.spent is not None
     assert found.spent.epsilon == pytest.approx(1.0, abs=1e-6)
     assert found.spent.epsilon <= 1.0
@@ -248,7 +248,7 @@ def test_no_chain_is_refuted(key: str) -> None:
 
 def test_that_attack_sees_a_mean_taken_from_the_data() -> None:
     found = _chain("gaussian", Relation.REPLACE)
-    assert isinstance(found, Chain)
+    assert isinstance(found, PreparedMechanism)
     none = replace(found.preparation, noises={}, parts=())
     seen = audit_chain(
         found,
@@ -297,7 +297,7 @@ def test_chunks_of_draws_join_without_a_seam() -> None:
 
 
 def test_each_step_moves_what_is_released_and_nothing_else_is_left() -> None:
-    """With next to no noise a paid preparation is the exact one: the same components."""
+    """With next to no noise a private preparation is the exact one: the same components."""
     loud = replace(ALL_PAID, epsilon=1e6, row_bound="private:1", mechanisms=("gaussian",))
     (result,) = compare(prepare(load("iris"), loud), loud).results
     assert result.metrics["recovery"].min() > 0.999
@@ -313,7 +313,7 @@ def test_bounds_can_be_bought_too() -> None:
     assert ready.raw is not None
     wanted = private_steps(settings)
     assert wanted is not None
-    whole = chain(
+    whole = prepared_mechanism(
         parse_variant("gaussian"), ready.problem(settings), ready.budget(settings), wanted
     )
     zero, one = np.zeros(4), np.ones(4)
@@ -334,7 +334,7 @@ def test_bounds_can_be_bought_too() -> None:
 def test_a_chain_with_bought_bounds_is_not_refuted() -> None:
     mechanism = parse_variant("gaussian")
     problem = Problem(3, 2, 1, Relation.REPLACE, Domain.ball(2))
-    found = chain(mechanism, problem, BUDGET, PrivateSteps((RANGE, MEAN, BOUND)))
+    found = prepared_mechanism(mechanism, problem, BUDGET, PrivateSteps((RANGE, MEAN, BOUND)))
     assert found.spent is not None
     assert found.spent.epsilon <= BUDGET.epsilon
     assert not audit_chain(found, PUBLIC, trials=TRIALS, confidence=0.9999).refuted
@@ -375,13 +375,16 @@ def test_settings_say_which_steps_are_paid_for() -> None:
     assert adaptive is not None
     assert adaptive.bound == "adaptive"
     # bounds are bought where something rests on them
-    assert Settings(bounds="private").paid_shares == {}
-    assert Settings(bounds="private", center="private").paid_shares == {"mean": 0.1, "range": 0.05}
+    assert Settings(bounds="private").private_shares == {}
+    assert Settings(bounds="private", center="private").private_shares == {
+        "mean": 0.1,
+        "range": 0.05,
+    }
     with pytest.raises(InvalidSetting, match="ball for a preparation"):
         Settings(domain="box", scale="private")
     with pytest.raises(InvalidSetting, match=r"at most 0\.95 together"):
         Settings(center="private", mean_share=0.9, row_bound="private:0.9")
     # what nobody pays for has no share that could be too large
-    assert Settings(mean_share=0.9, bound_share=0.9).paid_shares == {}
+    assert Settings(mean_share=0.9, bound_share=0.9).private_shares == {}
     # under replace n is the same for all neighbours
-    assert Settings(count="private").paid_shares == {}
+    assert Settings(count="private").private_shares == {}

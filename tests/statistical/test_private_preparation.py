@@ -22,7 +22,7 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.account import chain
-from dpviz.preparation.chain import (
+from dpviz.preparation.draws import (
     PreparedDraws,
     noise_edge,
     noisy_variances,
@@ -149,7 +149,7 @@ def test_bought_variances_and_their_radius_have_the_laws_of_their_account(
     lengths[-1] = 2.0
     longer = [radius_to_cut(np.sort(rows), plan, draws) for rows in (lengths, np.ones(50))]
     budget = Budget(0.1, 1e-6)
-    loss = accounting.together(plan.parts[:-1])
+    loss = accounting.composition_of(plan.parts[:-1])
     grid = np.unique(np.concatenate(longer))
     for epsilon in (0.0, budget.epsilon):
         odds = [np.array([(each == radius).mean() for radius in grid]) for each in longer]

@@ -1,4 +1,4 @@
-"""Small still pictures for notebooks and for papers: SVG and PDF, without a script or a host.
+"""Drawings for notebooks and for papers: SVG and PDF, without a script or a host.
 
 In a notebook they are an image element, which shows wherever HTML shows, also where it is only
 read; the Plotly figures are a call away. In a paper they are a column wide, with 8 pt and lines
@@ -17,91 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpviz.core.arrays import FloatArray
-from dpviz.core.number_text import decimals, log_ticks, numeral, per_cent, round_ticks
-from dpviz.mechanisms import Mechanism
-from dpviz.report.figures.svg import image, source
-from dpviz.report.figures.theme import TRUE_COLOUR, Panel, colour_of
-from dpviz.report.tables.portrait import Portrait
+from dpviz.core.number_text import log_ticks, numeral, per_cent, round_ticks
+from dpviz.report.figures.svg import image
+from dpviz.report.figures.theme import Panel
 
 _WIDE, _LINE = 640, 26  # pixels of a picture with one line per variant, and of a line
-_TEXT = 'font-family="sans-serif" font-size="12" fill="#7F7F7F"'
-
-
-def _image(width: int, height: int, inside: Sequence[str], words: str) -> str:
-    return image(_svg(width, height, "".join(inside)), words, "max-width:100%;height:auto")
-
-
-def _svg(width: int, height: int, inside: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}">{inside}</svg>'
-    )
-
-
-def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" {_TEXT} text-anchor="{anchor}">{escape(words)}</text>'
-
-
-def thumbnail(portrait: Portrait, mechanism: Mechanism) -> str:
-    """Return how far a mechanism turns the first direction, as the address of a small image.
-
-    From 0 to 90 degrees for every mechanism, with a line at the median; see `angle_words`.
-
-    Parameters
-    ----------
-    portrait : Portrait
-    mechanism : Mechanism
-    """
-    width, tall = _THUMBNAIL
-    at = width * portrait.median / 90
-    inside = _bars(portrait.angles, 0, width, tall, colour_of(mechanism)) + (
-        f'<path d="M0 {tall}H{width}M{at:.1f} 0V{tall}" stroke="{TRUE_COLOUR}"/>'
-    )
-    return source(_svg(width, tall, inside))
-
-
-def angle_words(portrait: Portrait) -> str:
-    """Return what a thumbnail shows, in words."""
-    return f"median {decimals(portrait.median, 0)}° from the true direction"
-
-
-def noise_image(portrait: Portrait, mechanism: Mechanism) -> str:
-    """Return the eigenvalues of a mechanism's noise as a histogram with an axis of its own.
-
-    Parameters
-    ----------
-    portrait : Portrait
-        Of a mechanism that releases a matrix.
-    mechanism : Mechanism
-    """
-    assert portrait.noise is not None
-    width, tall, wide, size = 300, 44, 292, numeral(portrait.reach)
-    middle = 4 + wide / 2
-    inside = [
-        _bars(portrait.noise, 4, wide, tall, colour_of(mechanism)),
-        f'<path d="M4 {tall}h{wide}" stroke="{TRUE_COLOUR}"/>',
-        f'<path d="M{middle} 0v{tall}" stroke="{TRUE_COLOUR}" stroke-dasharray="2 3"/>',
-        _text(4, tall + 13, f"-{size}"),
-        _text(middle, tall + 13, "noise 0", "middle"),
-        _text(4 + wide, tall + 13, size, "end"),
-    ]
-    words = f"Eigenvalues of its noise, from -{size} to {size}, rows of length 1"
-    return _image(width, tall + 17, inside, words)
-
-
-_THUMBNAIL = (240, 30)  # pixels
-
-
-def _bars(heights: FloatArray, left: float, wide: float, tall: float, colour: str) -> str:
-    """Return the bars of a histogram that stands on a height, as one path."""
-    step = wide / len(heights)
-    drawn = [
-        f"M{left + step * place:.1f} {tall}v{-height * (tall - 4):.1f}h{step - 1:.1f}V{tall}"
-        for place, height in enumerate(heights.tolist())
-        if height > 0
-    ]
-    return f'<path d="{"".join(drawn)}" fill="{colour}"/>'
 
 
 @dataclass(frozen=True)

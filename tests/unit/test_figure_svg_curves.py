@@ -15,7 +15,7 @@ import pytest
 
 import dpviz
 from dpviz.report.figures.shown import IMAGE, PLOTLY, drawn
-from dpviz.report.figures.still import still_curves
+from dpviz.report.figures.svg import svg_curves
 from dpviz.report.figures.theme import GREY, Panel
 from dpviz.report.tables.comparison import PREDICTION_COLUMNS
 from dpviz.report.tables.curves import LINE_COLUMNS
@@ -45,7 +45,7 @@ def still(
     *, log_x: bool = True, log_y: bool = False, now: float = 1.0, shares: bool = False,
 ) -> tuple[str, str]:  # fmt: skip
     """Return the HTML and, decoded, the SVG in it."""
-    html = still_curves(
+    html = svg_curves(
         predicted, limits, PANELS, across=[0.01, 100.0], x_title="Epsilon", y_title="a < b",
         log_x=log_x, log_y=log_y, now=now, words="Recovery", shares=shares,
     )  # fmt: skip
