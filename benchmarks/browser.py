@@ -19,8 +19,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from dpviz.cli.edition.folder import export
-from dpviz.cli.edition.lock import read_lock
+from dpviz.cli.browser_edition.folder import export
+from dpviz.cli.browser_edition.lock import read_lock
 from tests.e2e.browser import CHROMIUM_FLAGS, find_chromium
 
 START, END = "<!-- browser: start -->", "<!-- browser: end -->"

@@ -50,7 +50,7 @@ def note(word: str, name: str, value: float) -> None:
     """Keep a bet or a move of the step that it was made in, which may have been left by now."""
     number, place = (int(part) for part in name.split("."))
     lesson, step = lessons(state.get("language", "guide"))[number - 1], place - 1
-    question = lesson.asked(step)
+    question = lesson.question_at(step)
     if word == "made":
         moves()[name] = min(int(value), len(lesson.moves(step)))
     elif question is not None and question.possible(value):
@@ -61,7 +61,7 @@ def follow_link(lesson: Lesson, step: int, name: str) -> None:
     """Take the bet and the moves of the step that a link names: at first, and on the way back."""
     if BETS in st.session_state and not state.travelled():
         return
-    question, placed = lesson.asked(step), state.get("bet", "guide")
+    question, placed = lesson.question_at(step), state.get("bet", "guide")
     bets().pop(name, None)
     moves().pop(name, None)
     if question is not None and placed:
@@ -75,7 +75,7 @@ def follow_link(lesson: Lesson, step: int, name: str) -> None:
 
 def write_link(lesson: Lesson, step: int, name: str) -> None:
     """Let the link say what was bet on and how far it is revealed."""
-    question, bet = lesson.asked(step), bets().get(name)
+    question, bet = lesson.question_at(step), bets().get(name)
     placed = 0 if bet is None else bet if question and question.axis is not None else bet + 1
     state.put("bet", placed, "guide")
     state.put("moved", TOLD[moves().get(name, 0)], "guide")
@@ -136,7 +136,7 @@ def draw() -> None:
         lesson,
         step,
         room=steered(
-            state.get("room", "guide"), name, lesson.asked(step), phone_words(lesson.language)
+            state.get("room", "guide"), name, lesson.question_at(step), phone_words(lesson.language)
         ),
         bets=bets(),
         made=moves().get(name, 0),

@@ -34,7 +34,7 @@ from pages.ui.guard import say_error
 current = shell.through_entry()
 
 
-def asked() -> tuple[dict[str, str], str]:
+def filters() -> tuple[dict[str, str], str]:
     """Draw the filters and the order; return what is picked of each."""
     with st.container(key="mechanisms.asked"):
         *columns, last = st.columns([*[1] * len(FILTERS), 1.6])
@@ -200,7 +200,7 @@ _HEAD = """<div class="dp-head"><b>Mechanism</b><span><i>0°</i><i>turned</i><i>
 
 st.title("How far does each turn the first direction?", anchor=False)
 problem, budget = loading.problem_and_budget(current)
-picked, order = asked()
+picked, order = filters()
 found = chosen_cards(cards(problem, budget), picked, order)
 st.caption(
     f"Pictures: {DRAWS} draws on one made-up table ({ROWS} rows, {FEATURES} columns, epsilon "

@@ -38,7 +38,7 @@ def use(chosen: Settings) -> None:
         state.put(name, getattr(chosen, name))
 
 
-def asked() -> Settings:
+def setting_controls() -> Settings:
     """Draw the controls; everything but the mechanism is the setting of every page."""
     first, second, third = st.columns([2, 1, 1])
     mechanism = parts.one_mechanism(
@@ -50,14 +50,14 @@ def asked() -> Settings:
         bounds()
     settings = replace(state.settings(), mechanisms=(mechanism,))
     # a share is asked for where there is something to pay for
-    asked = {
+    private = {
         "mean": True,
         "range": settings.bounds == PRIVATE,
         "scale": settings.scale != "none",
         "bound": True,
         "count": settings.relation == "zero-out",
     }
-    steps = [step for step, paid in asked.items() if paid]
+    steps = [step for step, paid in private.items() if paid]
     for column, step in zip(st.columns(len(steps)), steps, strict=True):
         with column:
             controls.setting(f"{step}_share", place="preparation.")
@@ -145,7 +145,7 @@ def page() -> None:
         st.info(current.problem or "Choose a table.")
         return
     above = st.container()
-    settings = asked()
+    settings = setting_controls()
     if settings.bounds == "max":
         known = (
             ", or take those that are known" if current.prepared.table.bounds is not None else ""

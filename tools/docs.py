@@ -34,8 +34,8 @@ from sphinx.cmd.build import build_main
 import dpviz
 from dpviz import extend
 from dpviz.cli import build_parser
-from dpviz.cli.edition import board_file
-from dpviz.cli.edition.folder import lost_page
+from dpviz.cli.browser_edition import board_file
+from dpviz.cli.browser_edition.folder import lost_page
 from dpviz.core.metrics import METRICS
 from dpviz.core.params import Param, params_of
 from dpviz.core.problem import Relation

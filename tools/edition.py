@@ -29,7 +29,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from dpviz.cli.edition.lock import LOCK, EditionError, Lock, LockedFile, read_lock
+from dpviz.cli.browser_edition.lock import LOCK, EditionError, Lock, LockedFile, read_lock
 from dpviz.core.errors import (
     DpvizError,
 )

@@ -22,14 +22,14 @@ from dpviz.datasets.check import (
     suggested_drops,
 )
 from dpviz.datasets.columns import Kind, RawColumn
-from dpviz.datasets.files import read_bounds, read_raw, read_thetas
-from dpviz.datasets.frames import (
+from dpviz.datasets.dataframes import (
     FrameBatches,
     SparseRows,
     name_at_hand,
     rows_not_held,
     table_at_hand,
 )
+from dpviz.datasets.files import read_bounds, read_raw, read_thetas
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.source import UPLOADED, Limits
 from dpviz.datasets.table import NAMELESS, PLAINLY, ReadOptions, Table

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpviz.lessons.lesson import Asked, Lesson, Question, State, Step
+    from dpviz.lessons.lesson import Lesson, Question, ShownQuestion, State, Step
 
-__all__ = ["Asked", "Lesson", "Question", "State", "Step", "course", "lessons"]
+__all__ = ["Lesson", "Question", "ShownQuestion", "State", "Step", "course", "lessons"]
 
 
 def __getattr__(name: str) -> Any:

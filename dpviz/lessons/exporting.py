@@ -324,7 +324,7 @@ def _slide(
     lesson: Lesson, step: int, held: Mapping[str, Any], stop: int, epsilon: float | None = None
 ) -> Drawing:
     """Return one slide: the picture at a stop, or on the way at an epsilon, and what is said."""
-    at, asked, says = lesson.steps[step], lesson.asked(step), words(lesson.language)
+    at, asked, says = lesson.steps[step], lesson.question_at(step), words(lesson.language)
     say = lesson.filled(at.say)
     on = Drawing(_SLIDE, say, _TALL)
     _picture(on, held, stop, epsilon, says)

@@ -22,7 +22,7 @@ from dpviz.core.problem import Budget
 from dpviz.core.seeding import generator
 from dpviz.lessons.cast import pure
 from dpviz.lessons.languages import ASKED_WORDS, words
-from dpviz.lessons.lesson import Asked
+from dpviz.lessons.lesson import ShownQuestion
 from dpviz.lessons.person import EPSILONS, HER, others, table
 from dpviz.mechanisms import Mechanism
 from dpviz.simulation.simulate import Batch, Named, Trials, simulate
@@ -82,11 +82,11 @@ class Round:
         return f"in or out {numeral(self.epsilon)} {self.number}"
 
     @property
-    def asked(self) -> Asked:
+    def question(self) -> ShownQuestion:
         """The question; what is right differs from phone to phone."""
         said = words(self.language)
         ask, *options = (said.get(text, text) for text in ASKED_WORDS)
-        return Asked(ask, tuple(options), ("", ""), None, -1, "")
+        return ShownQuestion(ask, tuple(options), ("", ""), None, -1, "")
 
     def within(self, place: int) -> bool:
         """Return whether the release that is dealt at a place, from 0, is of the table with her."""

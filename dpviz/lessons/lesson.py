@@ -101,7 +101,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ShownQuestion:
     """A question ready to be shown: filled in, its options in their order.
 
     Attributes
@@ -289,7 +289,7 @@ class Lesson:
         """Return a text with the numbers of the lesson's language."""
         return text if self.language == ENGLISH else spaced(text)
 
-    def asked(self, step: int) -> Asked | None:
+    def question_at(self, step: int) -> ShownQuestion | None:
         """Return the question of a step, from 0, as it is shown; None where nothing is asked.
 
         Options that are numbers stand in their order; others are shuffled, by a stream of their
@@ -302,7 +302,7 @@ class Lesson:
         right = None if computed is None else computed.fact
         if question.axis is not None:
             assert right is not None  # or the file was not read
-            return Asked(
+            return ShownQuestion(
                 self.filled(question.ask), (), (self.filled(question.then),), question.axis,
                 float(right.value), self.written(right.text),
             )  # fmt: skip
@@ -317,7 +317,7 @@ class Lesson:
         options = [question.options[place] for place in order]
         texts = tuple(self.filled(one.says) for one in options)
         place = [values[at] for at in order].index(wanted)
-        return Asked(
+        return ShownQuestion(
             self.filled(question.ask), texts,
             tuple(self.filled(one.then or question.then) for one in options),
             None, place, texts[place],

@@ -19,7 +19,7 @@ from typing import Any
 
 from dpviz.core.errors import DpvizError
 from dpviz.lessons.in_or_out import Round
-from dpviz.lessons.lesson import Asked
+from dpviz.lessons.lesson import ShownQuestion
 
 LASTS = 3 * 3600.0
 """Seconds after which a room ends."""
@@ -62,7 +62,7 @@ class Room:
     _opened: float = field(init=False)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
     _step: str = field(init=False, default="")
-    _asked: Asked | None = field(init=False, default=None)
+    _asked: ShownQuestion | None = field(init=False, default=None)
     _bets: dict[str, float] = field(init=False, default_factory=dict)
     _words: Mapping[str, str] = field(init=False, default_factory=dict)
     _round: Round | None = field(init=False, default=None)
@@ -101,7 +101,7 @@ class Room:
     def ask(
         self,
         step: str,
-        asked: Asked | None,
+        asked: ShownQuestion | None,
         words: Mapping[str, str] = MappingProxyType({}),
         played: Round | None = None,
     ) -> None:
@@ -110,7 +110,7 @@ class Room:
         Parameters
         ----------
         step : str
-        asked : Asked or None
+        asked : ShownQuestion or None
         words : mapping of str to str
             What a phone says in the question's language, by the English of it.
         played : Round, optional
@@ -137,7 +137,7 @@ class Room:
         words : mapping of str to str
             As `ask` takes them.
         """
-        self.ask(played.step, played.asked, words, played)
+        self.ask(played.step, played.question, words, played)
 
     def bet(self, step: str, phone: str, value: float) -> None:
         """Take a bet; the same phone may change its mind until the bets are shown.
@@ -241,7 +241,10 @@ def entrance(found: Room) -> dict[str, Any]:
 
 
 def steered(
-    key: str, step: str, asked: Asked | None, words: Mapping[str, str] = MappingProxyType({})
+    key: str,
+    step: str,
+    asked: ShownQuestion | None,
+    words: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any] | None:
     """Ask a step's question of the room, if the key is its own; return what the projector shows.
 
@@ -249,7 +252,7 @@ def steered(
     ----------
     key : str
     step : str
-    asked : Asked or None
+    asked : ShownQuestion or None
         Its question, if it has one.
     words : mapping of str to str
         As `Room.ask` takes them.

@@ -15,7 +15,7 @@ from dpviz.core.number_text import PER_CENT, numeral, percent, thousands
 from dpviz.datasets.builtin.school import PUPILS
 from dpviz.lessons.cloud import cloud
 from dpviz.lessons.languages import names, own_words, words
-from dpviz.lessons.lesson import INVENTED, NEAR, Asked, Lesson, State
+from dpviz.lessons.lesson import INVENTED, NEAR, Lesson, ShownQuestion, State
 from dpviz.lessons.measures import (
     DRAWS,
     above_lone_threshold,
@@ -81,12 +81,12 @@ def stage(
         "scene": {**scene, "texts": list(map(lesson.written, scene.get("texts", ())))},
         "leaves": own[lesson.page(step)],
         "words": own,
-        **_asked(lesson.asked(step)),
+        **_asked(lesson.question_at(step)),
         **_ways(lesson, step, course),
     }
 
 
-def _asked(asked: Asked | None) -> dict[str, Any]:
+def _asked(asked: ShownQuestion | None) -> dict[str, Any]:
     """Return what a step asks; a step that asks nothing has an empty question."""
     if asked is None:
         return {
@@ -147,7 +147,7 @@ def tally(lesson: Lesson, step: int, course: Sequence[Lesson], bets: Mapping[str
         for place in range(len(one.steps))
         if (name := f"{one.number}.{place + 1}") in bets
         and (one.number, place) != (lesson.number, step)
-        and (asked := one.asked(place)) is not None
+        and (asked := one.question_at(place)) is not None
     ]
     ends = lesson.number == len(course)
     own = own_words(lesson.language)

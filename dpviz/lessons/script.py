@@ -152,7 +152,11 @@ def _used(lesson: Lesson, texts: Iterable[str]) -> set[str]:
 
 def _problems_of_step(lesson: Lesson, place: int) -> list[str]:
     """Return what is wrong with one step, once every number is computed."""
-    step, asked, stops = lesson.steps[place], lesson.asked(place), len(lesson.moves(place)) + 1
+    step, asked, stops = (
+        lesson.steps[place],
+        lesson.question_at(place),
+        len(lesson.moves(place)) + 1,
+    )
     found = []
     for text in (step.say, "" if step.question is None else step.question.ask):
         count = len(text.split())

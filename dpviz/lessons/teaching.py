@@ -96,7 +96,7 @@ def _lesson(lesson: Lesson) -> list[str]:
         lines += [f"- Board: {told.board}.", ""]
     for place, step in enumerate(lesson.steps, start=1):
         lines.append(f"{place}. `{link(lesson, place)}` {lesson.filled(step.say)}")
-        asked = lesson.asked(place - 1)
+        asked = lesson.question_at(place - 1)
         if asked is not None:
             right = asked.right_text if asked.axis is None else f"epsilon {asked.right_text}"
             lines.append(f"   - Ask: {asked.ask} Answer: **{right}**.")

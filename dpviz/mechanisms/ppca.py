@@ -21,7 +21,7 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo, paper
 from dpviz.mechanisms._clipped import on_the_sphere
 from dpviz.sampling.bingham import convergence
-from dpviz.sampling.frames import matrix_bingham
+from dpviz.sampling.matrix_bingham import matrix_bingham
 from dpviz.sampling.stiefel import DEFAULT_SWEEPS, stiefel_bingham
 
 

@@ -32,7 +32,7 @@ from dpviz.core.moments import SecondMoment, is_thin
 from dpviz.core.number_text import numeral
 from dpviz.core.resources import too_much
 from dpviz.core.seeding import generator
-from dpviz.datasets.frames import Products, SparseRows
+from dpviz.datasets.dataframes import Products, SparseRows
 from dpviz.datasets.raw import unit_words
 from dpviz.datasets.table import Table
 from dpviz.preparation.transform import Transform

@@ -23,7 +23,7 @@ from dpviz.datasets.files import DAMAGED, flat_of
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.source import Limits, Source, readable
 from dpviz.datasets.survey import is_text
-from dpviz.releasing.records import Given, lines_of, number_parser, open_records, split, usable
+from dpviz.releasing.records import TableInput, lines_of, number_parser, open_records, split, usable
 from dpviz.releasing.schema import (
     DECIMALS,
     LARGEST,
@@ -42,7 +42,7 @@ _MISSING = {marker.encode() for marker in MISSING_MARKERS}
 
 
 def draft(
-    given: Given,
+    table: TableInput,
     name: str,
     bounds: tuple[float, float] | FeatureBounds | str = "data",
     limits: Limits | None = None,
@@ -52,7 +52,7 @@ def draft(
 
     Parameters
     ----------
-    given : Table, Path, bytes-like or binary file
+    table : Table, Path, bytes-like or binary file
     name : str
         What messages call it.
     bounds : pair of float, FeatureBounds, "data" or "none"
@@ -69,10 +69,10 @@ def draft(
     Schema
         Marked as taken from the data, but for a table whose bounds are public.
     """
-    public = public_schema(given) if isinstance(given, Table) else None
+    public = public_schema(table) if isinstance(table, Table) else None
     if public is not None and bounds == "data":
         return public
-    outline, start = _outline(given, name, levels)
+    outline, start = _outline(table, name, levels)
     if bounds == "none":
         used = outline
         if start is not None:  # unpacked, whatever the file is
@@ -82,20 +82,20 @@ def draft(
         # bounds of words are their number
         found = replace(used, columns=tuple(replace(c, low=None, high=None) for c in used.columns))
     else:
-        if limits is not None and not (start is None or isinstance(given, Table)):
-            Source(given, name).extent(limits)
-        used = _measured(outline, given)
+        if limits is not None and not (start is None or isinstance(table, Table)):
+            Source(table, name).extent(limits)
+        used = _measured(outline, table)
         found = used if isinstance(bounds, str) else with_bounds(used, bounds)
     # the columns of a table of ours are public, and so is what the caller says of them
-    return replace(found, from_data=isinstance(bounds, str) or not isinstance(given, Table))
+    return replace(found, from_data=isinstance(bounds, str) or not isinstance(table, Table))
 
 
-def _outline(given: Given, name: str, levels: Scales) -> tuple[Schema, bytes | None]:
+def _outline(table: TableInput, name: str, levels: Scales) -> tuple[Schema, bytes | None]:
     """Return how a table is written, columns that could hold numbers in use, and a text's start."""
-    if isinstance(given, Table):
-        own = tuple(Column(found) for found in clean_names(given.columns)[0])
-        return Schema(own, **public_labels(given)), None
-    source = Source(given, name)
+    if isinstance(table, Table):
+        own = tuple(Column(found) for found in clean_names(table.columns)[0])
+        return Schema(own, **public_labels(table)), None
+    source = Source(table, name)
     if source.is_parquet:
         with readable(DAMAGED.format(name)):
             file = parquet.ParquetFile(source.open())
@@ -236,7 +236,7 @@ class _Seen:
         return {float(code) for code in SENTINELS if (numbers == code).any()}
 
 
-def _measured(outline: Schema, given: Given) -> Schema:
+def _measured(outline: Schema, table: TableInput) -> Schema:
     """Return a schema with the bounds that the table's own numbers have."""
     used = outline.used
     if not used:
@@ -244,7 +244,7 @@ def _measured(outline: Schema, given: Given) -> Schema:
     seen = [_Seen() for _ in used]
     codes: list[set[float]] = [set() for _ in used]
     first = 0
-    for block in open_records(given, outline).blocks():
+    for block in open_records(table, outline).blocks():
         for j, column in enumerate(seen):
             codes[j] |= column.add(block[:, j], first)
         first += len(block)

@@ -66,7 +66,7 @@ from dpviz.releasing.picture import (
     frame_of,
     searched,
 )
-from dpviz.releasing.records import Given, Records, open_records
+from dpviz.releasing.records import Records, TableInput, open_records
 from dpviz.releasing.schema import FROM_DATA, Schema, SchemaError, public_schema
 from dpviz.simulation.picture.account import SEARCHED
 
@@ -276,7 +276,7 @@ def chosen(options: ReleaseOptions) -> tuple[Mechanism, Law]:
     return mechanism, safe[mechanism.key]
 
 
-def given_by(table: str, sheet: str = "") -> Given:
+def table_input(table: str, sheet: str = "") -> TableInput:
     """Return what a word of the command line names: a built-in table, a remote set or a file.
 
     Of a workbook it is the text of a sheet, by name or the only one.
@@ -315,19 +315,19 @@ def declare(options: ReleaseOptions, schema: Schema) -> Entries:
     return stated
 
 
-def in_force(given: Given, schema: Schema | None, *, from_data: bool) -> Schema:
+def in_force(table: TableInput, schema: Schema | None, *, from_data: bool) -> Schema:
     """Return the schema of a release, or raise where there is none that may be used.
 
     Parameters
     ----------
-    given : Table, Path, bytes-like or binary file
+    table : Table, Path, bytes-like or binary file
     schema : Schema or None
         None takes the public one of a table that has it.
     from_data : bool
         Whether a schema that was taken from the data may be used as if it were public.
     """
-    if schema is None and isinstance(given, Table):
-        schema = public_schema(given)
+    if schema is None and isinstance(table, Table):
+        schema = public_schema(table)
     if schema is None:
         raise InvalidSetting(
             "schema",
@@ -563,14 +563,18 @@ class Plan:
 
 
 def plan(
-    options: ReleaseOptions, given: Given, schema: Schema | None = None, *, from_data: bool = False
+    options: ReleaseOptions,
+    table: TableInput,
+    schema: Schema | None = None,
+    *,
+    from_data: bool = False,
 ) -> Plan:
     """Check everything that is public about a release, and calibrate its noise; spend nothing.
 
     Parameters
     ----------
     options : ReleaseOptions
-    given : Table, Path, bytes-like or binary file
+    table : Table, Path, bytes-like or binary file
         The table.
     schema : Schema, optional
         How it is read; by default the public schema of a built-in table.
@@ -584,9 +588,9 @@ def plan(
     """
     options.require()
     mechanism, law = chosen(options)
-    schema = in_force(given, schema, from_data=from_data)
+    schema = in_force(table, schema, from_data=from_data)
     declared = declare(options, schema)
-    records = open_records(given, schema)
+    records = open_records(table, schema)
     n, d = records.n, len(schema.used)
     if n < 2:
         raise DpvizError(f"the table must have at least 2 rows; it has {n}.")
@@ -618,14 +622,14 @@ def plan(
     while noise.scale > _LARGEST_SCALE and options.grid is None and bits > 8:
         bits -= 2
         noise, made = with_noise(bits)
-    name = options.name or _public_name(given)
+    name = options.name or _public_name(table)
     written = options.texts() | {"grid": str(bits), "mechanism": mechanism.text, "name": name}
     return Plan(
         options,
         name,
         schema,
         records,
-        _assumed_public(given, schema, options),
+        _assumed_public(table, schema, options),
         mechanism.text,
         relation,
         declared,
@@ -639,7 +643,7 @@ def plan(
 
 def make(
     options: ReleaseOptions,
-    given: Given,
+    table: TableInput,
     schema: Schema | None = None,
     *,
     from_data: bool = False,
@@ -670,11 +674,11 @@ def make(
     """
     if ledger is not None and not options.purpose:
         options = replace(options, purpose=ledger.read().purpose)
-    planned = plan(options, given, schema, from_data=from_data)
+    planned = plan(options, table, schema, from_data=from_data)
     counts = planned.relation, planned.schema.unit
     spend = planned.spend(token=token)
     if ledger is not None:
-        spend = planned.spend(ledger.fingerprint(content_of(given)), token)
+        spend = planned.spend(ledger.fingerprint(content_of(table)), token)
         # refused before room is taken; `spend` asks once more under the lock
         ledger.check(spend, *counts)
     outputs = Outputs(ledger, out, planned.largest_file)
@@ -700,7 +704,7 @@ def make(
     return made
 
 
-def content_of(given: Given) -> Iterator[bytes]:
+def content_of(table: TableInput) -> Iterator[bytes]:
     """Yield the bytes by which a ledger knows a table: its own, or names and rows of one in memory.
 
     Raises
@@ -708,12 +712,12 @@ def content_of(given: Given) -> Iterator[bytes]:
     InvalidTable
         If it cannot be read.
     """
-    if isinstance(given, Table):
-        yield json.dumps(list(given.columns)).encode()
+    if isinstance(table, Table):
+        yield json.dumps(list(table.columns)).encode()
         # little-endian everywhere: a table has one fingerprint, whatever the machine
-        yield np.ascontiguousarray(given.rows, dtype="<f8").tobytes()
+        yield np.ascontiguousarray(table.rows, dtype="<f8").tobytes()
     else:
-        yield from Source(given, "the table").chunks()
+        yield from Source(table, "the table").chunks()
 
 
 def digest(settings: Mapping[str, str]) -> str:
@@ -722,9 +726,9 @@ def digest(settings: Mapping[str, str]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _assumed_public(given: Given, schema: Schema, options: ReleaseOptions) -> tuple[str, ...]:
+def _assumed_public(table: TableInput, schema: Schema, options: ReleaseOptions) -> tuple[str, ...]:
     """Return what nothing protects, in words."""
-    own = given.assumed_public if isinstance(given, Table) else ()
+    own = table.assumed_public if isinstance(table, Table) else ()
     said = SCHEMA_FROM_DATA if schema.from_data else SCHEMA_PUBLIC
     if schema.person:
         unit = PERSON_COLUMN.format(schema.person)
@@ -737,14 +741,14 @@ def _assumed_public(given: Given, schema: Schema, options: ReleaseOptions) -> tu
     names = (CATEGORIES_PUBLIC.format(schema.label),) if told else ()
     return (
         *(ROWS_PUBLIC, unit, said, COLUMNS_PUBLIC),
-        *((FORMULAS_PUBLIC,) if isinstance(given, SheetText) else ()),
+        *((FORMULAS_PUBLIC,) if isinstance(table, SheetText) else ()),
         *(*bound, *names, ASKED_PUBLIC, TIME_PUBLIC, *own),
     )
 
 
-def _public_name(given: Given) -> str:
+def _public_name(table: TableInput) -> str:
     """Return what a table is called whose user gives it no name: never the name of a file."""
-    return given.name if isinstance(given, Table) and given.name in builtin_tables() else "table"
+    return table.name if isinstance(table, Table) and table.name in builtin_tables() else "table"
 
 
 def _now() -> str:

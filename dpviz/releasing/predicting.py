@@ -37,7 +37,7 @@ from dpviz.releasing.grid import (
 from dpviz.releasing.making import counts_rows, declare
 from dpviz.releasing.noise import COUNT_SHARE, Law, mean_side, sensitivity_l1, sensitivity_l2
 from dpviz.releasing.options import ReleaseOptions
-from dpviz.releasing.records import Given, open_records
+from dpviz.releasing.records import TableInput, open_records
 from dpviz.releasing.schema import Schema
 from dpviz.simulation.bounds import noise_edge
 
@@ -108,10 +108,10 @@ class SchemaRows:
     counted: float = 1.0
 
     @classmethod
-    def of(cls, given: Given, schema: Schema) -> SchemaRows:
+    def of(cls, table: TableInput, schema: Schema) -> SchemaRows:
         """Return the rows of a table; `DpvizError` where it cannot be read so."""
         schema.require()
-        records = open_records(given, schema)
+        records = open_records(table, schema)
         if records.n < 2:
             raise DpvizError(f"the table must have at least 2 rows; it has {records.n}.")
         step, kept, start = math.ceil(records.n / MOST_ROWS), [], 0

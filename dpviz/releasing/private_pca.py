@@ -31,7 +31,7 @@ from dpviz.core.release import Release, Status, Verdict
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.datasets.batches import FileBatches
-from dpviz.datasets.frames import FrameBatches, SparseRows
+from dpviz.datasets.dataframes import FrameBatches, SparseRows
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import PreparedMechanism, prepared_mechanism
 from dpviz.preparation.draws import noisy_variances, radius_to_cut, run

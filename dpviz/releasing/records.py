@@ -49,7 +49,7 @@ from dpviz.releasing.schema import MOST_COLUMNS, Column, Schema
 
 Codes: TypeAlias = NDArray[np.intp]
 """Each row's label, as a place among the kinds of a schema; shape (m,)."""
-Given: TypeAlias = Table | Path | bytes | bytearray | memoryview | BinaryIO
+TableInput: TypeAlias = Table | Path | bytes | bytearray | memoryview | BinaryIO
 """What a release can be made of."""
 
 LONGEST_LINE = 1 << 22
@@ -115,12 +115,12 @@ def _coder(schema: Schema, encoding: str = "utf-8") -> Callable[[bytes], int]:
     return lambda cell: known.get(cell.strip(), other)
 
 
-def open_records(given: Given, schema: Schema) -> Records:
+def open_records(table: TableInput, schema: Schema) -> Records:
     """Return the records of a table under a schema.
 
     Parameters
     ----------
-    given : Table, Path, bytes-like or binary file
+    table : Table, Path, bytes-like or binary file
     schema : Schema
 
     Raises
@@ -129,9 +129,9 @@ def open_records(given: Given, schema: Schema) -> Records:
         If the table cannot be opened, or its names are not those of the schema. No message and no
         refusal depends on a row.
     """
-    if isinstance(given, Table):
-        return _OfTable(given, schema)
-    source = Source(given, printable(given.name) if isinstance(given, Path) else "the table")
+    if isinstance(table, Table):
+        return _OfTable(table, schema)
+    source = Source(table, printable(table.name) if isinstance(table, Path) else "the table")
     if not (schema.header or schema.skip):  # the first bytes may be somebody's
         return _OfText(source, schema, packed=schema.packing == "gzip")
     if schema.packing == "auto" and schema.header and source.is_parquet:

@@ -28,7 +28,7 @@ from dpviz.core.by_length import (
 )
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.datasets.batches import FileBatches
-from dpviz.datasets.frames import FrameBatches, SparseRows
+from dpviz.datasets.dataframes import FrameBatches, SparseRows
 from dpviz.datasets.table import ReadOptions
 from dpviz.preparation.transform import Transform
 

@@ -21,7 +21,7 @@ most prod_i (c_i' M_j c_i)^(1/2) over the columns i > j, and c_i' M_j c_i = u_i 
 
 With k = 1 this is the sampler of Kent, Ganeiber and Mardia in `dpviz.sampling.bingham`. Acceptance
 falls to nothing where many columns are concentrated: it is estimated beforehand, and
-`dpviz.sampling.frames` takes the chain of `dpviz.sampling.stiefel` there.
+`dpviz.sampling.matrix_bingham` takes the chain of `dpviz.sampling.stiefel` there.
 """
 
 from __future__ import annotations

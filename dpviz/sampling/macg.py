@@ -11,7 +11,7 @@ t_i^(d/2) exp(-t_i/2), largest at t_i = d, so a proposal is accepted with log-pr
 Taken for wide frames, where `dpviz.sampling.anchored` has too much to do for each column. With k =
 1 this is the sampler of `dpviz.sampling.bingham`. For k > 1 acceptance is high while the law is not
 far from uniform, and falls to nothing once it is concentrated: it is measured beforehand, and
-`dpviz.sampling.frames` takes the chain of `dpviz.sampling.stiefel` where it is low.
+`dpviz.sampling.matrix_bingham` takes the chain of `dpviz.sampling.stiefel` where it is low.
 """
 
 from __future__ import annotations

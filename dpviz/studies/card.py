@@ -23,7 +23,7 @@ from dpviz.core.platform import need
 from dpviz.core.problem import protects
 from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger, ledger_at
-from dpviz.releasing.making import content_of, given_by
+from dpviz.releasing.making import content_of, table_input
 from dpviz.releasing.options import one_line
 from dpviz.releasing.outputs import read_release
 from dpviz.releasing.picture import shown_of
@@ -401,7 +401,7 @@ def _counts(
     book: Ledger | None,
 ) -> dict[str, int]:
     """Return exact counts of the table's cells: they are for the file, and nobody else."""
-    given = table if isinstance(table, Table) else given_by(fspath(table), sheet)
+    given = table if isinstance(table, Table) else table_input(fspath(table), sheet)
     declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
     # another schema would fill and cut other cells than those that were released
     if declared.digest != found["declared"]["schema"]:

@@ -12,7 +12,7 @@ import pandas as pd
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number, params_of
 from dpviz.releasing.ledger import Contents, Ledger, ledger_at
-from dpviz.releasing.making import content_of, given_by
+from dpviz.releasing.making import content_of, table_input
 from dpviz.releasing.options import LedgerOptions
 from dpviz.releasing.schema import Schema
 from dpviz.releasing.verifying import verify
@@ -115,7 +115,7 @@ class Books(Answer):
         Books
             The ledger with that table.
         """
-        mark = self.ledger.fingerprint(content_of(given_by(fspath(table), sheet)))
+        mark = self.ledger.fingerprint(content_of(table_input(fspath(table), sheet)))
         return Books(self.ledger, self.ledger.bind(mark, purpose))
 
 

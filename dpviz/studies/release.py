@@ -12,7 +12,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.problem import protects
 from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger, ledger_at
-from dpviz.releasing.making import RealRelease, given_by, make
+from dpviz.releasing.making import RealRelease, make, table_input
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.schema import Schema
 from dpviz.studies import Answer
@@ -129,7 +129,7 @@ def release(
     stated = schema if schema is None or isinstance(schema, Schema) else Schema.read(Path(schema))
     made = make(
         chosen,
-        table if isinstance(table, Table) else given_by(fspath(table), sheet),
+        table if isinstance(table, Table) else table_input(fspath(table), sheet),
         stated,
         from_data=schema_from_data,
         ledger=book,

@@ -15,7 +15,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import Declared, inherit, text
 from dpviz.core.settings import Settings, levels_in
 from dpviz.releasing.drafting import draft
-from dpviz.releasing.making import given_by
+from dpviz.releasing.making import table_input
 from dpviz.releasing.schema import FROM_DATA, PUBLIC, Schema
 from dpviz.studies import Answer
 from dpviz.studies.options import asks
@@ -140,5 +140,5 @@ def schema(table: str | PathLike[str] = "digits", **options: Any) -> Draft:
     stated = chosen.bounds
     bounds = (pair_of(stated) or stated) if isinstance(stated, str) else stated
     levels = levels_in(chosen.levels)
-    given = given_by(chosen.table, chosen.sheet)
-    return Draft(draft(given, Path(chosen.table).name, bounds, levels=levels))
+    source = table_input(chosen.table, chosen.sheet)
+    return Draft(draft(source, Path(chosen.table).name, bounds, levels=levels))

@@ -85,7 +85,7 @@ async def _wall(request: Request) -> Response:
         "mechanism": played.mechanism.label,
         "people": table().n,
         "picture": played.picture,
-        "ask": played.asked.ask,
+        "ask": played.question.ask,
     }
     # nothing in it can end the script that it stands in
     return HTMLResponse(_page("wall").replace("TOLD", json.dumps(told).replace("<", "\\u003c")))

@@ -72,7 +72,7 @@ def page(query: bytes) -> Response | None:
     query : bytes
         Of the address of Explore.
     """
-    table = asked(query)
+    table = table_asked_for(query)
     if table is None or told(table) is None:
         return None
     # before all that Streamlit needs: a browser asks in this order, a few at a time
@@ -80,7 +80,7 @@ def page(query: bytes) -> Response | None:
     return Response(_page(table), 200, {"cache-control": "no-cache", "link": links}, "text/html")
 
 
-def asked(query: bytes) -> str | None:
+def table_asked_for(query: bytes) -> str | None:
     """Return the built-in table that a link asks for, if it asks for nothing else."""
     if len(query) > _MOST:
         return None

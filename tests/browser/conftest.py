@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
-from dpviz.cli.edition import board_file
-from dpviz.cli.edition.folder import export
-from dpviz.cli.edition.lock import read_lock
+from dpviz.cli.browser_edition import board_file
+from dpviz.cli.browser_edition.folder import export
+from dpviz.cli.browser_edition.lock import read_lock
 from tests.browser.driver import CSV, SUB_PATH, asked_hosts
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, browser_required, find_chromium
 from tools.edition import folder_of, ready

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
 from dpviz.cli import main
-from dpviz.cli.edition.folder import page_names
+from dpviz.cli.browser_edition.folder import page_names
 from dpviz.core.platform import NO_LEDGER
 from tests.browser.driver import (
     CSV,

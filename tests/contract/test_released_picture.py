@@ -36,7 +36,7 @@ from dpviz.releasing.picture import (
     picture_in,
     searched,
 )
-from dpviz.releasing.records import Given, open_records
+from dpviz.releasing.records import TableInput, open_records
 from dpviz.releasing.schema import Column, Schema
 from dpviz.releasing.verifying import verify
 from dpviz.simulation.picture.account import DISK, RELEASED, SEARCHED
@@ -295,7 +295,7 @@ def test_a_label_is_one_of_the_declared_categories_or_other_by_itself() -> None:
     ):
         parquet.write_table(pa.table({**rows, "kind": column}), out)
     table = Table("t", np.full((6, 3), 0.1), tuple("abc"), np.array(labels), "kind")
-    every: list[Given] = [text.encode(), *(out.getvalue() for out in typed), table]
+    every: list[TableInput] = [text.encode(), *(out.getvalue() for out in typed), table]
     for given in every:
         ((block, codes),) = open_records(given, ABC).labelled()
         assert block.shape == (6, 3)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from browser.names import MARKS, PRIVATE, SERVED, Private, missing, missing_marks
-from dpviz.cli.edition.lock import read_lock
+from dpviz.cli.browser_edition.lock import read_lock
 from tests.sources import imports
 from tools.edition import folder_of
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 from dpviz.cli import build_parser
-from dpviz.cli.edition.lock import read_lock
+from dpviz.cli.browser_edition.lock import read_lock
 from dpviz.core.files import user_cache
 from tests.e2e.harness import Server, free_port, is_free
 from tests.layers import LAYERS

@@ -127,7 +127,7 @@ def post(port: int, path: str, body: object, **headers: str) -> tuple[int, str]:
 def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
     page: Page, tmp_path: Path, opened: Opened
 ) -> None:
-    asked = course()[2].asked(1)
+    asked = course()[2].question_at(1)
     assert asked is not None
     with opened(tmp_path) as (server, name, key), ExitStack() as held:
         port, base = server.port, f"/c/{name}"
@@ -222,7 +222,7 @@ def test_a_room_takes_bets_alone_and_uploads_stay_off(
         asks: list[str] = []
         phone.on("request", lambda request: asks.append(request.url))
         phone.goto(f"{server.url}/c/{name}")
-        asked = course()[0].asked(1)
+        asked = course()[0].question_at(1)
         assert asked is not None
         expect(phone.get_by_role("heading")).to_have_text(asked.ask)
         phone.get_by_role("button", name=asked.options[0]).click()
@@ -261,7 +261,7 @@ def test_a_code_gives_way_to_the_longest_questions_and_stays_whole(
 def test_a_bet_that_is_changed_while_its_connection_is_lost_can_be_sent(
     page: Page, tmp_path: Path, opened: Opened
 ) -> None:
-    asked = course()[0].asked(1)
+    asked = course()[0].question_at(1)
     assert asked is not None
     with opened(tmp_path) as (server, name, key):
         open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&room={key}")

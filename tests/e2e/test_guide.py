@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget
 from dpviz.core.seeding import Draws
-from dpviz.lessons import Asked, Lesson, lessons
+from dpviz.lessons import Lesson, ShownQuestion, lessons
 from dpviz.lessons.glossary import TERMS
 from dpviz.lessons.person import EPSILONS, directional, person_payload, table
 from dpviz.mechanisms import parse_variant
@@ -48,7 +48,7 @@ def stage_text(page: Page) -> str:
     return plain_text(page.locator(".dps").inner_text())
 
 
-def bet_wrong(page: Page, asked: Asked) -> float:
+def bet_wrong(page: Page, asked: ShownQuestion) -> float:
     """Bet by keyboard, wrongly, and return the bet."""
     if asked.axis is None:
         bet = (asked.right + 1) % len(asked.options)
@@ -71,7 +71,7 @@ def take(page: Page, lesson: Lesson) -> None:
         expect(where.locator("select")).to_have_value(str(lesson.number))
         said, why = plain_text(lesson.filled(step.say)), plain_text(lesson.filled(step.why))
         assert said in stage_text(page)
-        asked = lesson.asked(place)
+        asked = lesson.question_at(place)
         if asked is not None:
             assert why not in stage_text(page)
             bet = bet_wrong(page, asked)
@@ -98,7 +98,7 @@ def test_a_shared_step_is_the_first_visit_of_a_server(
 ) -> None:
     """The link tells the step, the bet, the move and that it is presented; keys do the rest."""
     server = fresh_server()
-    question = lessons()[-1].asked(2)
+    question = lessons()[-1].question_at(2)
     assert question is not None
     open_app(
         page, f"{server.url}/guide?v=1&lesson={len(lessons())}&step=3&bet=1&moved=yes&present=yes"
@@ -139,7 +139,7 @@ def test_every_lesson_by_keyboard_alone(page: Page, server: Server) -> None:
         f"{one.number}.{place + 1}"
         for one in lessons()
         for place in range(len(one.steps))
-        if one.asked(place) is not None
+        if one.question_at(place) is not None
     }
     count = len(asked)
     expect(page.locator(".dps-score")).to_contain_text(f"You bet right 0 of {count}. Read next")
@@ -156,7 +156,7 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
     """By a finger on a phone: the picture moves where it is seen, rests, and then words come."""
     context = browser.new_context(viewport=PHONE, has_touch=True)  # type: ignore[arg-type]
     page = new_page(context)
-    question = lessons()[2].asked(1)
+    question = lessons()[2].question_at(1)
     assert question is not None
     open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2")
     assert "you bet" not in stage_text(page).lower()

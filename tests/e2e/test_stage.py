@@ -90,7 +90,7 @@ def measured(page: Page, size: tuple[int, int]) -> dict[str, Any]:
 def states(lesson: Lesson) -> Iterator[tuple[int, bool, str]]:
     """Yield every step with whether it is revealed and its link; asked before it is shown."""
     for place in range(len(lesson.steps)):
-        asked, link = lesson.asked(place), f"lesson={lesson.number}&step={place + 1}"
+        asked, link = lesson.question_at(place), f"lesson={lesson.number}&step={place + 1}"
         yield place, False, link
         if asked is not None:
             bet = asked.right if asked.axis is not None else asked.right + 1

@@ -14,7 +14,7 @@ from dpviz import datasets
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
-from dpviz.datasets.frames import FrameBatches
+from dpviz.datasets.dataframes import FrameBatches
 from dpviz.preparation.bounding import prepare, prepare_batches
 from dpviz.simulation.jobs import Pool
 from dpviz.simulation.store import Store

@@ -19,7 +19,7 @@ from dpviz.sampling import anchored, macg, stiefel
 from dpviz.sampling import bingham as vector
 from dpviz.sampling import columns as column_draws
 from dpviz.sampling.bingham import bingham
-from dpviz.sampling.frames import matrix_bingham
+from dpviz.sampling.matrix_bingham import matrix_bingham
 from dpviz.sampling.stiefel import stiefel_bingham
 
 Z = 6.1

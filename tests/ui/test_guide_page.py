@@ -22,7 +22,7 @@ def shown(at: AppTest) -> dict[str, object]:
 def test_each_step_is_sent_with_its_question_and_its_stops(lesson: Lesson) -> None:
     for place in range(len(lesson.steps)):
         at = start("guide", lesson=str(lesson.number), step=str(place + 1))
-        sent, asked = shown(at), lesson.asked(place)
+        sent, asked = shown(at), lesson.question_at(place)
         assert sent["id"] == f"{lesson.number}.{place + 1}"
         assert sent["say"] == lesson.filled(lesson.steps[place].say)
         assert sent["ask"] == ("" if asked is None else asked.ask)
@@ -57,7 +57,7 @@ def test_a_bet_that_the_step_does_not_offer_is_none(lesson: str, step: str) -> N
 
 def test_what_was_bet_right_is_counted_where_a_lesson_ends() -> None:
     course = lessons()
-    tip = course[2].asked(1)
+    tip = course[2].question_at(1)
     assert tip is not None
     for bet, right in ((tip.right, 1), (tip.axis[1], 0)):  # type: ignore[index]
         found = tally(course[2], 2, course, {"3.2": bet, "3.3": 0})

@@ -286,7 +286,7 @@ def _fill_with(path: Path, page: str, touched: list[str], least: int) -> None:
 # what it is given. A new one is to be seen in a review.
 TAKES_A_FILE = {
     "Path", "open", "load", "read_raw", "read_bounds", "read_thetas", "load_prepared",
-    "load_measured", "with_bounds_read", "given_by", "Ledger", "Store",
+    "load_measured", "with_bounds_read", "table_input", "Ledger", "Store",
 }  # fmt: skip
 CALLS = {
     "Path(__file__)",

@@ -16,7 +16,7 @@ import pytest
 
 from dpviz.core.seeding import Draws
 from dpviz.sampling import macg
-from dpviz.sampling.frames import matrix_bingham
+from dpviz.sampling.matrix_bingham import matrix_bingham
 
 FAR = np.linspace(0.0, 60.0, 12)  # rejection would take too long: a chain, in few dimensions
 NEAR = np.linspace(0.0, 6.0, 4)  # drawn exactly, by rejection

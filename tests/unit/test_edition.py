@@ -16,10 +16,17 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from dpviz.cli import edition, main
-from dpviz.cli.edition import bundle
-from dpviz.cli.edition.bundle import Library, installed, libraries_of
-from dpviz.cli.edition.folder import UNDRAWN, drawn, export, page_names, third_party
-from dpviz.cli.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile, read_lock
+from dpviz.cli.browser_edition import bundle
+from dpviz.cli.browser_edition.bundle import Library, installed, libraries_of
+from dpviz.cli.browser_edition.folder import UNDRAWN, drawn, export, page_names, third_party
+from dpviz.cli.browser_edition.lock import (
+    SOURCE,
+    Component,
+    EditionError,
+    Lock,
+    LockedFile,
+    read_lock,
+)
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.platform import in_browser
 from dpviz.datasets import builtin
@@ -434,7 +441,7 @@ def test_a_wheel_that_is_not_on_record_is_refused(tmp_path: Path) -> None:
 
 def test_another_streamlit_of_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     other = Library("streamlit", "1.99.0", ())
-    monkeypatch.setattr("dpviz.cli.edition.bundle.installed", lambda name: other)
+    monkeypatch.setattr("dpviz.cli.browser_edition.bundle.installed", lambda name: other)
     with pytest.raises(EditionError, match=r"pinned to Streamlit .*; here is 1\.99\.0: give"):
         libraries_of(read_lock(), None)
 

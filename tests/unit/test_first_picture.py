@@ -75,7 +75,7 @@ def answer_to(path: str) -> Response:
     ],
 )
 def test_a_link_that_asks_for_anything_else_has_no_picture(query: str, table: str | None) -> None:
-    assert first_picture.asked(query.encode()) == table
+    assert first_picture.table_asked_for(query.encode()) == table
     # of the tables only one has a board here
     assert (first_picture.page(query.encode()) is not None) is (table == "iris")
 
@@ -86,7 +86,7 @@ def test_where_fewer_draws_are_allowed_there_is_no_picture(monkeypatch: pytest.M
     for most, table in ((SETTINGS.trials, "iris"), (SETTINGS.trials - 1, None)):
         fewer = replace(caps, trials=most)
         monkeypatch.setattr(first_picture.limits, "caps", lambda fewer=fewer: fewer)
-        assert first_picture.asked(b"table=iris") == table
+        assert first_picture.table_asked_for(b"table=iris") == table
 
 
 @pytest.mark.usefixtures("ships")

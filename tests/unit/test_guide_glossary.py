@@ -122,7 +122,7 @@ def test_the_plan_names_every_step_and_every_answer() -> None:
     for lesson in course():
         for place in range(1, len(lesson.steps) + 1):
             assert f"`{teaching.link(lesson, place)}`" in text
-            asked = lesson.asked(place - 1)
+            asked = lesson.question_at(place - 1)
             if asked is not None:
                 assert f"{asked.right_text}**" in text
     handout, answers = text.partition("## Handout")[2].split("## Teacher's sheet")

@@ -56,7 +56,7 @@ def test_every_step_can_be_shown_before_and_after_its_moves(lesson: Lesson) -> N
         states = [lesson.state(place, made) for made in range(len(lesson.moves(place)) + 1)]
         assert all(one != other for one, other in itertools.combinations(states, 2))
         assert bool(step.move) == bool(step.moved)
-        asked = lesson.asked(place)
+        asked = lesson.question_at(place)
         if asked is None:
             continue
         assert asked.possible(asked.right)
@@ -117,7 +117,9 @@ def test_a_reason_gives_no_number_that_the_picture_does_not_mark(lesson: Lesson)
 
 def test_bets_are_bets() -> None:
     """Half of them are flags, and among the others no place is right nearly always."""
-    questions = [lesson.asked(place) for lesson in COURSE for place in range(len(lesson.steps))]
+    questions = [
+        lesson.question_at(place) for lesson in COURSE for place in range(len(lesson.steps))
+    ]
     asked = [one for one in questions if one is not None]
     flags = [one for one in asked if one.axis is not None]
     places = [int(one.right) for one in asked if one.axis is None]

@@ -62,7 +62,7 @@ def written(folder: Path, text: str = MINE, name: str = "mine.toml") -> Path:
 def test_a_file_is_a_lesson(tmp_path: Path) -> None:
     lesson = read(written(tmp_path))
     assert problems(lesson) == []
-    asked = lesson.asked(0)
+    asked = lesson.question_at(0)
     assert asked is not None
     assert lesson.filled(lesson.steps[0].say) == "Epsilon is 2."
     assert lesson.state(0, 1).settings.epsilon == asked.right
@@ -173,7 +173,7 @@ def test_a_language_has_every_text_with_the_same_numbers(
         same = {place for place in shown if shown[place] == again[place]}
         assert not same, same
         for place in range(len(one.steps)):  # a link's bet is the same bet
-            asked, here = one.asked(place), there.asked(place)
+            asked, here = one.question_at(place), there.question_at(place)
             assert (asked and asked.right) == (here and here.right)
         assert one.state(1).settings == there.state(1).settings
     assert package.lessons("de")[2].written("1,797") == "1\u202f797"

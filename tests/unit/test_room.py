@@ -6,7 +6,7 @@ import pytest
 
 from dpviz.lessons import course
 from dpviz.lessons import room as rooms
-from dpviz.lessons.lesson import Asked
+from dpviz.lessons.lesson import ShownQuestion
 from dpviz.lessons.room import LASTS, PHONES, Room, RoomClosed, letters
 
 
@@ -17,8 +17,8 @@ class Clock:
         return self.now
 
 
-def asked(lesson: int, step: int) -> Asked:
-    found = course()[lesson - 1].asked(step - 1)
+def asked(lesson: int, step: int) -> ShownQuestion:
+    found = course()[lesson - 1].question_at(step - 1)
     assert found is not None
     return found
 

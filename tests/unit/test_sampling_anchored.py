@@ -8,7 +8,7 @@ import pytest
 from dpviz.core.seeding import Draws
 from dpviz.sampling import anchored
 from dpviz.sampling.anchored import Envelope, acceptance
-from dpviz.sampling.frames import matrix_bingham
+from dpviz.sampling.matrix_bingham import matrix_bingham
 from dpviz.sampling.stiefel import stiefel_bingham
 
 VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])

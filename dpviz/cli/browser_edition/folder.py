@@ -18,9 +18,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from dpviz.cli.edition import bundle
-from dpviz.cli.edition.bundle import Library, is_licence, libraries_of
-from dpviz.cli.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile
+from dpviz.cli.browser_edition import bundle
+from dpviz.cli.browser_edition.bundle import Library, is_licence, libraries_of
+from dpviz.cli.browser_edition.lock import SOURCE, Component, EditionError, Lock, LockedFile
 from dpviz.core.files import app_path
 from dpviz.core.number_text import decimals
 

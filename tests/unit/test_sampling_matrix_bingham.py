@@ -12,7 +12,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import Draws
 from dpviz.sampling import anchored, frames, macg
 from dpviz.sampling import bingham as vector
-from dpviz.sampling.frames import matrix_bingham
+from dpviz.sampling.matrix_bingham import matrix_bingham
 from dpviz.sampling.stiefel import stiefel_bingham
 
 VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])

@@ -10,7 +10,7 @@ from importlib import metadata
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from dpviz.cli.edition.lock import EditionError, Lock
+from dpviz.cli.browser_edition.lock import EditionError, Lock
 from dpviz.core.files import PACKAGE, app_path
 
 # --- libraries ------------------------------------------------------------------------------------

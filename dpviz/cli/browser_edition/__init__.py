@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpviz.cli.edition.bundle import Member
-from dpviz.cli.edition.folder import export
-from dpviz.cli.edition.lock import read_lock
+from dpviz.cli.browser_edition.bundle import Member
+from dpviz.cli.browser_edition.folder import export
+from dpviz.cli.browser_edition.lock import read_lock
 from dpviz.cli.options import Commands
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import decimals
