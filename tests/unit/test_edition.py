@@ -15,7 +15,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from dpviz.cli import edition, main
+from dpviz.cli import browser_edition as edition
+from dpviz.cli import main
 from dpviz.cli.browser_edition import bundle
 from dpviz.cli.browser_edition.bundle import Library, installed, libraries_of
 from dpviz.cli.browser_edition.folder import UNDRAWN, drawn, export, page_names, third_party

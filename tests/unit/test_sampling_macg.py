@@ -9,10 +9,11 @@ import pytest
 
 from dpviz.core.cancelling import cancelled_by
 from dpviz.core.seeding import Draws
-from dpviz.sampling import macg, matrix_bingham
+from dpviz.sampling import macg
+from dpviz.sampling import matrix_bingham as sampler
 from dpviz.sampling.stiefel import stiefel_bingham
 
-matrix_bingham = partial(matrix_bingham.matrix_bingham, rejection=macg.rejected)
+matrix_bingham = partial(sampler.matrix_bingham, rejection=macg.rejected)
 VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])
 
 

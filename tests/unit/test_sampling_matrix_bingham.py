@@ -10,7 +10,7 @@ import pytest
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import Draws
-from dpviz.sampling import anchored, frames, macg
+from dpviz.sampling import anchored, macg
 from dpviz.sampling import bingham as vector
 from dpviz.sampling.matrix_bingham import matrix_bingham
 from dpviz.sampling.stiefel import stiefel_bingham
@@ -82,7 +82,7 @@ def test_k_outside_is_refused() -> None:
 def test_wide_frames_are_left_to_the_envelope_of_the_whole_frame(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(frames, "WIDE", 2)
+    monkeypatch.setattr("dpviz.sampling.matrix_bingham.WIDE", 2)
     wide = matrix_bingham(VALUES, 3, trials(4), rejection=macg.rejected)
     np.testing.assert_array_equal(matrix_bingham(VALUES, 3, trials(4)).frames, wide.frames)
     assert not (matrix_bingham(VALUES, 2, trials(4)).frames == wide.frames[:, :, :2]).any()
