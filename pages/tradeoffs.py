@@ -176,7 +176,7 @@ class Chart:
             current.data_key, self.settings, self.mechanisms, self.chosen.axis, self.chosen.metric
         )
 
-    def foretell(self, *, shown: bool) -> None:
+    def predict(self, *, shown: bool) -> None:
         """Draw limits at once, and predictions as they come.
 
         Parameters
@@ -448,7 +448,7 @@ chart: Chart | None = None
 if current.prepared is not None:
     with guard():
         chart = Chart(current.prepared, chosen_mechanisms)
-        chart.foretell(shown=not chart.whole)
+        chart.predict(shown=not chart.whole)
         if chart.whole:  # nothing need be shown on the way but the picture that needs no script
             chart.still(lambda: chart.theory.get("predicted"))
             chart.measure()

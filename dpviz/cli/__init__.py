@@ -31,7 +31,7 @@ _FILES = {
     "release": ("schema", "release", "ledger", "card", "verify"),
     "dashboard": ("app", "class"),
     "lesson": ("lesson",),
-    "edition": ("export-browser",),
+    "browser_edition": ("export-browser",),
     "completion": ("completion",),
 }
 """The files of this folder and the commands each adds, in the order of the help."""

@@ -535,5 +535,7 @@ def _adaptive(
 
 def noise_edge(dimension: int, relation: Relation, mu: float) -> float:
     """Return the largest eigenvalue to expect of Gaussian noise on X'X, in squared row bounds."""
+    # 2 s sqrt(d), as `noise_edge` of bounds has it, for s = sensitivity / (sqrt(2) mu): off the
+    # diagonal an entry of X'X counts twice in the sensitivity
     sensitivity = math.sqrt(2) if relation is Relation.REPLACE else 1.0
     return math.sqrt(2 * dimension) * sensitivity / mu

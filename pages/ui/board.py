@@ -155,7 +155,7 @@ def draw(
 
     def follow() -> None:
         if wanted and not published:
-            told = frames.foretell(place, token, data_key, plan.epsilons, prepared, settings)
+            told = frames.expect(place, token, data_key, plan.epsilons, prepared, settings)
             if public(data_key):
                 BOARDS.note((*board_key(settings), "expected"), told)
         if wanted:

@@ -43,7 +43,7 @@ from pages.ui.first_sight import Shipped
 from pages.ui.shelves import Kept, apart, public
 
 _KEPT_BYTES = 48 * 2**20  # of curves: some hundred with a hundred draws
-_MOST_FORETOLD = 1_000  # predictions: a few kilobytes each
+_MOST_PREDICTED = 1_000  # predictions: a few kilobytes each
 _ALONG: dict[str, dict[str, Any]] = {
     "epsilon": {"epsilon": 1.0}, "delta": {"delta": None}, "k": {"k": 1},
 }  # fmt: skip
@@ -68,8 +68,8 @@ def _drawn(_key: tuple[str, ...]) -> Kept[_Drawn]:
 
 
 @apart(st.cache_resource, show_spinner=False)
-def _foretold(_key: tuple[str, ...]) -> Kept[tuple[PredictedPoint | None, ...]]:
-    return Kept(_MOST_FORETOLD)
+def _predictions(_key: tuple[str, ...]) -> Kept[tuple[PredictedPoint | None, ...]]:
+    return Kept(_MOST_PREDICTED)
 
 
 FIRST, FIRST_AXIS = next(iter(METRICS)), next(iter(axes.AXES))
@@ -253,7 +253,7 @@ def predicted(
 
     if rows.raw is not None:  # behind a private preparation nothing is predicted
         return table()
-    kept = _foretold(data_key)
+    kept = _predictions(data_key)
     spots: list[AxisPoint] = []  # made once, when the first variant asks
     for mechanism in mechanisms:
         what = (*data_key, repr(own), axis, mechanism.text)

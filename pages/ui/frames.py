@@ -136,7 +136,7 @@ def _known(data_key: tuple[str, ...], what: tuple[Any, ...], find: Callable[[], 
     return json.loads(text)
 
 
-def foretell(
+def expect(
     place: Any,
     token: str,
     data_key: tuple[str, ...],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from dpviz.report.tables.precision import (
     shares_table,
 )
 from pages.ui import bar, state
+from pages.ui.first_sight import digest_of
 from pages.ui.guard import say_error
 
 _HERE = Path(__file__).parent
@@ -48,7 +48,6 @@ def bars(allocation: Allocation, prepared: Prepared) -> None:
     names = direction_names(prepared, allocation)
     table = shares_table(allocation, names)
     shares, locked = table["theta"].tolist(), _locked(allocation, len(names))
-    token = hashlib.blake2b(repr((allocation.text, names, locked)).encode(), digest_size=12)
 
     def moved() -> None:
         sent = st.session_state[_KEY].moved
@@ -67,7 +66,7 @@ def bars(allocation: Allocation, prepared: Prepared) -> None:
             # on the ball no shape of noise follows the shares
             "flows": prepared.domain.kind == "box",
             "title": "Share of the precision",
-            "token": token.hexdigest(),
+            "token": digest_of((allocation.text, names, locked)),
         },
         on_moved_change=state.on_change(moved),
     )
