@@ -16,6 +16,7 @@ from dpviz.core.files import atomic_write
 from dpviz.core.number_text import numeral
 from dpviz.lessons.languages import words
 from dpviz.lessons.lesson import INVENTED, Lesson
+from dpviz.lessons.person import SCALE_BARS
 from dpviz.lessons.scene import scene
 from dpviz.report.figures.drawing import Drawing, DrawingSize, gif, slides
 
@@ -190,15 +191,14 @@ def _person(on: Drawing, held: Mapping[str, Any], place: int, says: Mapping[str,
 
 def _scale_bar(on: Drawing, unit: float, says: Mapping[str, str]) -> None:
     """Draw what a length is, as the clouds zoom with their noise."""
-    power = 10 ** max(0, math.floor(math.log10(_BAR / unit)))
-    rows = next(one * power for one in (1, 2, 5, 10) if one * power >= _BAR / unit)
-    text = "one row" if rows == 1 else "{count} rows"
+    enough = (bar for bar in SCALE_BARS if bar[0] * unit >= _BAR)
+    rows, text, count = next(enough, SCALE_BARS[-1])
     right, y = _SIDE - 10, _TALL - 24
     left = right - rows * unit
     on.stroke([(left, y), (right, y)], _INK, 2)
     for end in (left, right):
         on.stroke([(end, y - 4), (end, y + 4)], _INK, 2)
-    on.text(left - 8, y + 5, says.get(text, text).format(count=numeral(rows)), "end")
+    on.text(left - 8, y + 5, says.get(text, text).format(count=count), "end")
 
 
 _BAR = 20.0

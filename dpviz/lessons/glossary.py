@@ -21,8 +21,7 @@ from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
-from dpviz.lessons.cast import plain, pure
-from dpviz.lessons.cloud import in_the_disk
+from dpviz.lessons.cast import in_the_disk, plain, pure
 from dpviz.lessons.measures import recovery, table_of
 from dpviz.sampling.limits import FreeNoise
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from dpviz.auditing.attack import both_worlds
 from dpviz.core.arrays import FloatArray
+from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
-from dpviz.lessons.cast import plain
-from dpviz.lessons.cloud import in_the_disk
+from dpviz.lessons.cast import in_the_disk, plain
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.mechanisms._power import PowerMethod
@@ -74,6 +74,16 @@ def others() -> FloatArray:
     return in_the_disk()[:-1]
 
 
+SCALE_BARS = tuple(
+    (step * 10**power, "{count} rows" if step * 10**power > 1 else "one row",
+     numeral(step * 10**power))
+    for power in range(7)
+    for step in (1, 2, 5)
+)  # fmt: skip
+"""Lengths that a scale bar may have, in rows, with their words and number: clouds zoom with their
+noise, and whoever draws them takes the first that is long enough."""
+
+
 def person_payload(
     mechanisms: Sequence[Mechanism],
     delta: float,
@@ -115,6 +125,7 @@ def person_payload(
         "start": start,
         "row": np.round(HER, 3).tolist(),
         "others": np.round(others(), 3).tolist(),
+        "bars": list(SCALE_BARS),
         "mechanisms": [
             _shown(m, problem, delta, seed, draws)
             if isinstance(m, AdditiveMechanism)

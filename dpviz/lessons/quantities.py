@@ -22,7 +22,7 @@ from dpviz.core.number_text import decimals, numeral, percent, thousands
 from dpviz.core.params import format_number
 from dpviz.core.settings import Settings
 from dpviz.lessons import measures
-from dpviz.lessons.cloud import cloud
+from dpviz.lessons.cast import cloud
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.load import load_measured
 from dpviz.report.sentences.phrases import belief

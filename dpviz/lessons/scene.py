@@ -13,7 +13,7 @@ from dpviz.auditing.attack import posterior_bound
 from dpviz.auditing.exhibits import leak
 from dpviz.core.number_text import PER_CENT, numeral, percent, thousands
 from dpviz.datasets.builtin.school import PUPILS
-from dpviz.lessons.cloud import cloud
+from dpviz.lessons.cast import cloud
 from dpviz.lessons.languages import names, own_words, words
 from dpviz.lessons.lesson import INVENTED, NEAR, Lesson, ShownQuestion, State
 from dpviz.lessons.measures import (

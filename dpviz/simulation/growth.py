@@ -59,8 +59,8 @@ def growth_table(dimensions: Sequence[int] = GROWTH_DIMENSIONS, draws: int = 10)
 _AT_ONE = Budget(1.0, 1e-6)
 
 
-def _problem(d: int, relation: Relation = Relation.REPLACE) -> Problem:
-    return Problem(1_000, d, 1, relation, Domain.ball(d))
+def _problem(d: int) -> Problem:
+    return Problem(1_000, d, 1, Relation.REPLACE, Domain.ball(d))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,6 @@ def noise_norms(
     *,
     draws: int,
     delta: float = 1e-6,
-    relation: Relation = Relation.REPLACE,
 ) -> FloatArray:
     """Return draws of the spectral norm of the noise on nA, at epsilon 1.
 
@@ -109,7 +108,6 @@ def noise_norms(
     rng : Generator
     draws : int
     delta : float
-    relation : Relation
 
     Returns
     -------
@@ -120,7 +118,7 @@ def noise_norms(
     CannotRun
         If the mechanism releases no matrix.
     """
-    problem = _problem(d, relation)
+    problem = _problem(d)
     n = problem.n
     calibration = mechanism.calibrate(problem, Budget(1.0, delta))
     # A few at a time: 40 matrices of 400 x 400 would take 51 MB.

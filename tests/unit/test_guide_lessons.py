@@ -18,8 +18,7 @@ from dpviz.core.number_text import numeral, per_cent
 from dpviz.core.settings import Settings
 from dpviz.datasets.builtin.school import the_class
 from dpviz.lessons import Lesson, State, course
-from dpviz.lessons.cast import plain, published, pure, shaped
-from dpviz.lessons.cloud import cloud, in_the_disk
+from dpviz.lessons.cast import cloud, in_the_disk, plain, published, pure, shaped
 from dpviz.lessons.lesson import INVENTED, names_in
 from dpviz.lessons.measures import separated
 from dpviz.lessons.person import EPSILONS, others, person_payload

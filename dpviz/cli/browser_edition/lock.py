@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from dpviz.core.errors import DpvizError
@@ -119,14 +118,14 @@ class Lock:
         return self.versions["streamlit"]
 
 
-def read_lock(path: Path = LOCK) -> Lock:
+def read_lock() -> Lock:
     """Return the lock that ships with dpviz."""
-    if not path.is_file():
+    if not LOCK.is_file():
         raise EditionError(
             "this installation lacks the files of the browser edition; a checkout and the wheel "
             "have them."
         )
-    raw = json.loads(path.read_text(encoding="utf-8"))
+    raw = json.loads(LOCK.read_text(encoding="utf-8"))
     packages = raw["packages"].values()
     return Lock(
         pyodide=raw["pyodide"],

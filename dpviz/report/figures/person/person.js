@@ -317,8 +317,9 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
   // What a length on the picture is: it zooms with the noise, and the bar with it.
   function drawBar(pen, unitPixels, right, top) {
     const SHORTEST = 20; // pixels
-    const rows = Math.max(1, rounded(SHORTEST / unitPixels));
-    const text = rows === 1 ? says("one row") : says("{count} rows", { count: label(rows) });
+    const enough = data.bars.find(([rows]) => rows * unitPixels >= SHORTEST);
+    const [rows, wording, count] = enough ?? data.bars[data.bars.length - 1];
+    const text = says(wording, { count });
     const long = rows * unitPixels;
     const size = parseFloat(pen.font);
     const wide = Math.max(long, pen.measureText(text).width);
