@@ -163,17 +163,17 @@ class SchemaRows:
         seen = self._seen(options)
         d, k, people = seen.d, options.k, n or self.n
         exact = seen.moment(np.zeros(d + 1), people)
-        found, turned, told = [], np.empty((draws, d, k)), np.empty(draws, dtype=bool)
         size = _Size.of(options, self.schema, d)
+        edge = noise_edge(size.off / people, d)
+        found, turned, told = [], np.empty((draws, d, k)), np.empty(draws, dtype=bool)
         for at in range(draws):
             noisy = seen.noisy(exact, size, _standard(size.law, d, at), people)
             heights, bases = np.linalg.eigh(noisy)
             components = bases[:, ::-1][:, :k]
-            told[at] = (-np.diff(heights[::-1])[:k] > noise_edge(size.off / people, d)).all()
             found.append(seen.kept(components))
-            # a component has no sign of its own: each is turned to the table's side
-            signs = np.sign((components * seen.truth).sum(0))
-            turned[at] = components * np.where(signs == 0, 1, signs)
+            turned[at] = _turned_to(seen.truth, components)
+            # told apart from the next, so that noise of this size does not swap them
+            told[at] = (-np.diff(heights[::-1])[:k] > edge).all()
         low, high = np.quantile(turned, [0.025, 0.975], axis=0)
         return Outlook(
             options,
@@ -399,6 +399,12 @@ class _Size:
             std_count = rows / (options.epsilon * of_count) if of_count else 0.0
         # a Laplace of scale 1 has variance 2
         return cls(law, std_mean, std_count, std, std if law is Law.NORMAL else math.sqrt(2) * std)
+
+
+def _turned_to(truth: FloatArray, components: FloatArray) -> FloatArray:
+    """Return components turned to the table's side, as none has a sign of its own."""
+    signs = np.sign((components * truth).sum(0))
+    return np.asarray(components * np.where(signs == 0, 1, signs))
 
 
 def _standard(law: Law, d: int, draw: int) -> tuple[FloatArray, FloatArray]:

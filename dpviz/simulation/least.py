@@ -184,6 +184,18 @@ class _Question:
             public=seen.public,
         )  # fmt: skip
 
+    def not_measured(self) -> str | None:
+        """Return why the goal's measure is of nothing that is released here, or None."""
+        needs, label = self.goal.measure.needs, self.goal.measure.label
+        rows = self.what == "epsilon" and self.measured.has_rows
+        if picture_of(self.measured, self.settings) is not None and not rows:
+            return NO_ROWS
+        if needs == "picture" and not self.settings.picture:
+            return "no picture is paid for"
+        if needs == "matrix" and self.mechanism.info.release == "subspace":
+            return f"it releases a subspace, which has no {label}"
+        return None
+
     def why_not(self, point: float) -> str | None:
         check_cancelled()  # a lattice has a thousand points
         rows = self.measured.serves(self.mechanism) and self.what == "epsilon"
@@ -421,19 +433,17 @@ def least(
     """
     question = _Question(mechanism, measured, settings, goal, what)
     goal.check(measured.problem(settings))
-    if picture_of(measured, settings) is not None and (what == "n" or not measured.has_rows):
-        return Target(mechanism, what, goal, reason=NO_ROWS)
-    if goal.measure.needs == "picture" and not settings.picture:
-        return Target(mechanism, what, goal, reason="no picture is paid for")
-    if goal.measure.needs == "matrix" and mechanism.info.release == "subspace":
-        reason = f"it releases a subspace, which has no {goal.measure.label}"
+    if (reason := question.not_measured()) is not None:
         return Target(mechanism, what, goal, reason=reason)
+
+    # where it can run at all
     points = _lattice(what)
     able = _possible(question, points)
     if len(able) == 0:
         nothing = "the preparation's shares leave nothing for it"
         reason = question.why_not(float(points[-1])) or nothing
         return Target(mechanism, what, goal, reason=reason)
+
     # a first guess changes the work and not the answer
     place, known = _guess(question, able)
     shared = question.monotone_draws(able)
@@ -446,10 +456,10 @@ def least(
         confidence=confidence,
         most_draws=most_draws,
     )
-    predicted = None
-    if known and goal.of_draws is None and measured.raw is None:
-        predicted = _value(able, place)
+
+    # a claim is judged where the goal is reached for sure, or at the end where it is not
     where = found.high if found.high is not None else float(able[-1])
+    foreseen = known and goal.of_draws is None and measured.raw is None
     return Target(
         mechanism=mechanism,
         what=what,
@@ -462,7 +472,7 @@ def least(
         confidence=confidence,
         proved=shared,
         monotone=found.monotone,
-        predicted=predicted,
+        predicted=_value(able, place) if foreseen else None,
         status=question.status(where),
         tests=found.tests,
         draws=found.draws,

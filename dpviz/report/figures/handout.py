@@ -58,57 +58,64 @@ def report_page(
     working_view : bool
         Whether rows that are not public, what compares with them, and the card are in it too.
     """
-    settings, prepared = comparison.settings, comparison.prepared
+    prepared = comparison.prepared
     name = prepared.name
     private = not (working_view or anybodys(prepared))
-    parts = [f"<h1>{escape(name)}: what privacy costs this PCA</h1>"]
-    last = "This report compares with the exact result and is not itself private."
-    script, card = "", "" if private else card
-    if private and isinstance(prepared, Prepared):
-        payload = publishable_payload(prepared, _of_results(comparison))
-        script, last = _mounted(payload, exact=False), published_words(payload, prepared)
-    elif private:
-        last = "No row and no exact result is in here."
-    else:
-        parts += [
-            f"<p><strong>{escape(explore.verdict(comparison))}</strong></p>",
-            f"<p>{escape(explore.facts(comparison))}</p>",
-        ]
-        script = _board(comparison, prepared) if isinstance(prepared, Prepared) else ""
-    if isinstance(prepared, Prepared):
-        parts.append('<section><h2>The board</h2><div id="board"></div></section>')
-    if card:
-        parts.append(f"<section><h2>The answer</h2>{card}</section>")
-    parts += [
-        "<section><h2>Claims</h2>" + _claims(comparison) + "</section>",
-        "<section><h2>Assumed public</h2>" + _list(comparison.assumed_public) + "</section>",
-    ]
-    if prepared.notes and not private:
-        parts.append(
-            "<section><h2>Changes to the table</h2>" + _list(prepared.notes) + "</section>"
-        )
-    parts += [
-        "<section><h2>Settings</h2>" + _settings(comparison, name) + "</section>",
-        f"<section><h2>The same again</h2><pre>{escape(command)}</pre>"
-        + (f"<pre>{escape(link)}</pre>" if link else "")
-        + (
-            f"<p>dpviz {escape(VERSION)}, with other noise.</p>"
-            if private
-            else f"<p>dpviz {escape(VERSION)}, seed {settings.seed}: the same version and seed "
-            "give the same numbers.</p>"
-        )
-        + "</section>",
-        "<section><h2>Papers</h2><pre>"
-        + escape(bibtex(result.mechanism for result in comparison.results))
-        + "</pre></section>",
-        f"<p>{escape(last)}</p>",
-    ]
+    answer, script, last = _published(comparison) if private else _exact(comparison)
+    sections = {
+        "The board": '<div id="board"></div>' if isinstance(prepared, Prepared) else "",
+        # the card compares with the exact result
+        "The answer": "" if private else card,
+        "Claims": _claims(comparison),
+        "Assumed public": _list(comparison.assumed_public),
+        "Changes to the table": _list(prepared.notes) if prepared.notes and not private else "",
+        "Settings": _settings(comparison, name),
+        "The same again": _same_again(command, link, None if private else comparison.settings.seed),
+        "Papers": f"<pre>{escape(bibtex(one.mechanism for one in comparison.results))}</pre>",
+    }
+    body = "".join(
+        f"<section><h2>{title}</h2>{inside}</section>"
+        for title, inside in sections.items()
+        if inside
+    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
         f"<title>dpviz: {escape(name)}</title><style>{assets().css}{_STYLE}</style></head>"
-        f"<body>{''.join(parts)}{script}</body></html>"
+        f"<body><h1>{escape(name)}: what privacy costs this PCA</h1>{answer}{body}"
+        f"<p>{escape(last)}</p>{script}</body></html>"
     )
+
+
+def _published(comparison: Comparison) -> tuple[str, str, str]:
+    """Return no answer, the board of published pictures, and the sentence that ends the report."""
+    prepared = comparison.prepared
+    if not isinstance(prepared, Prepared):
+        return "", "", "No row and no exact result is in here."
+    payload = publishable_payload(prepared, _of_results(comparison))
+    return "", _mounted(payload, exact=False), published_words(payload, prepared)
+
+
+def _exact(comparison: Comparison) -> tuple[str, str, str]:
+    """Return the answer, the board of real rows, and the sentence that ends the report."""
+    prepared = comparison.prepared
+    answer = (
+        f"<p><strong>{escape(explore.verdict(comparison))}</strong></p>"
+        f"<p>{escape(explore.facts(comparison))}</p>"
+    )
+    script = _board(comparison, prepared) if isinstance(prepared, Prepared) else ""
+    return answer, script, "This report compares with the exact result and is not itself private."
+
+
+def _same_again(command: str, link: str, seed: int | None) -> str:
+    """Return how the numbers are found again; without a seed, that they will be others."""
+    numbers = (
+        "with other noise."
+        if seed is None
+        else f"seed {seed}: the same version and seed give the same numbers."
+    )
+    asked = [f"<pre>{escape(line)}</pre>" for line in (command, link) if line]
+    return "".join(asked) + f"<p>dpviz {escape(VERSION)}, {numbers}</p>"
 
 
 def _board(comparison: Comparison, prepared: Prepared) -> str:
