@@ -77,6 +77,7 @@ def card_html(card: Card, risk: Risk | None, command: str, link: str) -> str:
     command, link : str
         What reproduces the numbers.
     """
+    # no number stands beside a no: it would read as a price
     if card.answers.shows_rows:
         said = "".join(f"<p>{escape(sentence)}</p>" for sentence in words.REFUSED)
         return (

@@ -57,6 +57,7 @@ def shaped() -> Mechanism:
         and mechanism.info.guarantee == "approximate"
         and mechanism.info.release == "matrix"
     ]
+    # on the ball no shape of noise follows the shares
     return max(found, key=lambda mechanism: _used(mechanism, Domain.box(_D)))
 
 
@@ -100,6 +101,7 @@ class Cloud:
 def cloud() -> Cloud:
     """Return the class as a cloud."""
     features, rows = the_class()
+    # exact, as the class is invented: no release is behind this picture
     centred = rows - rows.mean(axis=0)
     _, lengths, turned = np.linalg.svd(centred, full_matrices=False)
     spread = np.square(lengths)

@@ -18,6 +18,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.release import VERDICT_WORDS
 from dpviz.datasets.builtin.school import AGES, the_class
 from dpviz.lessons.lesson import ENGLISH, Lesson, names_in
+from dpviz.lessons.person import SCALE_BARS
 from dpviz.report.figures.stage import assets
 from dpviz.report.tables.frame import recovery_words
 
@@ -127,7 +128,16 @@ def messages() -> frozenset[str]:
     # found in the script itself, so that no list of its sentences can be out of date
     said = (text.replace("\\u00a0", "\u00a0") for text in _SAID.findall(assets().js))
     kept = map(recovery_words, (0.0, 0.2, 0.7, 1.0))
-    own = (WORDS.values(), PHONE_WORDS, WALL_WORDS, ASKED_WORDS, _PUBLISHED, VERDICT_WORDS.values())
+    bars = [said for _, said, _ in SCALE_BARS]
+    own = (
+        bars,
+        WORDS.values(),
+        PHONE_WORDS,
+        WALL_WORDS,
+        ASKED_WORDS,
+        _PUBLISHED,
+        VERDICT_WORDS.values(),
+    )
     return frozenset({*said, *kept, *the_class()[0], *AGES, "age", *chain.from_iterable(own)})
 
 
@@ -135,6 +145,7 @@ def texts(lesson: Lesson) -> dict[str, str]:
     """Return every text of a lesson by its place: ``2.say``, or ``2.options.1``."""
     found = {"title": lesson.title, "question": lesson.question}
     for place, step in enumerate(lesson.steps, 1):
+        # a text that is empty is nothing to translate, and no gap
         asked = step.question
         held = {name: getattr(step, name, "") for name in _STEP}
         if asked is not None:
@@ -159,6 +170,7 @@ def translated(lesson: Lesson, language: str) -> Lesson:
     """Return a lesson in another language; a text that is not there stays in English."""
     if language == ENGLISH:
         return lesson
+    # a language grows text by text: what it lacks is said in English meanwhile
     said = texts(lesson) | dict(_flat(_file(language).get(lesson.key, {})))
     steps = []
     for place, step in enumerate(lesson.steps, 1):

@@ -125,7 +125,7 @@ def person_payload(
         "start": start,
         "row": np.round(HER, 3).tolist(),
         "others": np.round(others(), 3).tolist(),
-        "bars": list(SCALE_BARS),
+        "bars": list(map(list, SCALE_BARS)),
         "mechanisms": [
             _shown(m, problem, delta, seed, draws)
             if isinstance(m, AdditiveMechanism)

@@ -57,6 +57,7 @@ class Answers(Declared):
     )
     ceiling: float = number(
         3.0,
+        # a suspicion of 1 in 100 is where it starts: no release keeps it below
         1.1,
         99.0,
         label="A suspicion that is right 1 time in 100 may become right at most ... times in 100",
@@ -128,6 +129,7 @@ class Answers(Declared):
         label="Question shown",
         help="What the page shows: ceiling, or card for every mechanism.",
         url="ask",
+        # a link to a stage that is gone opens the first and is no error
         check=lambda value: value if value in STAGES else STAGES[0],
         examples=("card",),
     )

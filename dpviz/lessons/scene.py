@@ -108,6 +108,7 @@ def _stops(lesson: Lesson, step: int) -> list[dict[str, Any]]:
     """Return the stops of a step's moves: epsilon, or before, after and more where it stays."""
     epsilons = [state.settings.epsilon for state in _states(lesson, step)]
     own = own_words(lesson.language)
+    # an epsilon that comes twice would not tell its stops apart: those are named by their order
     texts = [
         f"ε {numeral(epsilon)}" if epsilons.count(epsilon) == 1 and len(epsilons) > 1 else own[word]
         for epsilon, word in zip(epsilons, ("opened", "moved", "farther"), strict=False)
@@ -121,6 +122,7 @@ def _ways(lesson: Lesson, step: int, course: Sequence[Lesson]) -> dict[str, Any]
     """Return the steps before and after, through the course, and what the way on is called."""
     own = own_words(lesson.language)
     before, after = [lesson.number, step], [lesson.number, step + 2]
+    # back from a first step is the last of the lesson before
     if step == 0:
         before = [lesson.number - 1, len(course[lesson.number - 2].steps)]
     name = own["next"]
@@ -128,6 +130,7 @@ def _ways(lesson: Lesson, step: int, course: Sequence[Lesson]) -> dict[str, Any]
         after = [lesson.number + 1, 1]
         if lesson.number < len(course):
             name = f"{own['lesson']}: {course[lesson.number].title}"
+    # the last lesson leads nowhere
     there = after[0] <= len(course)
     return {
         "before": before if before[0] else None,
@@ -171,6 +174,7 @@ def _axis(ends: tuple[float, float]) -> dict[str, Any]:
     low, high = ends
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [digit * 10.0**power for power in powers for digit in (1, 3)]
+    # powers of ten are rounded: a tick at an end stays on its axis
     inside = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
     return {
         "low": low,
@@ -194,6 +198,7 @@ def board_epsilons(states: Sequence[State]) -> list[float]:
     stops = [state.settings.epsilon for state in states]
     if len(set(stops)) == 1:
         return stops[:1]
+    # what lies between is passed through; a stop is to the digit what its step says
     between = np.geomspace(min(stops), max(stops), _FRAMES)[1:-1]
     return sorted({*(float(f"{epsilon:.3g}") for epsilon in between), *stops})
 
@@ -247,6 +252,7 @@ def board_scene(
     label = state.view.get("line")
     lines: dict[float, dict[str, list[float]]] = {}
 
+    # while a comparison is at hand: a frame keeps no components
     def sorted_in(comparison: Comparison, draw: int) -> None:
         spaces = {one.mechanism.text: one.components[draw] for one in comparison.results}
         spaces["exact"] = prepared.reference.eigenvectors[:, : settings.k]
@@ -301,6 +307,7 @@ def _persons(states: Sequence[State]) -> dict[str, Any]:
     persons, stops = [], []
     for state in states:
         keys = tuple(state.view.get("mechanisms", state.settings.variants))
+        # stops of the same mechanisms are one picture, with its draws
         if keys not in chosen:
             chosen.append(keys)
             persons.append(
@@ -313,6 +320,7 @@ def _persons(states: Sequence[State]) -> dict[str, Any]:
                 )
             )
         epsilon = state.settings.epsilon
+        # nearest as a ratio: epsilons stand on a logarithm
         at = min(range(len(EPSILONS)), key=lambda place: abs(math.log(EPSILONS[place] / epsilon)))
         stops.append({"person": chosen.index(keys), "at": at, "epsilon": epsilon})
     return {"persons": persons, "stops": stops}
@@ -324,6 +332,7 @@ def _faces(states: Sequence[State]) -> dict[str, Any]:
     frames = [(one, posterior_bound(prior, one)) for one in board_epsilons(states)]
     return {
         "before": 100 * prior,
+        # one face is one per cent, so numbers stand without the sign
         "beforeText": belief(prior).removesuffix(PER_CENT),
         "frames": [
             {"epsilon": epsilon, "count": 100 * share, "text": belief(share).removesuffix(PER_CENT)}

@@ -166,6 +166,7 @@ def _problems_of_step(lesson: Lesson, place: int) -> list[str]:
         found.append(f"the options of {asked.ask!r} do not differ.")
     if asked is not None and not asked.possible(asked.right):
         found.append(f"the right answer to {asked.ask!r}, {asked.right_text}, is off the axis.")
+    # dots move with epsilon: each stop has its own count
     if step.hundred and len(step.hundred) != stops:
         found.append(f"{step.title!r} needs as many of 100 as it has stops.")
     if bool(step.move) != bool(step.moved):
@@ -184,6 +185,7 @@ class _Wrong(ValueError):
 def _table(said: Any, name: str, known: Iterable[str]) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise _Wrong(f"{name} must be a table")
+    # a misspelled word would else be passed over in silence
     wrong = sorted(set(said) - set(known))
     if wrong:
         raise _Wrong(f"{name} has no {wrong[0]!r}; it may have {', '.join(known)}")
@@ -252,6 +254,7 @@ def _named(text: str, numbers: Mapping[str, NamedNumber], place: str) -> None:
 
 
 def _settings(said: Any, place: str) -> dict[str, Any]:
+    # by the checks of the settings themselves: a lesson sets nothing that a page could not
     params = params_of(Settings)
     found = {}
     for name, value in _table(said, place, params).items():
@@ -272,6 +275,7 @@ def _part(item: Any) -> Any:
     name = item.removeprefix(_PART)
     if name not in _PARTS:
         raise _Wrong(f"{item!r} is no part; there are {', '.join(_PARTS)}")
+    # found by what it says of itself: the lesson stays when another takes the part
     return _PARTS[name]().key
 
 
@@ -389,6 +393,7 @@ def _question(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> Ques
             raise _Wrong(f"{place} says nothing after {option.says!r}: it needs then")
     if len(options) < 2:
         raise _Wrong(f"{place} needs two options or more")
+    # right is an option as it is written, or a number that some option equals
     if right not in numbers and right not in [option.value for option in options]:
         raise _Wrong(f"{place}: right names {right!r}, neither a number nor an option")
     return Question(ask, right, options, then=then)

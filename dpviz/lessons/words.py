@@ -108,9 +108,11 @@ def label(card: Card) -> list[tuple[str, str]]:
 def _uncovered(card: Card) -> str:
     """Return whom the promise leaves out because their own row set a bound, or nothing."""
     settings = card.settings
+    # a plan has no rows that could set a bound
     if card.answers.source == "plan":
         return ""
     if card.measured.domain.kind == "box":
+        # stated bounds come from nobody's row
         if settings.bounds != "max":
             return ""
         return (
