@@ -128,17 +128,10 @@ def messages() -> frozenset[str]:
     # found in the script itself, so that no list of its sentences can be out of date
     said = (text.replace("\\u00a0", "\u00a0") for text in _SAID.findall(assets().js))
     kept = map(recovery_words, (0.0, 0.2, 0.7, 1.0))
-    bars = [said for _, said, _ in SCALE_BARS]
-    own = (
-        bars,
-        WORDS.values(),
-        PHONE_WORDS,
-        WALL_WORDS,
-        ASKED_WORDS,
-        _PUBLISHED,
-        VERDICT_WORDS.values(),
-    )
-    return frozenset({*said, *kept, *the_class()[0], *AGES, "age", *chain.from_iterable(own)})
+    bars = [text for _, text, _ in SCALE_BARS]
+    own = (WORDS.values(), PHONE_WORDS, WALL_WORDS, ASKED_WORDS, _PUBLISHED, VERDICT_WORDS.values())
+    every = {*said, *kept, *bars, *the_class()[0], *AGES, "age", *chain.from_iterable(own)}
+    return frozenset(every)
 
 
 def texts(lesson: Lesson) -> dict[str, str]:
