@@ -25,16 +25,16 @@ def experiments() -> dict[str, Experiment]:
     Raises
     ------
     TypeError
-        If a module does not define exactly one experiment, or two share a slot.
+        If a module does not define exactly one experiment, or two have one place.
     """
     found: dict[str, Experiment] = {}
     papers = [one.name for one in pkgutil.iter_modules(__path__, f"{__name__}.") if one.ispkg]
     for module in (module for paper in papers for module in modules_of(paper)):
         only = only_class(module, Experiment, "experiment")()  # type: ignore[type-abstract]
         found[only.key] = only
-    slots = [item.info.order for item in found.values()]
-    if len(set(slots)) != len(slots):
-        raise TypeError("two experiments share a slot")
+    places = [item.info.order for item in found.values()]
+    if len(set(places)) != len(places):
+        raise TypeError("two experiments have one place")
     return dict(sorted(found.items(), key=lambda item: item[1].info.order))
 
 

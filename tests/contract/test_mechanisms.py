@@ -159,8 +159,8 @@ def test_keys_slots_and_labels_are_unique() -> None:
     assert len({variant.label for variant in VARIANTS}) == len(VARIANTS)
     modules = {path.stem for path in Path(dpviz.mechanisms.__path__[0]).glob("[!_]*.py")}
     assert set(CLASSES) == modules
-    slots = [cls.info.order for cls in CLASSES.values()]
-    assert slots == sorted(slots)
+    orders = [cls.info.order for cls in CLASSES.values()]
+    assert orders == sorted(orders)
 
 
 def test_featured_mechanisms_are_six_and_make_a_claim() -> None:
@@ -238,7 +238,7 @@ class ThrowAway(AdditiveMechanism):
 
     info = MechanismInfo(
         label="Throw-away", summary="Adds noise.", paper="none", family="laplace",
-        release="matrix", guarantee="pure", slot=9_999, law="A + L", calibration="b",
+        release="matrix", guarantee="pure", order=9_999, law="A + L", calibration="b",
         complexity="d^3", advice="Never.",
     )
 
@@ -278,7 +278,7 @@ def throw_away(
 def test_a_new_file_is_all_it_takes(throw_away: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = all_mechanisms()
     assert set(found) == set(CLASSES) | {throw_away}
-    assert list(found)[-1] == throw_away  # by its slot: nobody else moves
+    assert list(found)[-1] == throw_away  # by its order: nobody else moves
     assert [row["relation"] for row in listing_rows() if row["key"] == throw_away] == [
         str(relation) for relation in Relation
     ]
