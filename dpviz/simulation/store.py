@@ -29,6 +29,7 @@ from dpviz.core.by_length import ByLength
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import PACKAGE, atomic_write, cannot_write, user_cache
 from dpviz.core.resources import kernel
+from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.simulate import Cell
@@ -89,8 +90,7 @@ class Keys:
             kernel(),
             self._digest[with_rows],
             cell.mechanism.text,
-            # of our own the digest of the source says it
-            "" if cell.mechanism.ours else _class_digest(type(cell.mechanism)),
+            own_code(cell.mechanism),
             repr(cell.problem),
             repr(cell.budget),
             repr(cell.seed),
@@ -101,6 +101,11 @@ class Keys:
             repr(metrics),
         ]
         return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()
+
+
+def own_code(mechanism: Mechanism) -> str:
+    """Return a digest of a mechanism's code; empty of ours, of which `source_digest` says it."""
+    return "" if mechanism.ours else _class_digest(type(mechanism))
 
 
 @cache

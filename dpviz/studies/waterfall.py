@@ -15,7 +15,7 @@ from dpviz.core.metrics import FLAT, chance_share
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.settings import Settings
-from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.load import without_paths
 from dpviz.report.sentences.phrases import text_table
@@ -108,9 +108,9 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
     return found
 
 
-def mechanism_of(settings: Settings) -> str:
+def mechanism_of(settings: Settings) -> Mechanism:
     """Return the variant of the waterfall: the first that the settings name, or the default."""
-    return settings.variants[0] if settings.mechanisms else default_mechanism()
+    return parse_variant(settings.mechanisms[0] if settings.mechanisms else default_mechanism())
 
 
 def stages(prepared: Prepared, settings: Settings) -> list[Stage]:
@@ -132,7 +132,7 @@ def stages(prepared: Prepared, settings: Settings) -> list[Stage]:
     Recovery compares with the exact components of the exactly prepared table, so this is for
     teaching: it looks at the true answer.
     """
-    mechanism = parse_variant(mechanism_of(settings))
+    mechanism = mechanism_of(settings)
     found = []
     for step, here in steps_of(settings):
         ready = prepare(prepared.table, prepared.stating(here))

@@ -36,7 +36,7 @@ def waterfall(
     data_key: tuple[str, ...], prepared: Prepared, settings: Settings
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return what each private step of a preparation costs, and what stays assumed public."""
-    own = replace(settings, mechanisms=(mechanism_of(settings),))
+    own = replace(settings, mechanisms=(mechanism_of(settings).text,))
     return _waterfall((*data_key, repr(own)), prepared, own)
 
 

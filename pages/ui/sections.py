@@ -90,7 +90,8 @@ def preparation(comparison: Comparison, prepared: Prepared, data_key: tuple[str,
             key="explore.waterfall",
             alt=f"Recovery as steps of the preparation become private. {told(table)}",
         )
-        said = f"{plain(mechanism_of(settings))}; shares and bounds are on the page Preparation."
+        name = plain(mechanism_of(settings).text)
+        said = f"{name}; shares and bounds are on the page Preparation."
         st.caption(said)
         parts.numbers("preparation", table)
 

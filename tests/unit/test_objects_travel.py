@@ -110,6 +110,27 @@ def test_least_and_predict_take_it() -> None:
     assert dpviz.predict(table(), mechanisms=[Quiet()]).table()["mechanism"].tolist() == ["quiet"]
 
 
+def test_a_task_and_a_waterfall_run_it(copied: ModuleType, tmp_path: Path) -> None:
+    """With next to no noise it learns what the exact components let one learn; ours does not."""
+    options = {"trials": 3, "epsilons": "0.05", "cache": tmp_path}
+
+    def scores(mechanism: object) -> tuple[list[float], list[float]]:
+        found = dpviz.task("iris", mechanisms=[mechanism], **options).table()
+        floor = found[found["mechanism"] == "without privacy"]
+        return [
+            part.sort_values("trial")["score"].tolist()
+            for part in (found[found["mechanism"] == "gaussian"], floor)
+        ]
+
+    # ours first: what is kept of it is not taken for that of another of its name
+    plain, exact = scores("gaussian")
+    assert plain != exact
+    quiet, exact = scores(copied.Gaussian())
+    assert quiet == exact
+    bars = dpviz.waterfall("iris", mechanisms=[copied.Gaussian()], epsilon=0.05, trials=3).table()
+    assert bars["recovery"].iloc[0] > 0.999
+
+
 def test_the_estimator_takes_an_object() -> None:
     rows = table().to_numpy()
     options = {

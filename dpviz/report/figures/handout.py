@@ -11,7 +11,7 @@ from dpviz.core import VERSION
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Param, params_of
 from dpviz.core.settings import Settings
-from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants
+from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import Reference
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.board import assets, shown, written
@@ -121,9 +121,8 @@ def _same_again(command: str, link: str, seed: int | None) -> str:
 def _board(comparison: Comparison, prepared: Prepared) -> str:
     """Return what draws the board at the report's own epsilon."""
     settings = comparison.settings
-    chosen = [result.mechanism.text for result in comparison.results]
     frame = frame_of(comparison, prepared)
-    mechanisms = scrub.ordered(parse_variants(chosen), frame)
+    mechanisms = scrub.ordered([result.mechanism for result in comparison.results], frame)
     payload = board.payload(prepared, settings, shown(mechanisms), [settings.epsilon], [frame])
     return _mounted(payload)
 

@@ -28,7 +28,7 @@ from dpviz.preparation.load import with_bounds_read
 from dpviz.preparation.steps import PrivateSteps, private_steps
 from dpviz.simulation.cells import Skipped, account_of, evaluate, part_of, private_draws, why_not
 from dpviz.simulation.simulate import Cell, Named, simulate, simulate_tables
-from dpviz.simulation.store import source_digest
+from dpviz.simulation.store import own_code, source_digest
 from dpviz.simulation.tasks.learners import (
     CLASSIFICATION,
     CLUSTERING,
@@ -355,6 +355,10 @@ class TaskPlan:
             return score_released(key, data.train, data.test, seed, **options)
         return score_released(key, self._tables(part, data, trials), data.test, seed, **options)
 
+    def drawn(self, part: TaskPart) -> Mechanism:
+        """Return the variant that a part draws: the object that was handed in, not its name's."""
+        return next(one for one in self.mechanisms if one.text == part.name)
+
     def _frames(self, part: TaskPart, data: Projecting, trials: range) -> FloatArray:
         """Return the components of each trial, shape (trials, d, k)."""
         measured, k, seed = data.measured, self.settings.k, self.settings.seed
@@ -366,7 +370,7 @@ class TaskPlan:
             normal = Draws.trials(seed, "task random subspace", trials).normal(measured.d, k)
             with one_blas_thread():
                 return np.linalg.qr(normal)[0]
-        mechanism = parse_variant(part.name)
+        mechanism = self.drawn(part)
         assert part.epsilon is not None
         problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
         seen = data.with_rows(self.table) if mechanism.needs_rows else data.measured
@@ -375,7 +379,7 @@ class TaskPlan:
 
     def _tables(self, part: TaskPart, data: Releasing, trials: range) -> Iterator[Labelled]:
         """Yield the released table of each trial, one at a time."""
-        mechanism = parse_variant(part.name)
+        mechanism = self.drawn(part)
         assert part.epsilon is not None
         problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
         mechanism.check(problem, budget)
@@ -387,7 +391,7 @@ class TaskPlan:
             yield data.read(released)
 
     def _cell(self, part: TaskPart, trials: range) -> Cell:
-        mechanism = parse_variant(part.name)
+        mechanism = self.drawn(part)
         assert part.epsilon is not None
         problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
         return Cell(mechanism, problem, budget, self.settings.seed, trials, self.private)
@@ -416,7 +420,8 @@ class TaskPlan:
 
     def key(self, part: TaskPart) -> str:
         """Return the name of a part in a store: a digest of all that its scores depend on."""
-        facts = "\x1f".join([self.digest, part.name, repr(part.epsilon), repr(part.trials)])
+        code = "" if part.floor else own_code(self.drawn(part))
+        facts = "\x1f".join([self.digest, part.name, code, repr(part.epsilon), repr(part.trials)])
         return hashlib.blake2b(facts.encode(), digest_size=20).hexdigest()
 
 
@@ -476,7 +481,7 @@ def plan_task(
         table, settings, task, learner, values, _splits={} if splits is None else splits
     )
     _check_rows(start)
-    named = {parse_variant(text).text for text in settings.mechanisms if text != ALL}
+    named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     places: list[tuple[Mechanism, float]] = []
     skipped = []
     for mechanism in mechanisms:
@@ -486,7 +491,7 @@ def plan_task(
         reasons = {epsilon: start.why_not(mechanism, epsilon) for epsilon in values}
         able = [(mechanism, epsilon) for epsilon in values if reasons[epsilon] is None]
         found = [reason for reason in reasons.values() if reason is not None]
-        if strict and not able and mechanism.text in named:
+        if strict and not able and mechanism in named:
             raise CannotRun(mechanism.text, found[0])
         if found:
             skipped.append(Skipped(mechanism.text, found[0]))
