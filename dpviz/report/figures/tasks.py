@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -60,87 +62,110 @@ def task_figure(
     """
     # Until something is measured of one its panel is there, so that none moves when it comes.
     rows = max(1, math.ceil(len(panels) / _ACROSS))
-    figure = make_subplots(
-        rows=rows,
-        cols=min(_ACROSS, max(1, len(panels))),
-        shared_xaxes="all",
-        shared_yaxes="all",
-        subplot_titles=[_named(panel) for panel in panels],
-        horizontal_spacing=0.06,
-        vertical_spacing=0.11 / rows,
-    )
     across = min(epsilons), max(epsilons)
     if across[0] == across[1]:
         across = across[0] / 2, across[1] * 2
-    _fill_panels(figure, bands, panels, score, across)
-    _set_axes(figure, _range(bands, score), score, epsilons, across, rows)
-    _set_names(figure, panels)
+    # Put together as plain dictionaries: a figure that grows is checked anew at every step.
+    layout = deepcopy(_grid(rows, min(_ACROSS, max(1, len(panels)))))
+    names = _names(layout, panels)
+    _set_axes(layout, _range(bands, score), score, epsilons, across, rows)
     mark = _mark(now, len(panels)) if across[0] <= now <= across[1] else _NO_MARK
-    figure.update_layout(
-        overwrite=True,
-        height=max(_LEAST, _PANEL * rows + _AROUND),
-        margin={"l": 10, "r": 10, "t": 40, "b": 10},
-        legend=BELOW | {"traceorder": "normal"},
-        annotations=[*figure.layout.annotations, *mark["annotations"]],
-        shapes=mark["shapes"],
-        hovermode="closest",
-        meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
-    )
-    return figure
+    layout |= {
+        "height": max(_LEAST, _PANEL * rows + _AROUND),
+        "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
+        "legend": BELOW | {"traceorder": "normal"},
+        "annotations": [*names, *mark["annotations"]],
+        "shapes": mark["shapes"],
+        "hovermode": "closest",
+        "meta": {"highlight": "group"},  # what pages/ui/highlight.js goes by
+    }
+    return go.Figure(_traces(bands, panels, score, across), layout)
 
 
 _Ends = tuple[float, float]
+_Trace = dict[str, Any]
 _NO_MARK: dict[str, Any] = {"shapes": [], "annotations": []}
 
 
-def _fill_panels(
-    figure: go.Figure, bands: pd.DataFrame, panels: Sequence[Panel], score: Score, across: _Ends
-) -> None:
-    """Add to each panel the floors, the means of the others, and its own band."""
+@cache
+def _grid(rows: int, columns: int) -> dict[str, Any]:
+    """Return the axes of panels that share theirs."""
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        shared_xaxes="all",
+        shared_yaxes="all",
+        horizontal_spacing=0.06,
+        vertical_spacing=0.11 / rows,
+    )
+    axes: dict[str, Any] = figure.layout.to_plotly_json()
+    return {name: axis for name, axis in axes.items() if name.startswith(("xaxis", "yaxis"))}
+
+
+def _traces(
+    bands: pd.DataFrame, panels: Sequence[Panel], score: Score, across: _Ends
+) -> list[_Trace]:
+    """Return of each panel the floors, the means of the others, and its own band."""
     parts = {
         panel.key: bands[bands["mechanism"] == panel.key].sort_values("epsilon") for panel in panels
     }
     floors = bands[bands["epsilon"].isna()]
-    if not panels:
-        _add_floors(figure, floors, across, score, (1, 1), named=True)
-    for number, panel in enumerate(panels):
-        place = (number // _ACROSS + 1, number % _ACROSS + 1)
-        _add_floors(figure, floors, across, score, place, named=number == 0)
-        if len(panels) <= COMPARED:
-            for other in panels:
-                if other.key != panel.key and not parts[other.key].empty:
-                    _add_behind(figure, parts[other.key], other, place)
-        if not parts[panel.key].empty:
-            _add_band(figure, parts[panel.key], panel, score, place)
+    traces: list[_Trace] = []
+    for number, panel in enumerate(panels or (None,)):
+        inside = _floors(floors, across, score, named=number == 0)
+        if panel is not None:
+            if len(panels) <= COMPARED:
+                inside += [
+                    _behind(parts[other.key], other)
+                    for other in panels
+                    if other.key != panel.key and not parts[other.key].empty
+                ]
+            if not parts[panel.key].empty:
+                inside += _band(parts[panel.key], panel, score)
+        axis = number + 1 if number else ""
+        traces += [trace | {"xaxis": f"x{axis}", "yaxis": f"y{axis}"} for trace in inside]
+    return traces
 
 
 def _set_axes(
-    figure: go.Figure, limits: _Ends, score: Score, epsilons: Sequence[float], across: _Ends,
+    layout: dict[str, Any], limits: _Ends, score: Score, epsilons: Sequence[float], across: _Ends,
     rows: int,
 ) -> None:  # fmt: skip
     """Give all panels the same axes, named along the foot and at the first panel."""
     ticks = sorted(epsilons)
-    figure.update_xaxes(
-        type="log", tickvals=ticks, automargin=True,
-        ticktext=[numeral(value, 3) for value in ticks],
-        range=[math.log10(across[0]) - 0.03, math.log10(across[1]) + 0.03],
-    )  # fmt: skip
-    figure.update_yaxes(
-        range=[*limits], automargin=True, nticks=5,
-        **(SHARES if score.key == "accuracy" else {}),
-    )  # fmt: skip
-    figure.update_xaxes(title="Epsilon", row=rows)
-    figure.update_yaxes(title=_title(score), row=1, col=1)
+    foot = layout[f"yaxis{(rows - 1) * _ACROSS + 1 if rows > 1 else ''}"]["domain"]
+    for name, axis in layout.items():
+        axis["automargin"] = True
+        if name.startswith("x"):
+            axis |= {
+                "type": "log",
+                "tickvals": ticks,
+                "ticktext": [numeral(value, 3) for value in ticks],
+                "range": [math.log10(across[0]) - 0.03, math.log10(across[1]) + 0.03],
+            }
+            if layout[name.replace("x", "y", 1)]["domain"] == foot:
+                axis["title"] = {"text": "Epsilon"}
+        else:
+            axis |= {"range": [*limits], "nticks": 5}
+            if score.key == "accuracy" and axis.get("showticklabels", True):
+                axis |= SHARES
+    layout["yaxis"]["title"] = {"text": _title(score)}
 
 
-def _set_names(figure: go.Figure, panels: Sequence[Panel]) -> None:
-    """Put the name of each panel above its left end."""
-    for number, (note, panel) in enumerate(zip(figure.layout.annotations, panels, strict=False)):
-        left = figure.get_subplot(1, number % _ACROSS + 1).xaxis.domain[0]
-        note.update(
-            font={"size": 13, "color": panel.colour}, name=f"name:{panel.key}", x=left,
-            xanchor="left", align="left",
+def _names(layout: Mapping[str, Any], panels: Sequence[Panel]) -> list[dict[str, Any]]:
+    """Return the name of each panel, above its left end."""
+    named = []
+    for number, panel in enumerate(panels):
+        axis = number + 1 if number else ""
+        named.append(
+            {
+                "text": _named(panel), "name": f"name:{panel.key}", "showarrow": False,
+                "font": {"size": 13, "color": panel.colour}, "align": "left",
+                "x": layout[f"xaxis{axis}"]["domain"][0], "xref": "paper", "xanchor": "left",
+                "y": layout[f"yaxis{axis}"]["domain"][1], "yref": "paper", "yanchor": "bottom",
+            }
         )  # fmt: skip
+    return named
 
 
 def _mark(now: float, panels: int) -> dict[str, Any]:
@@ -177,19 +202,13 @@ def _range(bands: pd.DataFrame, score: Score) -> tuple[float, float]:
     return max(low - room, score.low - 0.02), min(high + room, score.high + 0.02)
 
 
-_Place = tuple[int, int]
-"""Row and column of a panel, from 1."""
-
-
-def _add_floors(
-    figure: go.Figure, floors: pd.DataFrame, across: tuple[float, float], score: Score,
-    place: _Place, *, named: bool,
-) -> None:  # fmt: skip
-    """Add grey lines; their bands are told when pointed at."""
+def _floors(floors: pd.DataFrame, across: _Ends, score: Score, *, named: bool) -> list[_Trace]:
+    """Return grey lines; their bands are told when pointed at."""
+    lines = []
     for number, floor in enumerate(floors.to_dict("records")):
         mean = float(floor["mean"])
         told = f"{_told(mean, score)} ({_told(floor['low'], score)} to "
-        figure.add_trace(
+        lines.append(
             scatter(
                 x=list(across), y=[mean, mean], mode="lines", name=floor["mechanism"],
                 showlegend=named,
@@ -197,36 +216,32 @@ def _add_floors(
                       "dash": _FLOOR_DASHES[number % len(_FLOOR_DASHES)]},
                 hovertemplate=f"{told}{_told(floor['high'], score)}, {floor['rounds']} rounds)"
                 f"<extra>{floor['mechanism']}</extra>",
-            ), row=place[0], col=place[1],
+            )
         )  # fmt: skip
+    return lines
 
 
-def _add_behind(figure: go.Figure, part: pd.DataFrame, panel: Panel, place: _Place) -> None:
-    """Add the mean of another variant, thin."""
-    figure.add_trace(
-        scatter(
-            x=part["epsilon"], y=part["mean"], mode="lines", hoverinfo="skip", showlegend=False,
-            line={"color": faded(GREY, 0.45), "width": 1}, legendgroup=panel.key,
-        ), row=place[0], col=place[1],
+def _behind(part: pd.DataFrame, panel: Panel) -> _Trace:
+    """Return the mean of another variant, thin."""
+    return scatter(
+        x=part["epsilon"], y=part["mean"], mode="lines", hoverinfo="skip", showlegend=False,
+        line={"color": faded(GREY, 0.45), "width": 1}, legendgroup=panel.key,
     )  # fmt: skip
 
 
-def _add_band(
-    figure: go.Figure, part: pd.DataFrame, panel: Panel, score: Score, place: _Place
-) -> None:
-    """Add band and mean of one variant.
+def _band(part: pd.DataFrame, panel: Panel, score: Score) -> list[_Trace]:
+    """Return band and mean of one variant.
 
     The mean is dashed, and its points open, where the claim fails: judged at each epsilon.
     """
-    row, col = place
     colour = panel.colour
-    figure.add_trace(
+    traces = [
         scatter(
             x=[*part["epsilon"], *part["epsilon"][::-1]], y=[*part["high"], *part["low"][::-1]],
             fill="toself", fillcolor=faded(colour, 0.16), line={"width": 0},
             hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
-        ), row=row, col=col,
-    )  # fmt: skip
+        )
+    ]  # fmt: skip
     for line, dash in stretches(part, "solid", x="epsilon"):
         words = verdict_words(line["verdict"])
         scores = [
@@ -234,7 +249,7 @@ def _add_band(
              row["rounds"], said]
             for row, said in zip(line.to_dict("records"), words, strict=True)
         ]  # fmt: skip
-        figure.add_trace(
+        traces.append(
             scatter(
                 x=line["epsilon"], y=line["mean"], name=f"{panel.label} · {panel.status}",
                 legendgroup=panel.key, mode="lines+markers", showlegend=False,
@@ -245,8 +260,9 @@ def _add_band(
                 hovertemplate="%{hovertext}: %{customdata[0]} (%{customdata[1]} to "
                 "%{customdata[2]}, %{customdata[3]} rounds), %{customdata[4]}<extra>"
                 + panel.label + "</extra>",
-            ), row=row, col=col,
+            )
         )  # fmt: skip
+    return traces
 
 
 def _told(value: float, score: Score) -> str:
