@@ -42,13 +42,17 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    from dpviz.lessons import course
     from dpviz.lessons.script import FOLDER, problems, read, read_folder
 
     # translations are of the lessons that come along
     wrong = 0 if arguments.paths else _check_languages()
     for path in map(Path, arguments.paths or [FOLDER]):
         try:
-            found = read_folder(path) if path.is_dir() else (read(path),)
+            if path == FOLDER:
+                found = course()  # whose numbers the translations have had computed
+            else:
+                found = read_folder(path) if path.is_dir() else (read(path),)
         except DpvizError as error:
             print(f"dpviz: {error}", file=sys.stderr)
             wrong += 1
