@@ -9,7 +9,6 @@ import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,7 @@ from dpviz.releasing.noise import (
     Noise,
     calibrated,
     count_side,
+    installed,
     mean_side,
     opendp_version,
     released,
@@ -202,7 +202,7 @@ class RealRelease:
             "versions": {
                 "dpviz": VERSION,
                 "opendp": opendp_version(),
-                "numpy": version("numpy"),
+                "numpy": installed("numpy"),
                 "python": platform.python_version(),
             },
         }

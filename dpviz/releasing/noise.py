@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -144,7 +145,13 @@ def opendp() -> Any:
 def opendp_version() -> str:
     """Return the version of OpenDP that draws."""
     opendp()
-    return version("opendp")
+    return installed("opendp")
+
+
+@cache
+def installed(name: str) -> str:
+    """Return the version of a package, which reading through all that it states gives."""
+    return version(name)
 
 
 def sensitivity_l2(relation: Relation, bits: int) -> int:
