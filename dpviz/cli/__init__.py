@@ -66,7 +66,7 @@ _EXAMPLES = """examples:
   dpviz digits                              a first look at a table, in a screen
   dpviz mine.csv --epsilon 0.5              the same of your own file; - reads stdin
   dpviz app                                 the dashboard
-  dpviz compare digits --format csv         every measure of every mechanism
+  dpviz compare wine --format csv           every measure of every mechanism
   dpviz audit wishart --epsilon 1           what a claim is worth, by attack
   dpviz check mine.py                       whether a mechanism of your own keeps its contract
 
