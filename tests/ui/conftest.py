@@ -20,11 +20,12 @@ def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 @pytest.fixture(scope="session", autouse=True)
 def _kept_as_on_a_server() -> Iterator[None]:
-    """Compile each script once, look for installed components once, and wait without polling.
+    """Compile each script once, look for components once, know the menu, and wait without polling.
 
-    AppTest alone does the first at every run, the second at every start, and reads through all
-    events of a run a thousand times a second to see whether it has ended. Where a newer Streamlit
-    has other insides, that part stays as AppTest does it: slower, and no less right.
+    AppTest alone does the first at every run, the second at every start, forgets before every run
+    that there is a menu, so that each page is begun twice, and reads through all events of a run a
+    thousand times a second to see whether it has ended. Where a newer Streamlit has other insides,
+    that part stays as AppTest does it: slower, and no less right.
     """
     with pytest.MonkeyPatch.context() as patch:
         runner, app = _inside("testing.v1.local_script_runner"), _inside("testing.v1.app_test")
@@ -35,6 +36,9 @@ def _kept_as_on_a_server() -> Iterator[None]:
                 patch.setattr(module, "ScriptCache", lambda: kept, raising=False)
         if hasattr(runner, "require_widgets_deltas"):
             patch.setattr(runner, "require_widgets_deltas", _waiting(runner.require_widgets_deltas))
+        pages = getattr(app, "PagesManager", None)
+        if pages is not None:  # what AppTest sets on this one stays unread; a first run is a first
+            patch.setattr(app, "PagesManager", type("PagesManager", (pages,), {}))
         manifests = _inside("components.v2.manifest_scanner")
         if hasattr(manifests, "scan_component_manifests"):
             found = cache(manifests.scan_component_manifests)
