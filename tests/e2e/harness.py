@@ -26,7 +26,15 @@ from typing import Self
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, WebSocket
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    WebSocket,
+)
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -65,6 +73,22 @@ async patience => {
     () => !document.querySelector('[data-testid="stSkeleton"]'));
   await document.fonts.ready;
   await twoFrames();
+}
+"""
+
+# A group opens, and a sidebar slides, by animations that may start anew on their way: at rest is
+# where none is left. The frames after the last bring the news that something was scrolled.
+_AT_REST = """
+async part => {
+  const moving = () => {
+    const found = [];
+    for (let at = part; at; at = at.parentElement) found.push(...at.getAnimations());
+    return found.filter(one => one.playState !== "finished");
+  };
+  for (let found = moving(); found.length; found = moving()) {
+    await Promise.allSettled(found.map(one => one.finished));
+  }
+  for (let frames = 0; frames < 2; frames += 1) await new Promise(requestAnimationFrame);
 }
 """
 
@@ -397,10 +421,21 @@ def travel(page: Page, url: str) -> None:
         page.evaluate(_TRAVEL, url)
 
 
+def at_rest(part: Locator) -> None:
+    """Return when nothing that holds a part of the page moves or grows any more.
+
+    A list closes where anything is scrolled, as a group does that grows round what was brought into
+    sight in it; the part itself may lie still meanwhile.
+    """
+    part.evaluate(_AT_REST)
+
+
 def open_group(page: Page, heading: str) -> None:
     """Open the sidebar, and one of its groups."""
     page.get_by_test_id("stExpandSidebarButton").click()
-    page.get_by_test_id("stSidebar").locator("summary").filter(has_text=heading).click()
+    group = page.get_by_test_id("stSidebar").locator("summary").filter(has_text=heading)
+    group.click()
+    at_rest(group)
 
 
 def open_popover(page: Page, name: str) -> None:

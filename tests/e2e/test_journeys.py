@@ -20,6 +20,7 @@ from tests.e2e.harness import (
     Server,
     new_page,
     open_app,
+    open_group,
     problems_of,
     rerun,
     wait_idle,
@@ -89,12 +90,6 @@ def scrubber(page: Page) -> Locator:
 def epsilon_box(page: Page) -> Locator:
     """Return the box that takes any epsilon."""
     return page.locator(".st-key-bar").get_by_role("textbox", name="Epsilon")
-
-
-def advanced(page: Page, heading: str) -> None:
-    """Open the sidebar, and one of its groups."""
-    page.get_by_test_id("stExpandSidebarButton").click()
-    page.get_by_test_id("stSidebar").locator("summary").filter(has_text=heading).click()
 
 
 def errors(page: Page) -> list[str]:
@@ -246,7 +241,7 @@ def test_a_link_shows_the_same_numbers_elsewhere(
     open_app(page, server.url + "/?v=1&table=wine&trials=7&relation=zero-out")
     before = numbers(page)
     type_into(page, "Epsilon", "2.5")
-    advanced(page, "Preparation")
+    open_group(page, "Preparation")
     expect(page.get_by_role("combobox", name="Scaling")).to_be_visible()
     link, shown = page.url, numbers(page)
     assert shown != before  # the control: another link shows other numbers

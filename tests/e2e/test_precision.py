@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from dpviz.core.number_text import percent
 from tests.e2e.harness import (
     Server,
+    at_rest,
     new_page,
     open_app,
     open_group,
@@ -45,28 +46,11 @@ def errors(page: Page) -> list[str]:
     return page.get_by_test_id("stAlertContentError").all_inner_texts()
 
 
-# Resolves when an element has had one place for a quarter of a second of frames: it ends its way
-# by a pixel in several frames.
-_AT_REST = """box => new Promise(rest => {
-  let last = '', frames = 0;
-  const look = () => {
-    const {x, y, width, height} = box.getBoundingClientRect();
-    const now = [x, y, width, height].join();
-    frames = now === last ? frames + 1 : 0;
-    last = now;
-    if (frames < 15) requestAnimationFrame(look); else rest();
-  };
-  look();
-})"""
-
-
 def choose(page: Page, label: str, option: str) -> None:
-    """Pick an option of a select box by typing, once the box is at rest: a list closes where
-    anything is scrolled, and a sidebar that opens moves for half a second.
-    """
+    """Pick an option of a select box by typing, once the box is at rest."""
     box = page.get_by_role("combobox", name=label, exact=True)
     box.scroll_into_view_if_needed()
-    box.evaluate(_AT_REST)
+    at_rest(box)
     box.fill(option)
     # The list opens whole and is filtered after: the arrow would pick what is about to go.
     expect(page.get_by_role("option")).to_have_text([option])
@@ -128,6 +112,10 @@ def test_favour_drag_and_share(page: Page, server: Server, other_context: Browse
 
 def test_ball_and_box(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1:0.8")
+    # The group opens slowly, as on a busy machine: what is typed meanwhile loses its list.
+    line = page.context.new_cdp_session(page)
+    line.send("Animation.enable")
+    line.send("Animation.setPlaybackRate", {"playbackRate": 0.05})
     open_group(page, "Preparation")
     assert "On the box precision is a budget" in main_text(page)
     choose(page, "Domain", "ball (bounded row norm)")
