@@ -23,6 +23,7 @@ Ganeiber and Mardia.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,6 +120,49 @@ def unit_rows(rows: FloatArray) -> FloatArray:
     return rows / lengths
 
 
+def first_accepted(
+    draws: Draws,
+    shape: tuple[int, ...],
+    block: int,
+    propose: Callable[[Draws, IntArray], tuple[FloatArray, FloatArray]],
+) -> tuple[FloatArray, int]:
+    """Return the first accepted proposal of each draw, and how many were examined in all.
+
+    Parameters
+    ----------
+    draws : Draws
+    shape : tuple of int
+        Of one proposal.
+    block : int
+        Proposals that a draw makes at once: by the law alone, so that each draw uses its own
+        stream in the same way whatever the others need.
+    propose : callable
+        The streams of the draws that wait, and which these are, to proposals of shape
+        (waiting, block, *shape) and the log-probability that each is accepted.
+    """
+    out = np.empty((draws.size, *shape))
+    proposals = 0
+    for todo in groups(draws.size, block * math.prod(shape)):
+        while len(todo):
+            check_cancelled()
+            streams = streams_of(draws, todo)
+            proposed, log_probability = propose(streams, todo)
+            accepted = streams.exponential(block) >= -log_probability
+            first = accepted.argmax(axis=1)
+            found = accepted.any(axis=1)
+            proposals += int(np.where(found, first + 1, block).sum())
+            out[todo[found]] = proposed[found, first[found]]
+            todo = todo[~found]
+    return out, proposals
+
+
+def scaled(normal: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return normals times the scales of an envelope, and the log-probability of acceptance."""
+    y = normal * scale
+    t = np.square(normal).sum(axis=-1) / np.square(y).sum(axis=-1)
+    return y, log_acceptance(t, normal.shape[-1])
+
+
 def exact_vectors(double_gaps: FloatArray, draws: Draws) -> BinghamDraws:
     """Return exact draws with density exp(-x' diag(a) x), given 2a of shape (q,), q >= 1."""
     q = len(double_gaps)
@@ -127,24 +171,12 @@ def exact_vectors(double_gaps: FloatArray, draws: Draws) -> BinghamDraws:
     # Saddle point estimate of the proposals needed. The block depends on the law alone, never on
     # how many draws are asked for, so each draw uses its own stream in the same way.
     block = 1 + math.ceil(1.2 * math.sqrt(q * float(np.square(1.0 / precision).sum())))
-    out = np.empty((draws.size, q))
-    proposals = 0
-    for group in groups(draws.size, block * q):
-        todo = group
-        while len(todo):
-            check_cancelled()
-            streams = streams_of(draws, todo)
-            normal = streams.normal(block, q)
-            threshold = streams.exponential(block)
-            y = normal * scale
-            t = np.square(normal).sum(axis=-1) / np.square(y).sum(axis=-1)
-            accepted = threshold >= -log_acceptance(t, q)
-            first = accepted.argmax(axis=1)
-            found = accepted.any(axis=1)
-            proposals += int(np.where(found, first + 1, block).sum())
-            out[todo[found]] = unit_rows(y[found, first[found]])
-            todo = todo[~found]
-    return BinghamDraws(out, proposals)
+
+    def propose(streams: Draws, todo: IntArray) -> tuple[FloatArray, FloatArray]:
+        return scaled(streams.normal(block, q), scale)
+
+    found, proposals = first_accepted(draws, (q,), block, propose)
+    return BinghamDraws(unit_rows(found), proposals)
 
 
 def sample_bingham(eigenvalues: ArrayLike, draws: Draws) -> BinghamDraws:

@@ -18,8 +18,10 @@ from dpviz.sampling.bingham import (
     BoolArray,
     IntArray,
     best_shift,
+    first_accepted,
     groups,
     log_acceptance,
+    scaled,
     streams_of,
     unit_rows,
 )
@@ -343,19 +345,9 @@ def _each(double_gaps: FloatArray, block: int, draws: Draws) -> tuple[FloatArray
         total = np.add.reduce(inverse, axis=1)
         shift += total * (total - 1.0) / np.add.reduce(np.square(inverse), axis=1)
     scale = 1.0 / np.sqrt(shift[:, None] + double_gaps)
-    out = np.empty_like(double_gaps)
-    proposals = 0
-    for group in groups(len(double_gaps), block * q):
-        todo = group
-        while len(todo):
-            streams = streams_of(draws, todo)
-            normal = streams.normal(block, q)
-            y = normal * scale[todo, None, :]
-            t = np.square(normal).sum(axis=2) / np.square(y).sum(axis=2)
-            accepted = streams.exponential(block) >= -log_acceptance(t, q)
-            first = accepted.argmax(axis=1)
-            hit = accepted[np.arange(len(todo)), first]
-            proposals += int(np.where(hit, first + 1, block).sum())
-            out[todo[hit]] = y[hit, first[hit]]
-            todo = todo[~hit]
-    return unit_rows(out), proposals
+
+    def propose(streams: Draws, todo: IntArray) -> tuple[FloatArray, FloatArray]:
+        return scaled(streams.normal(block, q), scale[todo, None, :])
+
+    found, proposals = first_accepted(draws, (q,), block, propose)
+    return unit_rows(found), proposals

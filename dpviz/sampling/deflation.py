@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import Draws
-from dpviz.sampling.bingham import groups, log_acceptance, streams_of, unit_rows
+from dpviz.sampling.bingham import IntArray, first_accepted, scaled, unit_rows
 
 
 def _best_shifts(double_gaps: FloatArray) -> FloatArray:
@@ -74,22 +73,11 @@ def bingham_each(eigenvalues: FloatArray, draws: Draws) -> FloatArray:
     # Acceptance of a concentrated law is about sqrt(2/(e q)). The block depends on q alone, so
     # that each draw uses its own stream in the same way whatever the others need.
     block = 1 + math.ceil(1.4 * math.sqrt(math.e * q / 2.0))
-    out = np.empty((draws.size, q))
-    for group in groups(draws.size, block * q):
-        todo = group
-        while len(todo):
-            check_cancelled()
-            streams = streams_of(draws, todo)
-            normal = streams.normal(block, q)
-            threshold = streams.exponential(block)
-            y = normal * scale[todo][:, None, :]
-            t = np.square(normal).sum(axis=-1) / np.square(y).sum(axis=-1)
-            accepted = threshold >= -log_acceptance(t, q)
-            first = accepted.argmax(axis=1)
-            found = accepted.any(axis=1)
-            out[todo[found]] = unit_rows(y[found, first[found]])
-            todo = todo[~found]
-    return out
+
+    def propose(streams: Draws, todo: IntArray) -> tuple[FloatArray, FloatArray]:
+        return scaled(streams.normal(block, q), scale[todo][:, None, :])
+
+    return unit_rows(first_accepted(draws, (q,), block, propose)[0])
 
 
 @dataclass(frozen=True, eq=False)

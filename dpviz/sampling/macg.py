@@ -24,7 +24,7 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.cancelling import check_cancelled
 from dpviz.core.seeding import Draws, generator
-from dpviz.sampling.bingham import best_shift, groups, streams_of
+from dpviz.sampling.bingham import IntArray, best_shift, first_accepted
 from dpviz.sampling.stiefel import uniform_frames
 
 WORTH = 1 / 2_000
@@ -109,22 +109,14 @@ def exact_frames(
     d = len(double_gaps)
     scale = 1.0 / np.sqrt(best_shift(double_gaps) + double_gaps)
     block = _block(accepted_share)
-    out = np.empty((draws.size, d, k))
-    proposals = 0
-    for group in groups(draws.size, block * d * k):
-        todo = group
-        while len(todo):
-            check_cancelled()
-            streams = streams_of(draws, todo)
-            proposed, log_probability = _log_acceptance(streams.normal(block, d, k), scale)
-            check_cancelled()  # of many columns a block takes seconds
-            accepted = streams.exponential(block) >= -log_probability
-            first = accepted.argmax(axis=1)
-            found = accepted.any(axis=1)
-            proposals += int(np.where(found, first + 1, block).sum())
-            out[todo[found]] = proposed[found, first[found]]
-            todo = todo[~found]
-    basis = np.linalg.qr(out).Q
+
+    def propose(streams: Draws, todo: IntArray) -> tuple[FloatArray, FloatArray]:
+        proposed = _log_acceptance(streams.normal(block, d, k), scale)
+        check_cancelled()  # of many columns a block takes seconds
+        return proposed
+
+    found, proposals = first_accepted(draws, (d, k), block, propose)
+    basis = np.linalg.qr(found).Q
     check_cancelled()
     turns = uniform_frames(draws, k, k)
     check_cancelled()
