@@ -370,20 +370,16 @@ class TaskPlan:
             normal = Draws.trials(seed, "task random subspace", trials).normal(measured.d, k)
             with one_blas_thread():
                 return np.linalg.qr(normal)[0]
-        mechanism = self.drawn(part)
-        assert part.epsilon is not None
-        problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
-        seen = data.with_rows(self.table) if mechanism.needs_rows else data.measured
-        cell = Cell(mechanism, problem, budget, seed, trials)
+        cell = self._cell(part, trials)
+        seen = data.with_rows(self.table) if cell.mechanism.needs_rows else data.measured
         return evaluate(cell, seen).release.components
 
     def _tables(self, part: TaskPart, data: Releasing, trials: range) -> Iterator[Labelled]:
         """Yield the released table of each trial, one at a time."""
-        mechanism = self.drawn(part)
-        assert part.epsilon is not None
-        problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
-        mechanism.check(problem, budget)
-        calibration = mechanism.calibrate(problem, budget)
+        cell = self._cell(part, trials)
+        mechanism = cell.mechanism
+        mechanism.check(cell.problem, cell.budget)
+        calibration = mechanism.calibrate(cell.problem, cell.budget)
         rows = data.measured.moment_with_rows.rows
         assert rows is not None
         streams = Named(self.settings.seed, mechanism.key, trials)
