@@ -5,6 +5,7 @@ PAGE = {
     "icon": ":material/route:",
     "place": 10,
     "own_settings": True,
+    "term": "",
 }
 
 import streamlit as st

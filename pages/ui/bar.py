@@ -145,4 +145,5 @@ def bring_followers() -> None:
         state.put("mechanisms", (*shown, *missing))
         if missing:
             names = join_words(parse_variant(key).label for key in missing)
-            state.notice(f"Added to show what the precision does to their noise: {names}.")
+            said = f"Added to show what the precision does to their noise: {names}."
+            st.toast(said, icon=":material/info:", duration="long")  # it moves nothing

@@ -26,7 +26,7 @@ class PageInfo:
     first : bool
         Whether it is the page that a visitor meets.
     term : str
-        At which its glossary opens.
+        At which its glossary opens; empty where its own words explain themselves.
     own_settings : bool
         Whether it ignores the shared settings, and so does not show them.
     own_reading : bool

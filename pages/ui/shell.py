@@ -116,8 +116,9 @@ def _run() -> None:
             page.run()
         reconnect.watch()
         copying.watch()
-        glossary.info(info.term, "page")
-        glossary.marks()
+        if info.term:
+            glossary.info(info.term, "page")
+            glossary.marks()
     finally:
         _CURRENT.reset(token)
     state.write_link()

@@ -23,6 +23,7 @@ from dpviz.lessons.cast import pure
 from dpviz.lessons.in_or_out import Round
 from dpviz.lessons.languages import words
 from tests.e2e.harness import Server, free_port, is_free, open_app, open_popover
+from tests.e2e.test_stage import SCREENS, measured, on_a_screen
 
 ROOT = Path(__file__).resolve().parents[2]
 VALUES = (0.1, 0.25, 0.35, 0.6, 1.0, 2.5)
@@ -72,6 +73,13 @@ def _opened(python: Path, spare: int, folder: Path) -> Iterator[tuple[Server, st
         assert key is not None
         assert int(room[2]) == port
         yield running, room[1], key[1]
+
+
+def on_the_wall(page: Page) -> None:
+    """Check that a projector's picture has its share of three screens, and nothing is cut."""
+    for size in SCREENS:
+        seen = measured(page, size)
+        on_a_screen(seen, size, f"the wall at {size}: {seen}", headline=26)
 
 
 class Stream:
@@ -143,6 +151,7 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         expect(page.locator(".dps-join")).to_contain_text(name)
         code = page.get_by_role("img", name=f"QR code of 127.0.0.1:{port}/c/{name}")
         assert code.evaluate(MEASURE_CODE) == [True, True]
+        on_the_wall(page)
         wall = stream(f"?key={key}")
         phones = [stream() for _ in range(PHONES)]
         for phone in phones:
@@ -186,6 +195,7 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         assert post(port, f"{base}/show", {})[0] == 404
         page.keyboard.press("r")
         expect(page.locator(".dps-piles i")).to_have_count(PHONES)
+        on_the_wall(page)
         assert phones[0].when("shown", True)
         late = post(port, f"{base}/bet", {"step": "3.2", "phone": "late", "value": 1})
         assert late == (409, "The bets are shown already.")
@@ -197,6 +207,8 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         expect(page.locator(".dps h1")).to_have_text(
             f"{near} of {PHONES} came within a factor of two."
         )
+        assert page.locator('.dps-piles i[data-near="true"]').count() == near
+        on_the_wall(page)
 
 
 def test_a_room_takes_bets_alone_and_uploads_stay_off(

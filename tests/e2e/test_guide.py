@@ -184,7 +184,8 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
             const inside = box.top >= 0 && box.bottom <= innerHeight;
             const then = root.querySelector(".dps-then").textContent;
             const tall = box.height > 0.39 * innerHeight;
-            return { arrived: stage.dataset.arrived, then, inside: inside && tall };
+            const count = root.querySelector(".dps-hundred b").textContent;
+            return { arrived: stage.dataset.arrived, then, count, inside: inside && tall };
           };
           const seen = [];
           while (!root.querySelector(".dps-then").textContent) {
@@ -201,8 +202,13 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
     assert len(rests) >= 10  # a second of stillness, looked at every 50 ms
     assert seen[-1]["then"]
     assert picture.evaluate("node => node.toDataURL()") != drawn
-    assert "Right: 0.22. You said 0.3." in page.locator(".dps h1").inner_text()
+    assert {one["count"] for one in rests} == {seen[-1]["count"]} != {seen[0]["count"]}
+    verdict = page.locator(".dps h1")
+    assert "Right: 0.22. You said 0.3." in verdict.inner_text()
     wait_idle(page)
+    button.click()
+    expect(button).to_be_hidden()  # on to the extreme, and the verdict stays
+    assert "Right: 0.22. You said 0.3." in verdict.inner_text()
     assert problems_of(page) == ""
     context.close()
 

@@ -340,6 +340,21 @@ def test_releases_of_both_worlds_lie_among_each_other_at_one_scale(plain_page: P
     rows = 1 if said == "one row" else int(said.removesuffix(" rows"))
     assert turns[1] - turns[0] == pytest.approx(rows * scale, rel=1e-6)
     assert turns[1] - turns[0] >= 20
+    # A move zooms through what lies between two epsilons; what is said is of the nearer one.
+    seen = plain_page.evaluate(
+        """payload => {
+          const root = document.querySelector(".dp-root");
+          const person = dpvizPerson(root, payload, null);
+          return [3, 3.4, 4].map(place => {
+            person.at(place);
+            return [root.querySelector(".dp-right canvas").toDataURL(),
+              root.querySelector(".dp-sentence").textContent];
+          });
+        }""",
+        payload,
+    )
+    assert len({picture for picture, _ in seen}) == 3
+    assert seen[0][1] == seen[1][1] != seen[2][1]
 
 
 def test_directions_of_both_worlds_are_two_histograms_with_the_guessers_threshold(

@@ -30,19 +30,20 @@ MEASURE = """
   get(".dps").scrollTo(0, 0);
   const box = get(".dps-pic").getBoundingClientRect();
   const view = get(".dps-view").getBoundingClientRect();
+  const shown = (node) => node.checkVisibility({ visibilityProperty: true });
   const inner = [...get(".dps-view").querySelectorAll("canvas, svg")]
-    .filter((node) => node.getClientRects().length).map((node) => node.getBoundingClientRect());
+    .filter(shown).map((node) => node.getBoundingClientRect());
   const words = get(".dps-words");
-  const drawn = [...get(".dps-view").children].filter((node) => node.getClientRects().length)
+  const drawn = [...get(".dps-view").children].filter(shown)
     .map((node) => node.getBoundingClientRect());
-  const column = get(".dpv-col:not([data-key=exact]) .dpv-box-picture")?.getBoundingClientRect();
   const on = root.querySelectorAll(".dps-dots i[data-on]").length;
-  const read = [...get(".dps").querySelectorAll("*")].filter((node) => node.getClientRects().length
+  const read = [...get(".dps").querySelectorAll("*")].filter((node) => shown(node)
     && [...node.childNodes].some((one) => one.nodeType === 3 && one.textContent.trim())
     && !["OPTION", "OPTGROUP", "STYLE"].includes(node.tagName));
   const least = Math.min(...read.map(
     (node) => parseFloat(getComputedStyle(node).fontSize) * (node.currentCSSZoom ?? 1)));
   return {
+    top: get(".dps").getBoundingClientRect().top,
     share: (box.width * box.height) / (innerWidth * innerHeight),
     tall: box.height / innerHeight,
     scrolled,
@@ -55,6 +56,11 @@ MEASURE = """
     outside: Math.max(...drawn.flatMap((one) => [view.top - one.top, one.bottom - view.bottom])),
     headline: parseFloat(getComputedStyle(get("h1")).fontSize),
     least,
+    apart: Math.max(0, ...["left", "top", "width", "height"].map((side) => {
+      const boxes = [...root.querySelectorAll(".dpv-col:not([data-key=exact]) .dpv-box-picture")];
+      const seen = boxes.map((one) => one.getBoundingClientRect()[side]);
+      return Math.max(...seen) - Math.min(...seen);
+    }).filter(Number.isFinite)),
     count: get(".dps-hundred b")?.textContent ?? null,
     on,
   };
@@ -87,6 +93,22 @@ def measured(page: Page, size: tuple[int, int]) -> dict[str, Any]:
     return found
 
 
+def on_a_screen(
+    seen: dict[str, Any], size: tuple[int, int], where: str, headline: int = 28
+) -> None:
+    """Check what is measured of a stage that is no phone's."""
+    assert seen["share"] >= SHARE, where
+    assert seen["over"] <= 0, where
+    assert seen["page"] <= 0, where
+    assert seen["cut"] <= 1, where
+    assert seen["outside"] <= 1, where
+    assert seen["headline"] >= headline, where
+    assert seen["drawn"] >= 0.2, where
+    assert seen["least"] >= (17 if size[0] > 1700 else 14), where  # from the last row
+    if seen["count"] is not None:  # what is said of a hundred is counted there
+        assert seen["on"] == round(float(seen["count"])), where
+
+
 def states(lesson: Lesson) -> Iterator[tuple[int, bool, str]]:
     """Yield every step with whether it is revealed and its link; asked before it is shown."""
     for place in range(len(lesson.steps)):
@@ -103,6 +125,7 @@ def test_the_picture_has_the_screen(
 ) -> None:
     """At three screens and two phones, before and after: share, no scrolling, nothing cut."""
     every = [(lesson, *state) for lesson in several for state in states(lesson)]
+    presented: set[str] = set()
     for number, (lesson, place, revealed, query) in enumerate(every):
         (travel if number else open_app)(page, f"{server.url}/guide?v=1&{query}")
         expect(page.locator(".dps-where select")).to_have_value(str(lesson.number))
@@ -116,21 +139,27 @@ def test_the_picture_has_the_screen(
             where = f"{query} at {size}: {seen}"
             assert seen["words"] <= 14, where
             assert seen["outside"] <= 1, where  # of the picture nothing lies under its epsilon
+            assert seen["apart"] <= 1, where  # what a move puts in its place stands there already
             if size in SCREENS:
-                assert seen["share"] >= SHARE, where
-                assert seen["over"] <= 0, where
-                assert seen["page"] <= 0, where
-                assert seen["cut"] <= 1, where
-                assert seen["headline"] >= 28, where
-                assert seen["drawn"] >= 0.2, where
-                assert seen["least"] >= (17 if size[0] > 1700 else 14), where  # from the last row
-                if seen["count"] is not None:  # what is said of a hundred is counted there
-                    assert seen["on"] == round(float(seen["count"])), where
+                on_a_screen(seen, size, where)
                 continue
             assert 0.38 <= seen["tall"] <= 0.42, where
             assert seen["wide"] <= 0, where
             assert seen["headline"] >= 24, where
             assert 0 <= seen["scrolled"] <= 70, where  # it stays while the words are scrolled
+        # Before a hall, once for each kind of picture.
+        if revealed and lesson.steps[place].scene not in presented:
+            presented.add(lesson.steps[place].scene)
+            with rerun(page):
+                page.keyboard.press("p")
+            expect(page.locator(".dps[data-present][data-ready]")).to_be_visible()
+            for size in SCREENS:
+                seen = measured(page, size)
+                on_a_screen(seen, size, f"{query} presented at {size}: {seen}")
+                assert seen["top"] == 0, seen
+            with rerun(page):
+                page.keyboard.press("p")
+    assert presented == {one.steps[place].scene for one, place, shown, _ in every if shown}
 
 
 # Of a board on its stage: the pictures' share of the screen, and what lies outside of it.

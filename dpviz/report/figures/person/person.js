@@ -13,6 +13,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
   const state = {
     which: 0,
     at: data.start,
+    between: data.start, // on the way of a move; what is said is of `at`, the nearest that is computed
     row: data.row.slice(),
     turn: Math.atan2(data.row[1], data.row[0]),
   };
@@ -53,7 +54,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
   slider.step = "1";
   slider.setAttribute("aria-label", says("Epsilon"));
   slider.disabled = Boolean(data.locked);
-  slider.addEventListener("input", () => { state.at = Number(slider.value); draw(); tell(); });
+  slider.addEventListener("input", () => { at(Number(slider.value)); tell(); });
   const status = node("span", "dp-status", bar);
 
   const panels = node("div", "dp-panels", frame);
@@ -147,6 +148,13 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     return { certain: false, out: alarm, within: 1 - alarm, squared };
   }
 
+  // The noise's scale on the way between two epsilons: the picture zooms, and does not jump.
+  function gliding(scale) {
+    const share = state.between - state.at;
+    const other = share && mechanism().at[state.at + Math.sign(share)];
+    return other ? scale * (other.scale / scale) ** Math.abs(share) : scale;
+  }
+
   function sized(canvas, ratio) {
     const scale = (window.devicePixelRatio || 1) * (canvas.currentCSSZoom || 1);
     const width = Math.max(1, canvas.clientWidth);
@@ -210,11 +218,12 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
       return;
     }
     const { noise, grain, oneSided } = mechanism();
-    const unit = now.scale / grain;
+    const scale = gliding(now.scale);
+    const unit = scale / grain;
     const cone = data.view === "cone";
     const squared = state.row[0] ** 2 + state.row[1] ** 2;
     const sorted = mechanism().sizes;
-    const reach = 1.15 * Math.max(1.4, sorted * now.scale * (cone ? 0.7 : 1) + 1);
+    const reach = 1.15 * Math.max(1.4, sorted * scale * (cone ? 0.7 : 1) + 1);
     const pad = { left: 44, right: 10, top: 22, bottom: 42 };
     const wide = width - pad.left - pad.right, tall = height - pad.top - pad.bottom;
     const low = oneSided || cone ? -0.08 * reach : -reach;
@@ -459,10 +468,10 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
   const watcher = new ResizeObserver(() => draw());
   watcher.observe(frame);
   draw();
-  const at = (index) => {
-    state.at = index;
-    slider.value = String(index);
+  function at(place) {
+    state.at = Math.round(place);
+    state.between = place;
     draw();
-  };
+  }
   return { stop: () => watcher.disconnect(), row: () => state.row, at };
 }

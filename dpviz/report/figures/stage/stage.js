@@ -49,7 +49,6 @@ const DpvizStage = (() => {
   function boardView(place, scene, says) {
     const roots = scene.boards.map(({ payload, options, publishable, draws }) => {
       const root = make("div", "", place);
-      root.hidden = true;
       const board = DpvizBoard.mount(root, payload, {
         ...options, controls: [], strip: false, answer: false, phoneBelow: 0, says,
         range: (options.rows ?? []).includes("distance"),
@@ -78,7 +77,8 @@ const DpvizStage = (() => {
         board.restyle();
       }
     };
-    const show = (which) => roots.forEach(({ root }, place) => { root.hidden = place !== which; });
+    // one that waits is laid out and drawn: it takes the other's place within a frame
+    const show = (which) => roots.forEach(({ root }, place) => { root.toggleAttribute("data-waits", place !== which); });
     let current = -1;
     return {
       fit,
@@ -125,7 +125,7 @@ const DpvizStage = (() => {
       between(from, to, share) {
         const [a, b] = [scene.stops[from], scene.stops[to]];
         if (a.person !== b.person) return b.epsilon;
-        person.at(Math.round(a.at + share * (b.at - a.at)));
+        person.at(a.at + share * (b.at - a.at));
         return Math.exp(Math.log(a.epsilon) + share * Math.log(b.epsilon / a.epsilon));
       },
       canvas: () => root.querySelector(".dp-right canvas"),
@@ -613,8 +613,8 @@ const DpvizStage = (() => {
       tongue.lang = next;
       tongue.addEventListener("click", () => this.tell("language", next));
       this.say = make("h1", "", words);
-      this.aside = make("p", "dps-aside", words);
       this.hundred = make("div", "dps-hundred", words);
+      this.aside = make("p", "dps-aside", words);
       if (data.hundred.length) this.buildHundred();
       this.options = make("div", "dps-options", words);
       this.buttons = data.options.map((text, place) => {
@@ -676,9 +676,9 @@ const DpvizStage = (() => {
       for (const { text, name } of this.data.ringed) make("span", "", this.beside, `${text} ${name}`);
     }
 
-    writeHundred() {
+    writeHundred(stop) {
       if (!this.count) return;
-      const { count, text } = this.data.hundred[this.stop];
+      const { count, text } = this.data.hundred[stop];
       this.count.textContent = text;
       const told = this.data.ask !== "" && this.waits ? [] : this.data.ringed; // not before the bet: they would say half of it
       this.dots.forEach((dot, place) => {
@@ -767,8 +767,7 @@ const DpvizStage = (() => {
       for (let stop = 0; stop <= this.made; stop += 1) {
         this.view.at(stop);
         await frame();
-        // a board is laid out once it is seen
-        if (stop === 0 || this.data.scene.boards?.length > 1) await wait(150);
+        if (stop === 0) await wait(150); // until a board is laid out
         if (this.gone) return;
         this.capture(stop);
       }
@@ -812,8 +811,11 @@ const DpvizStage = (() => {
       const { data } = this;
       const asked = data.ask !== "";
       const open = asked && this.waits;
-      const told = asked && !open && this.revealed && !this.moving;
+      const told = asked && !open && this.revealed;
       const verdict = () => (data.room ? data.hall(this.wall.bets ?? []) : data.verdict(this.bet));
+      if (told && this.count && !this.stage.hasAttribute("data-told")) {
+        this.say.style.minHeight = `${this.say.offsetHeight}px`; // the counter below stays where it is
+      }
       this.say.textContent = whole(told ? verdict() : asked ? data.ask : data.say);
       this.stage.toggleAttribute("data-told", told);
       if (this.bets) {
@@ -823,7 +825,7 @@ const DpvizStage = (() => {
       }
       this.aside.textContent = asked && !told ? whole(data.say) : "";
       this.then.textContent = told ? whole(data.thenOf(data.room && !data.asksAxis ? data.right : this.bet)) : "";
-      this.why.textContent = (told || !asked) && !this.moving ? whole(data.why) : "";
+      this.why.textContent = told || !asked ? whole(data.why) : "";
       this.buttons.forEach((button, place) => {
         button.disabled = !open || Boolean(data.room);
         if (data.room && this.wall.bets) {
@@ -832,7 +834,7 @@ const DpvizStage = (() => {
         button.toggleAttribute("data-bet", this.bet === place);
         button.toggleAttribute("data-right", told && place === data.right);
       });
-      this.writeHundred();
+      this.writeHundred(this.stop);
       const done = this.made + 1 >= data.stops.length;
       this.score.textContent = !data.room && !open && done && !this.moving ? data.score(this.bet) : "";
       const label = this.label(open, done);
@@ -909,6 +911,7 @@ const DpvizStage = (() => {
       }
       this.view.at(to);
       this.writeEpsilon(this.data.stops[to].epsilon);
+      this.writeHundred(to); // it counts what the picture shows
       this.stage.dataset.arrived = String(to); // the picture stands; words wait
       await wait(RESTS);
       if (this.gone) return;
