@@ -470,7 +470,7 @@ def _set_size(figure: go.Figure) -> int:
         overwrite=True,
         height=plot + _AROUND + legend,
         margin={"l": 10, "r": 16, "t": 30, "b": 10},
-        legend=BELOW,
+        legend=BELOW | {"maxheight": 1},  # on a phone all of it is seen, without a bar of its own
         hovermode="closest",
         clickmode="event+select",
         dragmode="pan",
