@@ -23,7 +23,7 @@ from dpviz.core.metrics import METRICS
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
-from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.mechanisms import Mechanism
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.theme import GREY, Panel, colour_of, panels_of
 from dpviz.report.figures.tradeoff import FEW
@@ -282,14 +282,9 @@ def predicted(
     return table()
 
 
-@apart(st.cache_data, max_entries=500, show_spinner=False)
-def _marks(key: tuple[str, ...], _rows: Measured, _settings: Settings) -> pd.DataFrame:
-    found = _MARKS.get(key) if public(key) else None
-    if found is None:
-        found = curves.marks(_rows, _settings, [parse_variant(key[-1])])
-        if public(key):
-            _MARKS.note(key, found)
-    return found
+@apart(st.cache_resource, show_spinner=False)
+def _marks(_key: tuple[str, ...]) -> Kept[pd.DataFrame]:
+    return Kept(500, shipped=_MARKS)
 
 
 def marks(
@@ -297,8 +292,15 @@ def marks(
 ) -> pd.DataFrame:
     """Return the epsilon from which on each variant finds each component."""
     own = replace(settings, epsilon=1.0, mechanisms=(), trials=1)
-    shared = (*data_key, repr(own))
-    return pd.concat([_marks((*shared, one.text), rows, own) for one in mechanisms])
+    kept, found = _marks(data_key), []
+    for mechanism in mechanisms:
+        what = (*data_key, repr(own), mechanism.text)
+        known = kept.get(what)
+        if known is None:
+            known = curves.marks(rows, own, [mechanism])
+            kept.keep(what, known)
+        found.append(known)
+    return pd.concat(found)
 
 
 @st.cache_data(max_entries=100, show_spinner=False)

@@ -21,7 +21,7 @@ from dpviz.core.parts import GaussianPart, LaplacePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms import parse_variant
-from dpviz.preparation.account import chain
+from dpviz.preparation.account import prepared_mechanism
 from dpviz.preparation.draws import (
     PreparedDraws,
     noise_edge,
@@ -54,7 +54,7 @@ def _audit(
     n: int = N,
 ) -> ChainAudit:
     problem = Problem(n, D, 1, relation, Domain.ball(D))
-    whole = chain(
+    whole = prepared_mechanism(
         parse_variant(key), problem, Budget(epsilon, delta), PrivateSteps(steps, bound=bound)
     )
     spent = whole.spent
@@ -86,7 +86,9 @@ def test_no_right_chain_is_refuted(
 
 def _faulty(fault: str, steps: tuple[str, ...]) -> Prepare:
     problem = Problem(N, D, 1, Relation.REPLACE, Domain.ball(D))
-    plan = chain(parse_variant("gaussian"), problem, BUDGET, PrivateSteps(steps)).preparation
+    plan = prepared_mechanism(
+        parse_variant("gaussian"), problem, BUDGET, PrivateSteps(steps)
+    ).preparation
 
     def prepare(rows: FloatArray, present: NDArray[np.bool_], draws: Draws) -> PreparedDraws:
         if fault == "mean from the data":
