@@ -9,7 +9,6 @@ whoever imports the package itself. A test that walks the folders of the project
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -34,10 +33,9 @@ _FINDS = re.compile(r"\b(import_module|iter_modules|modules_of)\(")
 _WALKS = re.compile(
     r"\b(ROOT|PACKAGE|app_path\(\)|parents\[\d\])[^\n]*\n?[^\n]*\.r?glob\(|ls-files"
 )
-_MODULE = re.compile(r"^(dpviz|pages|browser|tools|benchmarks|tests)(\.\w+)*$")
-# A text without either has none of the names that `_said` looks for, and need not be parsed.
+# A text that names a module, or ends in the entry's name.
 _QUOTED = re.compile(
-    r"""["'](dpviz|pages|browser|tools|benchmarks|tests)(\.\w+)*["']|app\.py["']"""
+    r"""(?<=["'])(?:(?:dpviz|pages|browser|tools|benchmarks|tests)(?:\.\w+)*|[^"'\n]*app\.py)(?=["'])"""
 )
 
 
@@ -136,16 +134,12 @@ def _names(one: Import) -> Iterator[str]:
 
 def _said(path: Path) -> Iterator[str]:
     """Yield modules that texts of a file name, such as what is patched or started."""
-    if _QUOTED.search(_text(path)) is None:
-        return
     starts = "dpviz" not in path.relative_to(ROOT).parts[:1]  # there it is part of a command's text
-    for node in ast.walk(ast.parse(_text(path))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = node.value
-            if text == "dpviz" or text.endswith("app.py"):
-                yield from (("app",) if text != "dpviz" else ("dpviz.__main__",)) * starts
-            elif _MODULE.match(text):
-                yield text
+    for text in _QUOTED.findall(_text(path)):
+        if text == "dpviz" or text.endswith("app.py"):
+            yield from (("app",) if text != "dpviz" else ("dpviz.__main__",)) * starts
+        else:
+            yield text
 
 
 def _nodes(

@@ -88,7 +88,8 @@ class EventView:
                 found |= {f"{name} {i}": c for i, c in enumerate(block.reshape(size, -1)[:, :8].T)}
         if self.ratio is not None:
             found["likelihood ratio"] = self.ratio(release)
-        return {name: self._rounded(values) for name, values in found.items()}
+        # all at once: a pilot has few draws, and dozens of scores
+        return dict(zip(found, self._rounded(np.array([*found.values()])), strict=True))
 
     def _rounded(self, values: FloatArray) -> FloatArray:
         rounded: FloatArray = np.round(_plain(values) / self.quantum) * self.quantum

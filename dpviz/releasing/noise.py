@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -341,6 +341,7 @@ def _beside(side: Side, scale: float, whole: int) -> float:
     return found
 
 
+@lru_cache(maxsize=256)  # of public numbers alone, and asked twice for each release
 def _mapped(scale: float, sensitivity: int, delta: float) -> tuple[float, float]:
     """Return what OpenDP's map proves of Gaussian noise: epsilon at delta, and rho."""
     measurement = _measurement(Law.NORMAL, scale)

@@ -15,6 +15,7 @@ from dp_accounting.pld import common, privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpviz.accounting import accounting
 from dpviz.accounting.accounting import Spent, greatest_mu_beside, spent
 from dpviz.accounting.gaussian import delta_of, epsilon_of, noise_std
 from dpviz.core.errors import InvalidSetting
@@ -336,6 +337,17 @@ def test_a_range_before_gaussian_noise_is_the_worst_of_dp_accounting(
     assert not result.exact
     assert result.epsilon >= max(law.get_epsilon_for_delta(1e-6) for law in laws) - 2 * INTERVAL
     assert result.epsilon < spent(response, Budget(1.0, 1e-6)).epsilon
+
+
+@pytest.mark.parametrize("wider", [1.0, 1.4, 1.9])
+@pytest.mark.parametrize("mu", [0.02, 0.3, 2.0])
+def test_the_worst_of_all_cells_of_a_range_is_found(wider: float, mu: float) -> None:
+    """Most cells are left out, and it is the greatest of all of them."""
+    for width, epsilon in ((0.02, 0.1), (0.2, 0.0), (0.2, 1.0), (1.5, 3.0)):
+        part = PurePart(width, "x", width=wider * width)
+        ends = np.linspace(part.width - width, width, 2049)
+        each = accounting._log_delta_within(epsilon, ends[:-1], ends[1:], part.width, mu)
+        assert accounting._log_delta_of_range(epsilon, part, mu) == min(0.0, each.max())
 
 
 @pytest.mark.slow

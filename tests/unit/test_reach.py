@@ -12,24 +12,39 @@ import pytest
 from tests import layers, reach
 from tests.changes import changed
 
+# What is not of this project is loaded once for all: a fork has it.
 LOADED = """
-import importlib, json, sys
-importlib.import_module(sys.argv[1])
-print(json.dumps([getattr(m, "__file__", None) or "" for m in list(sys.modules.values())]))
+import importlib, json, os, sys
+import numpy, pandas, pyarrow.parquet, pytest, scipy.stats
+for name in sys.argv[1:]:
+    fork = os.fork()
+    if not fork:
+        importlib.import_module(name)
+        loaded = [getattr(m, "__file__", None) or "" for m in list(sys.modules.values())]
+        print(json.dumps(loaded), flush=True)
+        os._exit(0)
+    assert os.waitpid(fork, 0)[1] == 0
 """
+NAMES = ("tests.unit.test_decide", "tests.contract.test_mechanisms")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["tests.unit.test_decide", "tests.contract.test_mechanisms"])
-def test_all_that_a_test_file_loads_reaches_it(name: str) -> None:
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, list[str]]:
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, name],
+        [sys.executable, "-c", LOADED, *NAMES],
         cwd=reach.ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    paths = [Path(file) for file in json.loads(done.stdout.splitlines()[-1]) if file]
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    return dict(zip(NAMES, lines, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_all_that_a_test_file_loads_reaches_it(name: str, loaded: dict[str, list[str]]) -> None:
+    paths = [Path(file) for file in loaded[name] if file]
     inside = [path for path in paths if path.is_relative_to(reach.ROOT)]
     own = {str(path.relative_to(reach.ROOT)) for path in inside} - {"<frozen>"}
     own = {path for path in own if path.startswith(reach.FOLDERS)}
