@@ -45,7 +45,10 @@ _LEAST_ON_GRID = 1e-11  # a composed loss counts 1e-12 of rounding as failure
 
 @dataclass(frozen=True)
 class Spent:
-    """The privacy that a release costs.
+    """The privacy that a release costs, as epsilon and delta.
+
+    Privacy loss is the word for the log ratio, a random variable; what is spent is a pair that
+    bounds it.
 
     Attributes
     ----------

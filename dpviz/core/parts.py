@@ -1,4 +1,8 @@
-"""What was done to the data: the parts of a release, apart from who accounts for them."""
+"""What was done to the data: the parts of a release, apart from who accounts for them.
+
+dp-accounting calls one an event. Here an event is a set of outcomes, as in the definition of
+privacy and in audits, so a release has parts.
+"""
 
 from __future__ import annotations
 
