@@ -243,23 +243,23 @@ class Chart:
                 self.theory["marks"] = curve_cache.marks(
                     current.data_key, self.rows, self.settings, curve_cache.marked(self.mechanisms)
                 )
-        figure = self.figure(points, second)
+        bands = curves.band_table(points, self.chosen.metric)
+        figure, told = self.figure(points, bands, second), self.caption(bands)
         with self.place:
             st.plotly_chart(
                 figure,
                 key="tradeoffs",
                 on_select=clicked,
                 selection_mode="points",
-                alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}. "
-                f"{self.caption(points)}",
+                alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}. {told}",
             )
         with self.words.container():
             open_there = "" if self.chosen.axis == "n" else " Click a point to open it in Explore."
-            st.caption(f"{self.caption(points)}{open_there}")
+            st.caption(f"{told}{open_there}")
             with st.popover("How to read this chart", icon=":material/info:"):
                 st.markdown(legend(self.chosen, curves.bound_table(points, self.chosen.metric)))
         with self.below:
-            self._take_along(points, skipped, figure)
+            self._take_along(bands, skipped, figure)
         for layer in (*self.layers, self.code):
             layer.empty()
 
@@ -298,31 +298,32 @@ class Chart:
         self._stages += 1
         layer = self.layers[self._stages % 2]
         layer.empty()
+        bands = curves.band_table(points, self.chosen.metric)
         with layer:
             st.plotly_chart(
-                self.figure(points, None),
+                self.figure(points, bands, None),
                 key=f"tradeoffs.stage.{self._stages}",
                 alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}, so far",
             )
         with self.words:
             st.caption(
-                self.caption(points)
+                self.caption(bands)
                 if points
                 else f"Dotted: predicted without a draw{bias_note(self.rows.d)}. "
                 "Releases are drawn next."
             )
 
-    def caption(self, points: list[CurvePoint]) -> str:
+    def caption(self, bands: pd.DataFrame) -> str:
         """Return the one sentence beside the chart."""
         axis, metric = self.chosen.axis, self.chosen.metric
-        bands = curves.band_table(points, metric)
         best = curves.frontier(bands, metric)
         return tradeoffs_words.curve_caption(bands, best, axis, metric, self.mechanisms)
 
-    def figure(self, points: list[CurvePoint], second: pd.DataFrame | None) -> go.Figure:
+    def figure(
+        self, points: list[CurvePoint], bands: pd.DataFrame, second: pd.DataFrame | None
+    ) -> go.Figure:
         """Return the chart of these points and of what is known without them."""
         axis, metric, chosen = self.chosen.axis, self.chosen.metric, self.chosen
-        bands = curves.band_table(points, metric)
         return tradeoff_figure(
             bands,
             self.panels,
@@ -350,10 +351,9 @@ class Chart:
         return curves.band_table([point.as_released() for point in points], self.chosen.metric)
 
     def _take_along(
-        self, points: list[CurvePoint], skipped: list[tuple[str, str]], figure: go.Figure
+        self, bands: pd.DataFrame, skipped: list[tuple[str, str]], figure: go.Figure
     ) -> None:
         axis, metric = self.chosen.axis, self.chosen.metric
-        bands = curves.band_table(points, metric)
         if axis == "row_bound" and metric in ("recovery", "captured_share"):
             st.info(
                 tradeoffs_words.row_bound_caption(bands, self.mechanisms),
