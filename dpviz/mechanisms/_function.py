@@ -110,8 +110,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def mechanism(
-    *,
-    claim: str,
+    *bare: Callable[..., Any],
+    claim: str = "",
     release: str = "subspace",
     label: str | None = None,
     calibrate: Calibrate | None = None,
@@ -124,6 +124,8 @@ def mechanism(
 
     Parameters
     ----------
+    *bare : callable
+        None: a function alone does not say what it claims, which is an error.
     claim : {"pure", "approximate", "none"}
         What is promised: (epsilon, 0), (epsilon, delta), or nothing.
     release : {"subspace", "matrix"}
@@ -147,7 +149,7 @@ def mechanism(
     Raises
     ------
     WrongArgument
-        If the function takes other arguments.
+        If the function takes other arguments, or stands in place of the claim.
     InvalidSetting
         If the claim or the release is none of these.
 
@@ -173,6 +175,10 @@ def mechanism(
     >>> found.table()["status"].tolist()
     ['unproven', 'holds']
     """
+    if bare:
+        raise WrongArgument(
+            'mechanism must be told what is claimed, as in @dpviz.mechanism(claim="pure").'
+        )
     if claim not in _GUARANTEES:
         raise InvalidSetting("claim", f"one of {', '.join(_GUARANTEES)}", claim)
     if release not in _RELEASES:

@@ -134,6 +134,12 @@ def test_what_comes_back_wrong_is_said_in_a_sentence(given: Any, words: str) -> 
 
 
 def test_a_function_of_another_form_and_an_unknown_claim_are_refused() -> None:
+    with pytest.raises(WrongArgument, match=r"must be told what is claimed, as in @dpviz"):
+
+        @dpviz.mechanism
+        def bare(rows: Any, epsilon: float, delta: float, k: int, rng: Rng) -> Any:
+            return rows
+
     with pytest.raises(WrongArgument, match="must take rows, epsilon, delta, k, rng first"):
         dpviz.mechanism(claim="pure")(lambda X, e: X)
     with pytest.raises(InvalidSetting, match="claim must be one of pure, approximate, none"):
