@@ -153,7 +153,9 @@ def send_only(page: Page, content: bytes) -> None:
     drop.set_input_files({"name": "table.csv", "mimeType": "text/csv", "buffer": content})
 
 
-def test_back_and_forward_reload_and_two_tabs(page: Page, server: Server) -> None:
+def test_back_and_forward_two_tabs_and_reloads_also_while_presenting(
+    page: Page, server: Server
+) -> None:
     open_app(page, f"{server.url}/?{SMALL}&epsilon=2")
     shown = numbers(page)
     type_into(page, "Epsilon", "3")
@@ -182,11 +184,6 @@ def test_back_and_forward_reload_and_two_tabs(page: Page, server: Server) -> Non
     wait_idle(page)
     assert numbers(page) == shown
     assert problems_of(twin) == ""
-
-
-def test_reloading_while_presenting_keeps_the_settings(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/?{SMALL}&epsilon=2")
-    shown = numbers(page)
     with rerun(page):
         page.get_by_role("button", name="present").click()
     page.reload()
@@ -268,10 +265,7 @@ def test_no_link_and_no_file_asks_another_host_and_an_upload_survives_every_page
     # Nor does the server's log hold a cell, a name of a column or the name of a file.
     assert secret not in server.log()
     assert "host.invalid" not in server.log()
-
-
-def test_a_live_picture_would_be_noticed(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/?{SMALL}")
+    # The control: a picture that is asked for is noticed.
     page.route("http://host.invalid/**", lambda route: route.abort())
     with page.expect_request("http://host.invalid/p.png"):
         page.evaluate("""() => document.body.insertAdjacentHTML(

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -22,7 +23,7 @@ from dpviz.lessons import course
 from dpviz.lessons.cast import pure
 from dpviz.lessons.in_or_out import Round
 from dpviz.lessons.languages import words
-from tests.e2e.harness import Server, free_port, is_free, open_app, open_popover
+from tests.e2e.harness import Server, free_port, is_free, open_app, open_popover, travel
 from tests.e2e.test_stage import SCREENS, measured, on_a_screen
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -228,7 +229,7 @@ def test_a_room_takes_bets_alone_and_uploads_stay_off(
             )
         assert post(port, f"/c/{name}/bet", {"step": "1.2", "phone": "a", "value": 1})[0] == 409
         # On a phone: one page without Streamlit, an answer chosen, sent, and told so.
-        open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&room={key}")
+        travel(page, f"{server.url}/guide?v=1&lesson=1&step=2&room={key}")
         expect(page.locator(".dps-join")).to_contain_text(name)
         phone = page.context.browser.new_page(viewport={"width": 420, "height": 800})  # type: ignore[union-attr]
         asks: list[str] = []
@@ -246,7 +247,7 @@ def test_a_room_takes_bets_alone_and_uploads_stay_off(
         assert len(phone.content()) < 10_000
         phone.close()
         # Drawn to its end: a page that is left half loaded reports what its server cannot send.
-        open_app(page, f"{server.url}/?v=1&table=iris&trials=2&m=gaussian")
+        travel(page, f"{server.url}/?v=1&table=iris&trials=2&m=gaussian")
         open_popover(page, "Upload")
         expect(page.get_by_text("This server takes no uploads.")).to_be_visible()
         assert page.locator('input[type="file"]').count() == 0
@@ -257,13 +258,13 @@ def test_a_code_gives_way_to_the_longest_questions_and_stays_whole(
 ) -> None:
     with opened(tmp_path) as (server, name, key):
         page.set_viewport_size({"width": 1024, "height": 768})
-        for language, place in (
-            ("en", "lesson=8&step=2"),
-            ("de", "lesson=8&step=2"),
-            ("de", "lesson=2&step=4"),
+        for number, place in enumerate(
+            ("lesson=8&step=2", "lesson=8&step=2&language=de", "lesson=2&step=4&language=de")
         ):
-            link = f"/guide?v=1&{place}&present=yes&language={language}&room={key}"
-            open_app(page, f"{server.url}{link}")
+            link = f"{server.url}/guide?v=1&{place}&present=yes&room={key}"
+            (travel if number else open_app)(page, link)
+            # the question that is looked at, not the one before
+            assert parse_qs(urlsplit(page.url).query) == parse_qs(urlsplit(link).query)
             expect(page.locator(".dps-join")).to_contain_text(name)
             for width, height in ((1024, 768), (1280, 720)):
                 page.set_viewport_size({"width": width, "height": height})

@@ -20,7 +20,16 @@ from dpviz.lessons import Lesson, ShownQuestion, lessons
 from dpviz.lessons.glossary import TERMS
 from dpviz.lessons.person import EPSILONS, directional, person_payload, table
 from dpviz.mechanisms import parse_variant
-from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
+from tests.e2e.harness import (
+    Server,
+    new_page,
+    open_app,
+    problems_of,
+    rerun,
+    travel,
+    wait_idle,
+    watch_of,
+)
 from tests.person_page import person_page
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "data" / "example.csv"
@@ -244,7 +253,8 @@ def test_the_same_on_explore(page: Page, server: Server) -> None:
         ).first.click()
     expect(dialog).to_contain_text("How much of the structure survives")
     # What is about a person or about a printed mean is on Claims, in the same words.
-    open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&language=de")
+    page.keyboard.press("Escape")
+    travel(page, f"{server.url}/guide?v=1&lesson=1&step=2&language=de")
     assert "Was verrät der gedruckte Mittelwert?" in stage_text(page)
     _leave_for(page, r"/claims\?")
     assert "part=exploring" in page.url

@@ -48,26 +48,18 @@ def _write(folder: Path, text: str) -> Path:
     return script
 
 
-@pytest.mark.parametrize("button", ["quick", "slow"])
-def test_rerun_waits_for_the_run_it_set_off(
-    page: Page, fresh_server: ServerFactory, tmp_path: Path, button: str
-) -> None:
-    server = fresh_server(app=_write(tmp_path, _COUNTER))
-    open_app(page, server.url)
-    for runs in (2, 3, 4):
-        with rerun(page):
-            page.get_by_role("button", name=button).click()
-        # No retrying assertion here: after rerun() the text is there, or the harness is wrong.
-        assert f"runs: {runs}" in page.locator("body").inner_text()
-
-
-def test_reloading_is_waited_for_too(
+def test_rerun_waits_for_the_run_it_set_off_and_reloading_is_waited_for_too(
     page: Page, fresh_server: ServerFactory, tmp_path: Path
 ) -> None:
     server = fresh_server(app=_write(tmp_path, _COUNTER))
-    for _ in range(2):
+    for button in ("quick", "slow"):
         open_app(page, server.url)
+        # No retrying assertion here: the text is there, or the harness is wrong.
         assert "runs: 1" in page.locator("body").inner_text()
+        for runs in (2, 3, 4):
+            with rerun(page):
+                page.get_by_role("button", name=button).click()
+            assert f"runs: {runs}" in page.locator("body").inner_text()
 
 
 def test_an_exception_is_kept_after_the_page_recovered(

@@ -105,9 +105,15 @@ def test_one_release_is_one_spend(page: Page, server: Server, tmp_path: Path) ->
     assert not overflows(page)
 
 
-def test_a_double_click_spends_once(page: Page, server: Server) -> None:
+def test_a_double_click_on_the_cost_spends_nothing_and_one_on_the_release_once(
+    page: Page, server: Server
+) -> None:
     ledger = ledger_of(server, "double")
     button = confirm(page, server)
+    page.get_by_role("button", name="Show what it costs").dblclick()
+    expect(page.get_by_text("This release spends ε 1")).to_be_visible()
+    wait_idle(page)
+    assert ledger.read().spends == ()
     for number, apart in enumerate((0, 80, 200, 400, 700), 1):
         if number > 1:
             with rerun(page):
@@ -123,16 +129,6 @@ def test_a_double_click_spends_once(page: Page, server: Server) -> None:
         wait_idle(page)
         assert len(ledger.read().spends) == number, f"{apart} ms apart"
         assert list(ledger.kept()) == list(range(1, number + 1))
-
-
-def test_a_double_click_on_the_cost_spends_nothing(page: Page, server: Server) -> None:
-    ledger = ledger_of(server, "looked")
-    confirm(page, server)
-    look = page.get_by_role("button", name="Show what it costs")
-    look.dblclick()
-    expect(page.get_by_text("This release spends ε 1")).to_be_visible()
-    wait_idle(page)
-    assert ledger.read().spends == ()
 
 
 def test_a_reload_right_after_the_click_loses_nothing(page: Page, server: Server) -> None:
