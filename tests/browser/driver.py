@@ -11,8 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 SUB_PATH = "some/where"
 CSV = b"a,b,c\n1,2,3\n4,5,7\n2,1,0\n9,8,1\n3,3,8\n5,0,2\n"
-# Tasks at one epsilon, without a search for the learner's parameters.
-QUICK = "?v=1&table=iris&trials=5&tuning=fixed&epsilons=1"
+QUICK = "?v=1&table=iris&trials=5"
 _IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 
