@@ -9,6 +9,7 @@ import dataclasses
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import scipy
@@ -406,8 +407,11 @@ class Oja(Mechanism):
         start = draws.normal(d, k)[0]
         if self.sampling == "pass":
             # a random deal that looks at no row: neighbours then differ in one batch alone
-            batches = np.array_split(np.argsort(draws.uniform(n)[0]), steps)
-            return start, batches, list(draws.normal(steps, d, k)[0])
+            order, (each, longer) = np.argsort(draws.uniform(n)[0]), divmod(n, steps)
+            # as np.array_split, which takes longer than all the rest
+            ends = [part * each + min(part, longer) for part in range(steps + 1)]
+            dealt = [order[low:high] for low, high in pairwise(ends)]
+            return start, dealt, list(draws.normal(steps, d, k)[0])
         batches, noise = [], []
         for _ in range(steps):
             batches.append(np.flatnonzero(draws.uniform(n)[0] < 1 / steps))

@@ -27,7 +27,7 @@ from dpviz.mechanisms._weighing import feature_sizes, held_back
 IntArray = NDArray[np.intp]
 
 _NOISE = PureLaw.WISHART
-_MOST_MOMENTS = 64  # that are remembered
+_MOST_NUMBERS = 2**18  # of moments that are remembered
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class ScreenedWishartDifference(OfDirections):
             moment = moments.get(name)
             if moment is None:
                 moment = unit_moment(unit[:, kept])
-                if len(moments) < _MOST_MOMENTS:
+                if len(moments) * problem.d**2 < _MOST_NUMBERS:
                     moments[name] = moment
             matrix = moment + scale * _NOISE.draw(one, m)[0]
             variance = (_NOISE.direction_std(m) * scale) ** 2
