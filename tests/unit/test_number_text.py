@@ -37,15 +37,15 @@ def _last_name(node: ast.expr) -> str:
 
 def formats_of_its_own(source: str, *, drawn: bool = False) -> list[str]:
     """Return what a file writes numbers by other than the one program."""
-    tree, found = ast.parse(source), []
+    nodes, found = list(ast.walk(ast.parse(source))), []
     rounded = {  # float(f"{x:.3g}") rounds, and writes nothing
         id(value)
-        for call in ast.walk(tree)
+        for call in nodes
         if isinstance(call, ast.Call) and _last_name(call.func) == "float"
         for argument in call.args
         for value in ast.walk(argument)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in rounded:
             continue
         if isinstance(node, ast.FormattedValue):
