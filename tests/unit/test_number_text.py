@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 WRITES = "number_text.py"
 # Coordinates in pictures and style sheets, and cells of a CSV; no sentence stands in these formats.
 DRAWN = {
-    "still.py", "shelves.py", "small.py", "glossary_html.py", "card.py", "example.py", "reading.py",
+    "svg.py", "shelves.py", "drawing.py", "glossary_html.py", "card.py", "example.py", "reading.py",
     "reproduction.py",
 }  # fmt: skip
 # What papers print is repeated as they print it.
