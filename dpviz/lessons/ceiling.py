@@ -103,13 +103,22 @@ class Prospect:
         chosen, _ = max(self.curves, key=lambda pair: float(np.interp(at, grid, pair[1])))
         return self.rows.outlook(replace(chosen, epsilon=epsilon))
 
-    def needed(self, recovery: float) -> float | None:
-        """Return about the least epsilon at which some pipeline keeps so much, or None."""
+    @cached_property
+    def without_noise(self) -> float:
+        """What the best pipeline keeps before any noise."""
+        return max(map(self.rows.without_noise, self.rows.pipelines(self.options)))
+
+    @cached_property
+    def needed(self) -> Callable[[float], float | None]:
+        """To about the least epsilon, of 100 at most, at which some pipeline keeps a recovery."""
+        return cache(self._needed)
+
+    def _needed(self, recovery: float) -> float | None:
         found = [
             epsilon for _, kept in self.curves if (epsilon := _crossing(kept, recovery)) is not None
         ]
-        if not found:
-            return None
+        if not found:  # beyond the curves
+            return self._least(self.options, recovery, self.rows.n)
         # two digits, rounded up: what is said to be enough must be
         step = 10.0 ** (math.floor(math.log10(min(found))) - 1)
         return float(f"{math.ceil(min(found) / step - 1e-9) * step:.2g}")
@@ -129,8 +138,13 @@ class Prospect:
         return found
 
     def _least(self, options: ReleaseOptions, recovery: float, n: int) -> float | None:
-        few = self.rows.pipelines(options)
-        found = [self.rows.least_epsilon(each, recovery, n=n) for each in few[:3]]
+        # what bounds alone have lost no epsilon brings back
+        few = [
+            each
+            for each in self.rows.pipelines(options)
+            if self.rows.without_noise(each) >= recovery
+        ]
+        found = [self.rows.least_epsilon(each, recovery, n=n) for each in few]
         return min((each for each in found if each is not None), default=None)
 
 
@@ -158,7 +172,7 @@ class CeilingCard:
         That is claimed under the ceiling.
     outlook : Outlook
     needed : float or None
-        Epsilon that the wanted recovery needs; None where none is enough.
+        Epsilon that the wanted recovery needs; None where 100 is not enough.
     """
 
     prospect: Prospect
@@ -219,8 +233,10 @@ class CeilingCard:
             )
         # the questions ask in parts of 100, so the answer does
         wanted = self.answers.survive
-        if self.needed is None:
+        if self.needed is None and self.prospect.without_noise < self.answers.recovery:
             return f"No. Under these limits no ε keeps {wanted} of 100 parts."
+        if self.needed is None:
+            return f"No. {wanted} of 100 parts need an ε above 100."
         return f"Not under your ceiling. {wanted} of 100 parts need ε {numeral(self.needed, 2)}."
 
     @property
@@ -232,7 +248,7 @@ class CeilingCard:
             return "Release would refuse it. Leave the picture out, or raise the ceiling."
         if self.short:
             if self.needed is None:
-                return f"Without any noise they keep {_parts(self.outlook.without_noise)} of 100."
+                return f"Without any noise they keep {_parts(self.prospect.without_noise)} of 100."
             after = becomes(self.needed)
             hardly = ": <b>hardly protection</b>" if after >= 100 * HARDLY else ""
             return (

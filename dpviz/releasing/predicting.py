@@ -179,7 +179,7 @@ class SchemaRows:
             options,
             float(np.mean(found)),
             _surely(found),
-            seen.kept(np.linalg.eigh(exact)[1][:, ::-1][:, :k]),
+            seen.without_noise(people),
             seen.centre_share,
             seen.truth,
             low,
@@ -211,6 +211,10 @@ class SchemaRows:
                 noisy = seen.noisy(exact, size, standard, people)
                 found[place, at] = seen.kept(np.linalg.eigh(noisy)[1][:, ::-1][:, :k])
         return [float(np.mean(kept)) for kept in found]
+
+    def without_noise(self, options: ReleaseOptions) -> float:
+        """Return the recovery of what is released before any noise: what bounds alone leave."""
+        return self._seen(options).without_noise(self.n)
 
     def pipelines(self, options: ReleaseOptions) -> list[ReleaseOptions]:
         """Return what can be released in the place of something: bounds of rows, and centres.
@@ -340,6 +344,11 @@ class _Seen:
         """Return the recovery of k components."""
         share = np.trace(components.T @ self.A @ components) / self.best
         return float(recovery_of(share, self.chance))
+
+    def without_noise(self, people: int) -> float:
+        """Return the recovery of the components of the moment of bounded rows."""
+        exact = self.moment(np.zeros(self.d + 1), people)
+        return self.kept(np.linalg.eigh(exact)[1][:, ::-1][:, : self.k])
 
     def moment(self, noise: FloatArray, people: int) -> FloatArray:
         """Return the moment with noise on the sum of rows and, at its end, on how many count."""

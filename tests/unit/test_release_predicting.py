@@ -239,6 +239,26 @@ def test_the_card_says_yes_no_and_never() -> None:
     assert planned["predicted"]["recovery"] == yes.outlook.recovery
 
 
+@pytest.mark.parametrize(("wanted", "said"), [("75", "need ε"), ("95", "no ε keeps")])
+def test_that_no_epsilon_is_enough_is_said_of_bounds_alone(wanted: str, said: str) -> None:
+    found = SchemaRows.of(heavy_tailed(), _schema(heavy_tailed(), reach=1.0))
+    people = SchemaRows(found.schema, 10, found.cells)
+    few = ceiling.Prospect("few", people, replace(OPTIONS, delta=0.0))
+    card = ceiling.card(few, replace(Answers(ceiling=25.0), survive=wanted))
+    assert said in card.headline
+    level = card.answers.recovery
+    assert max(kept[-1] for _, kept in few.curves) < level  # the curve, up to 99 in 100, is short
+    each = people.pipelines(few.options)
+    least = [people.least_epsilon(one, level) for one in each]
+    enough = [one for one in least if one is not None]
+    assert card.needed == min(enough, default=None)
+    assert few.without_noise == max(people.outlook(one, draws=2).without_noise for one in each)
+    assert (few.without_noise < level) == (said == "no ε keeps")
+    more = dict(few.helps(level))["three times as many people"]
+    assert (more is None) == (card.needed is None)
+    assert more is None or more < (card.needed or 0)
+
+
 def test_a_long_tail_that_a_limit_cuts_off_is_kept_by_its_logarithm() -> None:
     rng = np.random.default_rng(5)
     healthy = np.exp(rng.normal(0, 0.2, (600, 4)))
