@@ -176,7 +176,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
         label_visibility="collapsed",
         on_change=state.on_change(chosen),
     )
-    with st.popover(f"{numeral(now, 3)} in 100: {ceiling_words(now)}"):
+    with controls.popover(f"{numeral(now, 3)} in 100: {ceiling_words(now)}"):
         controls.setting("ceiling", VIEW)
     if measured is not None and state.get("source", VIEW) == "table":
         if state.get("table") == state.UPLOAD:

@@ -69,12 +69,12 @@ def draw(
                 act()
 
     def uploading() -> None:
-        with st.popover("Upload", icon=":material/upload:", width="stretch"):
+        with controls.popover("Upload", icon=":material/upload:", width="stretch"):
             upload()
 
     def chosen() -> None:
         count = len(state.get("mechanisms")) or len(all_mechanisms())
-        with st.popover(f"Mechanisms ({count})", width="stretch"):
+        with controls.popover(f"Mechanisms ({count})", width="stretch"):
             controls.mechanisms()
 
     def explained() -> None:
@@ -95,7 +95,7 @@ def draw(
 
 def _directions(prepared: Prepared) -> None:
     """Draw which directions are favoured."""
-    with st.popover("Directions", width="stretch", help="Which directions are favoured"):
+    with controls.popover("Directions", width="stretch", help="Which directions are favoured"):
         controls.precision(prepared.columns)
         if prepared.domain.kind == "ball":
             st.caption(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import streamlit as st
@@ -27,10 +29,39 @@ from pages.ui.page_options import VIEWS
 _FEW = 4  # choices of a page that stand side by side; more of them drop down
 
 
-def fill(key: str, value: Any) -> None:
-    """Give a widget its value before it is drawn."""
-    if key not in st.session_state or st.session_state[key] != value:
+_UNSEEN: ContextVar[bool] = ContextVar("unseen", default=False)
+
+
+@contextmanager
+def popover(label: str, **options: Any) -> Iterator[None]:
+    """Draw a popover whose widgets show what is set, whenever it is opened.
+
+    A browser makes them as it opens, and hears of a value only in the run that gives it. Of one
+    given before it would know nothing, and show and report the first there is, or what it had when
+    it closed: so each run gives the value again, another one under another key.
+
+    Parameters
+    ----------
+    label : str
+    **options
+        Of ``st.popover``.
+    """
+    with st.popover(label, **options):
+        token = _UNSEEN.set(True)
+        try:
+            yield
+        finally:
+            _UNSEEN.reset(token)
+
+
+def fill(key: str, value: Any) -> str:
+    """Give a widget its value before it is drawn; return the key to draw it under."""
+    if _UNSEEN.get():
+        key = _refill(key, value)
         st.session_state[key] = value
+    elif key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+    return key
 
 
 def _key_now(key: str) -> str:
@@ -98,7 +129,7 @@ def setting(
     if param.kind == "choice":
         # A select box shows None as "nothing chosen": the default has a word of its own.
         words = {"auto": "default", **param.choices} if param.optional else param.choices
-        fill(key, value or "auto")
+        shared["key"] = key = fill(key, value or "auto")
         if store != "view" and (row or len(words) <= _FEW):
             st.segmented_control(
                 param.label,
@@ -113,17 +144,17 @@ def setting(
         st.selectbox(param.label, list(words), format_func=words.__getitem__, **shared)
     elif param.kind == "integer" and param.slider is None:
         high = param.high if upper is None else upper
-        fill(key, value)
+        shared["key"] = key = fill(key, value)
         st.number_input(param.label, int(param.low), int(min(high, 2**53 - 1)), step=1, **shared)
     elif param.kind == "integer":
         low, high = (int(end) for end in _slider_range(param, value))
-        fill(key, value)
+        shared["key"] = key = fill(key, value)
         st.slider(param.label, low, high, **shared)
     elif param.log and param.slider is not None:
         _log_number(param)
     elif param.kind == "number" and param.slider is not None:
         low, high = _slider_range(param, value)
-        fill(key, float(value))
+        shared["key"] = key = fill(key, float(value))
         step = 0.01 if high <= 0.5 else 0.05
         st.slider(param.label, float(low), float(high), step=step, **shared)
     else:
@@ -147,7 +178,9 @@ def _text(param: Param, key: str, store: str) -> None:
         state.put_text(name, st.session_state[key], store)
 
     if state.complaint(name) is None:
-        fill(key, param.format(state.get(name, store)))
+        key = fill(key, param.format(state.get(name, store)))
+    else:
+        key = _key_now(key)  # what the user typed stays to be mended
     st.text_input(param.label, key=key, help=param.help, on_change=state.on_change(changed))
 
 
@@ -262,7 +295,7 @@ def mechanisms() -> None:
                 "mechanisms must be at least one; none was left, so the last choice stays."
             )
 
-    fill(key, chosen)
+    key = fill(key, chosen)
     st.multiselect(
         param.label,
         options,
@@ -353,16 +386,16 @@ def precision(columns: Sequence[str]) -> None:
     params = params_of(Settings)
 
     def directions_changed() -> None:
-        picked = st.session_state["view.directions.kind"]
+        picked = st.session_state[directions]
         state.put("directions", f"private:{DEFAULT_SHARE}" if picked == "private" else picked)
 
     def purchase_changed() -> None:
-        share = st.session_state["view.directions.share"] / 100
-        supplier = st.session_state["view.directions.supplier"]
-        state.put("directions", f"private:{decimals(share, 2)}" + f":{supplier}" * bool(supplier))
+        bought = st.session_state[share] / 100
+        seller = st.session_state[supplier]
+        state.put("directions", f"private:{decimals(bought, 2)}" + f":{seller}" * bool(seller))
 
     def strategy_changed() -> None:
-        state.put("allocation", _first_text(st.session_state["view.allocation.kind"], columns))
+        state.put("allocation", _first_text(st.session_state[strategy], columns))
 
     named = allocation.directions == "features"
     labels = [
@@ -381,51 +414,51 @@ def precision(columns: Sequence[str]) -> None:
             )
             return
         listed = ",".join(str(number) for number in sorted(chosen))
-        state.put("allocation", f"binary:{listed}:{st.session_state['view.allocation.tau'] / 100}")
+        state.put("allocation", f"binary:{listed}:{st.session_state[tau] / 100}")
 
-    fill("view.directions.kind", allocation.directions)
+    directions = fill("view.directions.kind", allocation.directions)
     st.selectbox(
         params["directions"].label,
         list(DIRECTIONS),
         format_func=DIRECTIONS.__getitem__,
-        key="view.directions.kind",
+        key=directions,
         help="Along what the noise is shaped: the features; private components, bought with a "
         "share of the budget; or the true ones, which is not private and only for teaching.",
         on_change=state.on_change(directions_changed),
     )
     if allocation.directions == "private":
-        fill("view.directions.share", round(100 * allocation.share))
+        share = fill("view.directions.share", round(100 * allocation.share))
         st.slider(
             "Share of the budget for directions, %",
             1,
             95,
-            key="view.directions.share",
+            key=share,
             help="Spent on the private components; the rest goes to the release.",
             on_change=state.on_change(purchase_changed),
         )
         known = suppliers()
-        fill("view.directions.supplier", allocation.supplier)
+        supplier = fill("view.directions.supplier", allocation.supplier)
         st.selectbox(
             "Supplied by",
             list(dict.fromkeys([*known, allocation.supplier])),  # a link may name a variant
             format_func=lambda text: known.get(text, text),
-            key="view.directions.supplier",
+            key=supplier,
             help="Who releases the private components: any mechanism that releases a matrix or a "
             "subspace. Mechanisms that cannot buy from it say so below the charts.",
             on_change=state.on_change(purchase_changed),
         )
     _complain("directions")
-    fill("view.allocation.kind", allocation.strategy)
+    strategy = fill("view.allocation.kind", allocation.strategy)
     st.selectbox(
         params["allocation"].label,
         list(STRATEGIES),
         format_func=STRATEGIES.__getitem__,
-        key="view.allocation.kind",
+        key=strategy,
         help="Only mechanisms with shaped noise follow it: MVG and the directional ones.",
         on_change=state.on_change(strategy_changed),
     )
     if allocation.strategy == "binary":
-        fill(chosen_key, list(allocation.chosen))
+        chosen_key = fill(chosen_key, list(allocation.chosen))
         st.multiselect(
             "Favoured directions",
             list(range(1, len(columns) + 1)),
@@ -433,12 +466,12 @@ def precision(columns: Sequence[str]) -> None:
             key=chosen_key,
             on_change=state.on_change(binary_changed),
         )
-        fill("view.allocation.tau", round(100 * allocation.tau))
+        tau = fill("view.allocation.tau", round(100 * allocation.tau))
         st.slider(
             "Their share of the precision, %",
             1,
             99,
-            key="view.allocation.tau",
+            key=tau,
             help="Tau: the favoured directions divide it equally, the others the rest.",
             on_change=state.on_change(binary_changed),
         )

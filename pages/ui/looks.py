@@ -62,8 +62,11 @@ FRAME = """
 .st-key-unseen {
   position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
 }
+/* said in passing, below what one wants to move next */
+[data-testid="stToastContainer"] { top: auto !important; bottom: .6rem !important; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 12px 5rem; }
+  [data-testid="stToastContainer"] { bottom: 7.4rem !important; } /* above the bar of epsilon */
 }
 /* They come and go while a slider is moved, and move nothing. */
 .st-key-notes {

@@ -150,15 +150,15 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     )
 
     def labelled() -> None:
-        st.session_state.label_index = st.session_state["upload.label"]
+        st.session_state.label_index = st.session_state[label]
         state.put("categories", "")  # they were those of another column
 
-    controls.fill("upload.label", st.session_state.label_index)
+    label = controls.fill("upload.label", st.session_state.label_index)
     st.selectbox(
         "Label column",
         [None, *range(len(choices))],
         format_func=lambda index: "none" if index is None else choices[index],
-        key="upload.label",
+        key=label,
         help="Colours the picture; it is left out of the analysis.",
         on_change=state.on_change(labelled),
     )
@@ -178,7 +178,7 @@ def _sheet(raw: RawTable) -> None:
     """Draw the choice of a workbook's sheet."""
 
     def picked() -> None:
-        state.put("sheet", st.session_state["upload.sheet"])
+        state.put("sheet", st.session_state[key])
 
-    controls.fill("upload.sheet", raw.sheet)
-    st.selectbox("Sheet", raw.sheets, key="upload.sheet", on_change=state.on_change(picked))
+    key = controls.fill("upload.sheet", raw.sheet)
+    st.selectbox("Sheet", raw.sheets, key=key, on_change=state.on_change(picked))

@@ -292,3 +292,52 @@ def test_an_example_is_one_click_and_fits_a_phone(page: Page, server: Server) ->
     with rerun(page):  # it flows while a share moves, and the page is told once the keys rest
         bar(page, "signal 1").press("PageDown")
         assert noise_of(page)[0] > 1.2 * little
+
+
+def test_a_box_that_opens_shows_what_was_set_while_it_was_closed(
+    page: Page, server: Server
+) -> None:
+    open_app(page, f"{server.url}/tradeoffs?v=1&table=iris&trials=5&m=gaussian,mvg")
+    more = page.get_by_role("button", name="Increment").first
+    with rerun(page):  # a run that gives the closed boxes nothing new
+        more.click()
+    body = page.get_by_test_id("stPopoverBody")
+    mechanisms = page.get_by_role("button", name="Mechanisms (")
+    mechanisms.click()
+    expect(body).to_contain_text("Gaussian, exact")
+    expect(body).to_contain_text("MVG")
+    page.keyboard.press("Escape")
+    precision = page.get_by_role("slider", name="Precision")
+    precision.focus()
+    for _ in range(2):  # the second run is told what the first box held when it closed
+        with rerun(page):
+            precision.press("ArrowRight")
+    link = page.url
+    followed = parse_qs(urlsplit(link).query)
+    assert followed["allocation"][0].startswith("binary:")
+    assert "directional_gaussian" in followed["m"][0]
+    page.get_by_role("button", name="Directions", exact=True).click()
+    kind = body.get_by_role("combobox", name="Precision allocation")
+    expect(kind).to_have_value("favour some")
+    page.keyboard.press("Escape")
+    with rerun(page):
+        page.get_by_role("button", name="Decrement").first.click()
+    for name in ("m", "allocation"):
+        assert parse_qs(urlsplit(page.url).query)[name] == followed[name]
+    # a ceiling that a button gave, in a box that was opened at another one
+    open_app(page, f"{server.url}/decide?v=1&table=iris")
+    box = page.get_by_role("button", name="in 100:")
+    box.click()
+    ceiling = body.get_by_role("slider")
+    expect(ceiling).to_have_value("3")
+    page.keyboard.press("Escape")
+    with rerun(page):
+        page.get_by_role("radio", name="25 in 100").click()
+    with rerun(page):
+        page.get_by_role("radio", name="75 %").click()
+    box.click()
+    expect(ceiling).to_have_value("25")
+    page.keyboard.press("Escape")
+    with rerun(page):
+        page.get_by_role("radio", name="90 %").click()
+    expect(box).to_contain_text("25 in 100")
