@@ -152,7 +152,7 @@ MARKS = (
     "stEChartsChart", "stElementContainer", "stElementToolbar", "stExpandSidebarButton",
     "stExpanderDetails", "stHeader", "stHorizontalBlock", "stMain", "stMainBlockContainer",
     "stMetric", "stPlotlyChart", "stPopoverButton", "stProgress", "stSidebar", "stSkeleton",
-    "stToolbar", "stVerticalBlock", "stWidgetLabel",
+    "stToastContainer", "stToolbar", "stVerticalBlock", "stWidgetLabel",
 )  # fmt: skip
 """The marks of Streamlit's elements by which our styles and scripts find them, and of its state."""
 

@@ -216,3 +216,5 @@ with st.container(key="mechanisms.rows", gap=None):
     st.html(_STYLE + _HEAD)
     for card in found:
         row(card)
+if not found:
+    st.markdown("No mechanism is all of that. Set one choice back to *any*.")

@@ -105,15 +105,15 @@ LAYERS: tuple[Layer, ...] = (
     Layer("unit", 260, folder="unit", yields=True, shared=True),
     Layer("contract", 130, folder="contract", yields=True, shared=True),
     # It waits more than half of its time, as others run beside it.
-    Layer("process", 460, folder="process", workers=0, load=0.4),
+    Layer("process", 460, folder="process", workers=0, load=0.6),
     Layer("golden", 30, folder="golden", yields=True, shared=True),
     # One process: it builds the site once, and types what README and docs print into one shell.
     Layer("docs", 220, folder="docs", workers=0, yields=True),
     Layer("statistical", 150, folder="statistical", yields=True, shared=True),
     Layer("ui", 180, folder="ui", dist="loadfile", yields=True),
-    # Two browsers, each with a server of its own that all files share; a few tests take long. Near
-    # half of the time a test waits, for frames, for a picture at rest, for the other process.
-    Layer("e2e", 720, folder="e2e", load=1.2),
+    # Two browsers, each with a server of its own that all files share; a few tests take long. A
+    # third of the time a test waits, for frames, for a picture at rest, for the other process.
+    Layer("e2e", 720, folder="e2e", load=1.4),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 200, folder="browser", workers=0),
     Layer("papers", 130, folder="papers", yields=True, shared=True),

@@ -86,6 +86,11 @@ def test_filters_narrow_and_combine() -> None:
     change(at, "mechanisms.filter.status", "refuted")
     assert "wishart" in shown(at)
     assert "gaussian" not in shown(at)
+    none = "No mechanism is all of that"
+    assert none not in "".join(box.value for box in at.main.markdown)
+    change(at, "mechanisms.filter.guarantee", "none")
+    assert shown(at) == []
+    assert none in "".join(box.value for box in at.main.markdown)
     assert errors(at) == []
 
 
