@@ -86,7 +86,8 @@ def choices(*, picture: bool) -> Choices:
         persist_state="session",
         help=METRICS[st.session_state.get("tradeoffs.metric", next(iter(METRICS)))].help,
     )
-    with third.popover("More", width="stretch", help="A second table, axes, draws and theory"):
+    more = "A second table, axes, draws and theory"
+    with third, controls.popover("More", width="stretch", help=more):
         other = st.selectbox(
             "Compare with a second table",
             ["", *builtin_tables()],

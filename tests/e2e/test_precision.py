@@ -297,11 +297,15 @@ def test_an_example_is_one_click_and_fits_a_phone(page: Page, server: Server) ->
 def test_a_box_that_opens_shows_what_was_set_while_it_was_closed(
     page: Page, server: Server
 ) -> None:
-    open_app(page, f"{server.url}/tradeoffs?v=1&table=iris&trials=5&m=gaussian,mvg")
+    open_app(page, f"{server.url}/tradeoffs?v=1&table=iris&trials=5&m=gaussian,mvg&post=free")
     more = page.get_by_role("button", name="Increment").first
     with rerun(page):  # a run that gives the closed boxes nothing new
         more.click()
     body = page.get_by_test_id("stPopoverBody")
+    page.get_by_role("button", name="More").last.click()
+    lunch = body.get_by_role("combobox", name="Free lunch")
+    expect(lunch).to_have_value("post-processed")
+    page.keyboard.press("Escape")
     mechanisms = page.get_by_role("button", name="Mechanisms (")
     mechanisms.click()
     expect(body).to_contain_text("Gaussian, exact")
@@ -322,7 +326,7 @@ def test_a_box_that_opens_shows_what_was_set_while_it_was_closed(
     page.keyboard.press("Escape")
     with rerun(page):
         page.get_by_role("button", name="Decrement").first.click()
-    for name in ("m", "allocation"):
+    for name in ("m", "allocation", "post"):
         assert parse_qs(urlsplit(page.url).query)[name] == followed[name]
     # a ceiling that a button gave, in a box that was opened at another one
     open_app(page, f"{server.url}/decide?v=1&table=iris")
