@@ -11,8 +11,8 @@ import json
 import math
 import os
 import re
+import secrets
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -121,14 +121,9 @@ def atomic_write(path: Path, *, private: bool = False) -> Iterator[Path]:
     CannotWrite
         If the system refuses.
     """
+    aside = _beside(path.parent)
     try:
-        # in the same folder: a file is put in another's place within one file system alone
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
-    except OSError as error:
-        raise cannot_write(path, error) from None
-    os.close(handle)
-    aside = Path(name)
-    try:
+        os.close(_new(aside))
         yield aside
         if not private:
             os.chmod(aside, 0o666 & ~_umask())
@@ -136,7 +131,7 @@ def atomic_write(path: Path, *, private: bool = False) -> Iterator[Path]:
     except OSError as error:
         raise cannot_write(path, error) from None
     finally:
-        aside.unlink(missing_ok=True)
+        _forget(aside)
 
 
 class Reserved:
@@ -160,16 +155,15 @@ class Reserved:
     """
 
     def __init__(self, folder: Path, size: int, name: str, *, private: bool = False) -> None:
+        self._aside, self._private = _beside(folder), private
         try:
-            handle, aside = tempfile.mkstemp(dir=folder, prefix=".", suffix=PART)
-        except OSError as error:
-            raise cannot_write(Path(name), error) from None
-        self._file, self._aside, self._private = os.fdopen(handle, "wb"), Path(aside), private
-        try:
-            _allocate(handle, size)
-        except OSError as error:
+            self._file = os.fdopen(_new(self._aside), "wb")
+            _allocate(self._file.fileno(), size)
+        except BaseException as error:
             self.drop()
-            raise cannot_write(Path(name), error) from None
+            if isinstance(error, OSError):
+                raise cannot_write(Path(name), error) from None
+            raise
 
     def become(self, path: Path, content: bytes) -> None:
         """Write the content, on to the disk, and take a name in the same folder.
@@ -196,9 +190,25 @@ class Reserved:
 
     def drop(self) -> None:
         """Give the room back, unless the file has its name."""
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):  # it may not have been opened
             self._file.close()
-        self._aside.unlink(missing_ok=True)
+        _forget(self._aside)
+
+
+def _beside(folder: Path) -> Path:
+    """Return a name for a part; known before the file is there, so that no interrupt leaves it."""
+    # in the same folder: a file is put in another's place within one file system alone
+    return folder / f".{secrets.token_hex(8)}{PART}"
+
+
+def _new(path: Path) -> int:
+    """Open a file that was not there, for this user alone."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+
+
+def _forget(aside: Path) -> None:
+    with suppress(OSError):  # its folder may be none
+        aside.unlink()
 
 
 def _allocate(handle: int, size: int) -> None:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
+import pathlib
 import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpviz.core.errors import CannotWrite
-from dpviz.core.files import PART, atomic_write, write_table
+from dpviz.core.files import PART, Reserved, atomic_write, write_table
 from dpviz.simulation.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,7 +110,7 @@ def test_a_read_only_cache_is_read_and_says_why_it_is_not_written(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    for module, name in ((tempfile, "mkstemp"), (os, "utime"), (Path, "unlink")):
+    for module, name in ((os, "open"), (os, "utime"), (Path, "unlink")):
         monkeypatch.setattr(module, name, refuse)
     found = store.get(key)
     assert found is not None
@@ -182,6 +185,54 @@ def test_what_fails_on_the_way_changes_nothing(tmp_path: Path) -> None:
     write_table(pd.DataFrame({"a": [1]}), file)
     assert file.read_text() == "a\n1\n"
     assert file.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _interrupted(write: Callable[[], None], after: int) -> bool:
+    """Run what it calls with an interrupt before one of the lines."""
+    left = iter(range(after))
+
+    def look(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename in (__file__, pathlib.__file__):  # their files would stay open
+            return None
+        if event == "line" and next(left, None) is None:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        write()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupt_before_any_line_leaves_no_part(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+
+    def whole() -> None:
+        with atomic_write(file) as aside:
+            aside.write_bytes(b"after")
+
+    def reserved() -> None:
+        taken = Reserved(tmp_path, 100, "file")
+        try:
+            taken.become(file, b"after")
+        finally:
+            taken.drop()
+
+    for write in (whole, reserved):
+        line, found = 0, set[bytes]()
+        file.write_bytes(b"before")
+        while _interrupted(write, line):
+            found.add(file.read_bytes())
+            assert os.listdir(tmp_path) == ["file"], f"an interrupt before line {line} left a part"
+            file.write_bytes(b"before")
+            line += 1
+        assert found == {b"before", b"after"}
 
 
 def _umask() -> int:
