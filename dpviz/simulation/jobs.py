@@ -95,6 +95,11 @@ START_SECONDS = 4.0
 IDLE_SECONDS = 300.0
 """After which a worker that waits for the next sweep of its maker ends."""
 
+IDLED_OUT = "A worker stopped while some jobs were given"
+"""How joblib's warning of such a worker begins."""
+MANAGER = "ExecutorManagerThread"
+"""What joblib calls its own thread."""
+
 _last_use = (0, -math.inf)  # how many workers were last done, and when
 _held = 0  # how many runs of this process keep BLAS on one thread
 
@@ -308,6 +313,9 @@ def _with_joblib(
     from joblib.parallel import get_active_backend
 
     global _last_use
+    # It says that another worker is started for one that idled out just now. As an error, which it
+    # is to whoever wants no warnings, it would end joblib's own thread, and nothing would come.
+    warnings.filterwarnings("ignore", IDLED_OUT, UserWarning)
     lone: dict[str, Any] = {}
     if pool.backend == "loky":
         # a worker that has no job yet must end with its parent too
@@ -350,10 +358,30 @@ def _with_joblib(
             yield finished
         _last_use = (pool.workers, time.monotonic())
     finally:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _dropped_jobs():
             # Abandoned tasks are meant to be abandoned, and what is finished is in the store.
             warnings.simplefilter("ignore")
             results.close()
+
+
+@contextmanager
+def _dropped_jobs() -> Iterator[None]:
+    """Let joblib's thread, ended with its workers, say nothing of a job that came just then.
+
+    It drops all jobs, and then looks up the one that another thread has handed it meanwhile.
+    """
+    before = threading.excepthook
+
+    def hook(told: threading.ExceptHookArgs) -> None:
+        thread = told.thread
+        if told.exc_type is not KeyError or thread is None or thread.name != MANAGER:
+            before(told)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def _until_workers_pay(

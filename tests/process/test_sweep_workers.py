@@ -5,18 +5,22 @@ Workers start where they are worth it, stay for the next sweep, and end with the
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from joblib.externals.loky import process_executor
 
 from dpviz import datasets
 from dpviz.core.settings import Settings
@@ -179,6 +183,39 @@ def test_interrupted_workers_keep_what_was_finished(tmp_path: Path) -> None:
     assert 7 <= kept <= CELLS
     found = sweep(iris(), OVER, SETTINGS, store=Store(tmp_path))
     assert (found.reused, found.computed) == (kept, CELLS - kept)
+
+
+def test_a_job_that_is_handed_out_at_the_interrupt_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = process_executor._ExecutorManagerThread
+    ends = manager.is_shutting_down
+
+    def is_shutting_down(self: Any) -> bool:
+        ending = bool(ends(self))
+        if ending:  # by a thread that was faster
+            self.work_ids_queue.put(-1)
+        return ending
+
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(manager, "is_shutting_down", is_shutting_down)
+    # pytest fails a test in which a thread fails
+    with pytest.raises(KeyboardInterrupt):
+        sweep(iris(), OVER, SETTINGS, progress=interrupt, pool=Pool(2, "loky"))
+
+
+def test_a_worker_that_idles_out_meanwhile_is_no_error() -> None:
+    assert jobs.IDLED_OUT in inspect.getsource(process_executor)
+    assert jobs.MANAGER in inspect.getsource(process_executor)
+
+    def tell(progress: Progress) -> None:
+        if progress.done > 1:
+            warnings.warn(f"{jobs.IDLED_OUT}.", UserWarning, stacklevel=1)
+
+    sweep(iris(), {"epsilon": [0.1, 1.0, 10.0]}, SETTINGS, progress=tell, pool=Pool(2, "loky"))
 
 
 _SCRIPT = """
