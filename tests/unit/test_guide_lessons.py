@@ -29,7 +29,9 @@ from dpviz.preparation.bounding import PEOPLE
 from dpviz.preparation.load import load_measured
 from dpviz.report.figures.board import shown
 from dpviz.report.tables import scrub
-from dpviz.simulation.compare import compare
+from dpviz.report.tables.frame import PICTURE_POINTS
+from dpviz.simulation.compare import Comparison, Result, compare
+from dpviz.simulation.picture.shown import mirrored, points, steady
 from dpviz.simulation.predict import predict
 
 COURSE = course()
@@ -187,6 +189,25 @@ def test_what_printed_points_tell_and_where_it_is_half() -> None:
     boards = [scene(lesson, place)["boards"] for place in (0, 1)]
     assert [one["publishable"] for one in boards[0]] == [False, True]
     assert [one["publishable"] for one in boards[1]] == [True]
+
+
+def test_a_printed_picture_points_as_the_one_beside_it() -> None:
+    settings, seen = COURSE[6].opens, dict[float, Result]()
+    prepared = load_measured(settings)
+
+    def note(comparison: Comparison, _: int) -> None:
+        (seen[comparison.budget.epsilon],) = comparison.results
+
+    frames, _ = scrub.drawn(prepared, settings, [0.74, 0.838], draw=0, also=note)
+    less, more = seen.values()
+    turned = (less.components[0] * more.components[0]).sum(axis=0) < 0
+    assert turned.any(), "or nothing is shown here"
+    for frame, result, sides in zip(frames, (less, more), (turned, turned & False), strict=True):
+        (cell,) = frame["cells"].values()
+        picture = mirrored(result.pictures[0], sides.tolist())
+        shown_at = points(picture, steady(PICTURE_POINTS)).places / picture.frame
+        found = np.frombuffer(base64.b64decode(cell["published"]["places"]), "<i2") / 32767
+        np.testing.assert_allclose(found.reshape(-1, 2), shown_at, atol=1e-4)
 
 
 def test_the_blur_and_where_it_crosses() -> None:

@@ -14,6 +14,7 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import parse_variant
 from dpviz.sampling.limits import SemiCircle
 from dpviz.simulation.picture.account import (
+    CELLS,
     DISK,
     ELLIPSES,
     RELEASED,
@@ -24,10 +25,10 @@ from dpviz.simulation.picture.account import (
     planned,
     with_picture,
 )
-from dpviz.simulation.picture.counting import Picture, PictureNoise, places, publish
+from dpviz.simulation.picture.counting import Picture, PictureNoise, exact_answers, places, publish
 from dpviz.simulation.picture.quality import right_share, shape_error
 from dpviz.simulation.picture.scree import TWO_SIDED, bought, debiased, of_matrix, standard_numbers
-from dpviz.simulation.picture.shown import GREY, colours, drowned, points, shares, steady
+from dpviz.simulation.picture.shown import GREY, colours, drowned, mirrored, points, shares, steady
 
 PROBLEM = Problem(1_797, 61, 2, Relation.REPLACE, Domain.ball(61))
 BUDGET = Budget(1.0, 3e-7)
@@ -290,3 +291,20 @@ def test_rows_of_zeros_and_the_disk() -> None:
     rows = np.array([[3.0, 4.0, 0.0], [0.0, 0.0, 0.0]])
     found = places(rows, np.eye(3)[:, :2], disk=True)
     np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("form", [CELLS, ELLIPSES])
+@pytest.mark.parametrize("axes", [1, 2])
+def test_a_mirrored_picture_is_that_of_rows_on_the_other_side(form: str, axes: int) -> None:
+    plan = plan_of()
+    plan = replace(plan, axes=axes, options=replace(plan.options, form=form))
+    rng = generator(3, "mirrored")
+    along, codes = rng.uniform(-1.2, 1.2, (200, axes)), rng.integers(0, 2, 200)
+    here, frame = np.ones(200, dtype=bool), np.ones(axes)
+
+    def of(rows: np.ndarray) -> Picture:
+        return Picture(plan, frame, False, exact_answers(rows, codes, here, frame, plan))
+
+    for turned in ([True] * axes, [False] * axes, [False, True][-axes:]):
+        found = mirrored(of(along), turned)
+        np.testing.assert_allclose(found.noisy, of(along * np.where(turned, -1, 1)).noisy)

@@ -51,7 +51,7 @@ from dpviz.simulation.picture import quality
 from dpviz.simulation.picture.account import SHARE
 from dpviz.simulation.picture.counting import Picture
 from dpviz.simulation.picture.scree import TWO_SIDED, Scree
-from dpviz.simulation.picture.shown import drowned, points, steady
+from dpviz.simulation.picture.shown import drowned, mirrored, points, steady
 from dpviz.simulation.simulate import Cell
 
 PICTURE_POINTS = 300
@@ -432,8 +432,14 @@ def frame_of(
     draw: int = 0,
     axes: str = "aligned",
     worth: bool = False,
+    facing: dict[Mechanism, FloatArray] | None = None,
 ) -> Frame:
-    """Return the frame of a whole comparison, or of its first draws; see `frame`."""
+    """Return the frame of a whole comparison, or of its first draws; see `frame`.
+
+    With ``facing``, directions of published pictures by mechanism: axes point as these do, and
+    take their place. A direction and its opposite are one, and a neighbour may have chosen the
+    other.
+    """
     results: Sequence[Result] = comparison.results
     if draws is not None:
         results = [first_draws(result, draws) for result in results]
@@ -445,6 +451,25 @@ def frame_of(
         comparison.skipped,
         draw=draw,
         axes=axes,
-        published=pictured(comparison, prepared),
+        published=_facing(pictured(comparison, prepared), facing),
         worth=worth,
     )
+
+
+def _facing(
+    published: dict[Mechanism, Result], facing: dict[Mechanism, FloatArray] | None
+) -> dict[Mechanism, Result]:
+    """Turn pictures to point as their neighbours do: released directions alone decide."""
+    if facing is None:
+        return published
+    found = dict(published)
+    for mechanism, result in published.items():
+        if not result.pictures:
+            continue
+        picture = result.pictures[0]
+        axes = result.components[0][:, : picture.plan.axes]
+        turned = (axes * facing.get(mechanism, axes)).sum(axis=0) < 0
+        facing[mechanism] = np.where(turned, -axes, axes)
+        pictures = (mirrored(picture, turned.tolist()), *result.pictures[1:])
+        found[mechanism] = replace(result, pictures=pictures)
+    return found

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.core.arrays import FloatArray
 from dpviz.core.cancelling import in_threads
 from dpviz.core.metrics import (
     FLAT,
@@ -206,7 +207,11 @@ def drawn(
     if also is not None:
         for comparison in seen:
             also(comparison, chosen)
-    return [frame_of(comparison, prepared, draw=chosen) for comparison in seen], pictures
+    # from the most exact on, so that no picture that is printed mirrors the one beside it
+    facing: dict[Mechanism, FloatArray] = {}
+    order = sorted(range(len(seen)), key=lambda place: -epsilons[place])
+    frames = {place: frame_of(seen[place], prepared, draw=chosen, facing=facing) for place in order}
+    return [frames[place] for place in range(len(seen))], pictures
 
 
 def typical_draw(seen: Sequence[Comparison]) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,25 @@ def drowned(picture: Picture) -> list[int]:
         return [kind for kind in range(plan.kinds) if picture.noisy[kind, 0] <= clear]
     seen = set(colours(picture).ravel().tolist())
     return [kind for kind in range(plan.kinds) if kind not in seen]
+
+
+def mirrored(picture: Picture, turned: Sequence[bool]) -> Picture:
+    """Return a picture with some of its axes turned round, as its directions may be.
+
+    Parameters
+    ----------
+    picture : Picture
+    turned : sequence of bool
+        One for each axis.
+    """
+    noisy = picture.noisy.copy()
+    if picture.plan.options.form == ELLIPSES:
+        signs = np.where(turned, -1.0, 1.0)
+        noisy[:, 1 : 1 + len(signs)] *= signs
+        noisy[:, 1 + 2 * len(signs) :] *= signs.prod()  # what two axes have together
+    else:
+        noisy = np.flip(noisy, tuple(1 + axis for axis, one in enumerate(turned) if one)).copy()
+    return replace(picture, noisy=noisy)
 
 
 def steady(count: int) -> FloatArray:
