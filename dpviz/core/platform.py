@@ -33,6 +33,7 @@ NO_OPENDP = (
     '"opendp>=0.14,<0.17"'
 )
 NO_WORKBOOKS = "Inside a browser no workbook can be read; save its sheet as CSV."
+_DOWNLOADS = ("pooch>=1.8.2,<2", "unlzw3>=0.2.2,<1", "xlrd>=2.0.1,<3")
 _MORE = {
     "streamlit": (
         "the dashboard",
@@ -40,8 +41,9 @@ _MORE = {
         ("pillow>=11", "plotly>=6,<8", "segno>=1.6.1,<2", "streamlit>=1.67,<2"),
     ),
     "plotly": ("a figure", "Plotly", ("plotly>=6,<8",)),
-    "pooch": ("a download", "Pooch", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),
-    "xlrd": ("a table in the old Excel format", "xlrd", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),
+    "pooch": ("a download", "Pooch", _DOWNLOADS),
+    "unlzw3": ("a file of the program compress", "unlzw3", _DOWNLOADS),
+    "xlrd": ("a table in the old Excel format", "xlrd", _DOWNLOADS),
     "python_calamine": ("a workbook", "python-calamine", ("python-calamine>=0.4,<1",)),
     "xlsxwriter": ("a workbook of a release", "XlsxWriter", ("xlsxwriter>=3.2,<4",)),
     "pyreadstat": ("an SPSS file", "pyreadstat", ("pyreadstat>=1.3,<2",)),
@@ -63,8 +65,8 @@ def need(library: str) -> None:
 
     Parameters
     ----------
-    library : {"streamlit", "plotly", "pooch", "xlrd", "python_calamine", "pyreadstat",
-        "xlsxwriter"}
+    library : {"streamlit", "plotly", "pooch", "unlzw3", "xlrd", "python_calamine",
+        "pyreadstat", "xlsxwriter"}
         Its import name.
     """
     if find_spec(library) is None:

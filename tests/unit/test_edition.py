@@ -483,10 +483,10 @@ def test_what_the_app_imports_is_in_pyodide_or_taken_along() -> None:
     lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
     required = {re.split(r"[<>=]", line)[0] for line in lines if line and line[0] != "#"}
     lock = read_lock()
-    # pooch only downloads, and cloudpickle serves worker processes: a browser does neither;
+    # pooch and unlzw3 serve downloads, cloudpickle worker processes: a browser has neither;
     # python-calamine is compiled, so that a workbook is saved as CSV first;
     # segno draws the code of a class's room, which a browser cannot open
-    absent = {"cloudpickle", "pooch", "python-calamine", "segno"}
+    absent = {"cloudpickle", "pooch", "python-calamine", "segno", "unlzw3"}
     assert required - set(lock.packages) - set(lock.wheels) == absent
 
 

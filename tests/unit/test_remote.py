@@ -20,13 +20,17 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pooch
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpviz import datasets
 from dpviz.cli import main
@@ -34,7 +38,7 @@ from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, NotAvail
 from dpviz.datasets import remote
 from dpviz.datasets.remote import download
 from dpviz.datasets.remote.declared import UCI, File, Remote
-from dpviz.datasets.remote.download import Damaged, text_digest, uncompress
+from dpviz.datasets.remote.download import Damaged, text_digest, unpack_file
 from dpviz.datasets.remote.reading import read_numbers
 from dpviz.datasets.table import Table
 from tests.serving import Answer, Site, serve
@@ -988,29 +992,43 @@ def sample() -> bytes:
     return bytes((7 * i * i + i // 3) % 61 + 33 for i in range(700))
 
 
-def test_compress_as_the_program_writes_it() -> None:
-    assert uncompress(PROGRAM) == sample()
-    assert uncompress(compressed(b"")) == b""
+def uncompressed(packed: bytes, folder: Path) -> bytes:
+    (folder / "packed").write_bytes(packed)
+    unpack_file(folder / "packed", folder / "plain")
+    return (folder / "plain").read_bytes()
+
+
+def test_compress_as_the_program_writes_it(tmp_path: Path) -> None:
+    assert uncompressed(PROGRAM, tmp_path) == sample()
+    assert uncompressed(compressed(b""), tmp_path) == b""
 
 
 @pytest.mark.parametrize("widest", [10, 12, 16])
 @pytest.mark.parametrize("clear_every", [0, 777])
-def test_compress_with_wide_codes_and_clearings(widest: int, clear_every: int) -> None:
+def test_compress_with_wide_codes_and_clearings(
+    widest: int, clear_every: int, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(1)
     content = b"ab" * 500 + bytes(rng.integers(0, 256, 20_000, dtype=np.uint8).tolist())
     packed = compressed(content, widest, clear_every)
-    assert uncompress(packed) == content
+    assert uncompressed(packed, tmp_path) == content
     if shutil.which("gzip"):  # a reader by other people agrees that this is the format
         other = subprocess.run(["gzip", "-dc"], input=packed, capture_output=True, check=True)
         assert other.stdout == content
 
 
 @pytest.mark.parametrize(
-    "packed", [b"", b"\x1f\x9d", b"\x1f\x8b\x90abc", b"\x1f\x9d\x88abc", PROGRAM[:3] + b"\xff" * 9]
+    "packed", [b"\x1f\x9d", b"\x1f\x9d\x88abc", PROGRAM[:3] + b"\xff" * 9, PROGRAM[:4]]
 )
-def test_compress_that_is_none(packed: bytes) -> None:
+def test_compress_that_is_none(packed: bytes, tmp_path: Path) -> None:
     with pytest.raises(Damaged):
-        uncompress(packed)
+        uncompressed(packed, tmp_path)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_behind_the_magic_are_unpacked_or_damaged(rest: bytes) -> None:
+    with TemporaryDirectory() as folder, suppress(Damaged):
+        uncompressed(b"\x1f\x9d" + rest, Path(folder))
 
 
 # By name ------------------------------------------------------------------------------------
@@ -1068,10 +1086,10 @@ def test_the_command_that_fetches(
     assert captured.err.count("\n") == 1
     assert main(["fetch", "pairs"]) == 0
     assert capsys.readouterr().err == ""
-    for words, given in ((["nothing"], "nothing"), ([], "none")):
+    for words, named in ((["nothing"], "nothing"), ([], "none")):
         assert main(["fetch", *words]) == 2
         assert capsys.readouterr().err == (
-            f"dpviz: KEY must be all or some of gone, pairs; got '{given}'.\n"
+            f"dpviz: KEY must be all or some of gone, pairs; got '{named}'.\n"
         )
 
 

@@ -593,63 +593,12 @@ def unpack_file(path: Path, target: Path) -> None:
             _write(cast(IO[bytes], source), target)
     # musk and waveform are packed so, alone at their old addresses
     elif head == _COMPRESS_MAGIC:
-        target.write_bytes(uncompress(path.read_bytes()))
+        need("unlzw3")
+        from unlzw3 import unlzw
+
+        try:
+            target.write_bytes(unlzw(path))
+        except ValueError:
+            raise Damaged from None
     else:
         shutil.copyfile(path, target)
-
-
-def uncompress(packed: bytes) -> bytes:
-    """Return what a file of the Unix program compress (.Z) holds.
-
-    Parameters
-    ----------
-    packed : bytes
-        The file: two magic bytes, a byte with the largest width of a code (10
-        to 16) and the flag of block mode, then LZW codes, lowest bits first.
-
-    Raises
-    ------
-    Damaged
-        If a code cannot be, or the file ends too early to tell.
-
-    Notes
-    -----
-    A code is 9 bits wide at first and one bit wider whenever the table is full.
-    Codes are written in groups of eight of one width: when the width changes, or
-    the table is cleared (code 256 in block mode), the rest of the group is skipped.
-    """
-    if len(packed) < 3 or packed[:2] != _COMPRESS_MAGIC:
-        raise Damaged
-    widest, block = packed[2] & 0x1F, bool(packed[2] & 0x80)
-    if not 10 <= widest <= 16:  # at 9 the program does not keep to its own format
-        raise Damaged
-    first = 257 if block else 256
-    roots = [bytes([value]) for value in range(256)] + [b""] * (first - 256)
-    table = list(roots)
-    out: list[bytes] = []
-    previous = b""
-    width, start, end = 9, 24, 8 * len(packed)
-    at = start  # position in bits; a group of eight codes begins at `start`
-    while at + width <= end:
-        low = at >> 3
-        code = int.from_bytes(packed[low : low + 4], "little") >> (at & 7) & ((1 << width) - 1)
-        at += width
-        if block and code == 256:
-            at = start + -(-(at - start) // (8 * width)) * 8 * width
-            start, width, previous = at, 9, b""
-            table = list(roots)
-            continue
-        if code < len(table):
-            entry = table[code]
-        elif code == len(table) and previous:
-            entry = previous + previous[:1]
-        else:
-            raise Damaged
-        out.append(entry)
-        if previous and len(table) < 1 << widest:
-            table.append(previous + entry[:1])
-            if len(table) == 1 << width and width < widest:
-                at = start + -(-(at - start) // (8 * width)) * 8 * width
-                start, width = at, width + 1
-        previous = entry
-    return b"".join(out)
