@@ -26,7 +26,13 @@ from playwright.sync_api import (
 )
 
 from dpviz.core.files import app_path
-from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, browser_required, find_chromium
+from tests.e2e.browser import (
+    CHROMIUM_FLAGS,
+    NO_BROWSER,
+    WITHOUT,
+    browser_required,
+    find_chromium,
+)
 from tests.e2e.harness import (
     PATIENCE,
     Server,
@@ -74,7 +80,9 @@ def browser(playwright_driver: Playwright) -> Iterator[Browser]:
     """The machine's own Chromium, headless; Playwright's download is never used."""
     path = find_chromium()
     assert path is not None, "tests without a browser are skipped at collection"
-    chromium = playwright_driver.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS])
+    chromium = playwright_driver.chromium.launch(
+        executable_path=path, args=[*CHROMIUM_FLAGS, WITHOUT]
+    )
     yield chromium
     chromium.close()
 
