@@ -27,9 +27,8 @@ from dpviz.report.tables.payload import Frame, Payload
 from dpviz.simulation.compare import Comparison
 from pages.ui import cached, frames, limits, state
 from pages.ui.cached import Late
-from pages.ui.first_sight import BOARDS, board_key, digest_of
+from pages.ui.first_sight import BOARDS, Shipped, board_key, digest_of
 from pages.ui.looks import IN_A_PAGE
-from pages.ui.shelves import public
 
 KEY = "board"
 LINKS = {"recovery": "Claims", "least": "Trade-offs", "risk": "Claims"}
@@ -129,7 +128,7 @@ def draw(
         payload, pin = board.publishable(payload), None
     sent = frames.sent_as(token, published=published)
     shape = digest_of((sent, plan.epsilons, [column["key"] for column in columns]))
-    if public(data_key):
+    if Shipped.noting is not None:
         parts = plan.parts(scrub.outwards(plan.epsilons, settings.epsilon))
         now_key = (token, settings.epsilon, settings.trials)
         first = {"token": sent, "shape": shape, "now": now_key, "parts": parts}
@@ -156,8 +155,7 @@ def draw(
     def follow() -> None:
         if wanted and not published:
             told = frames.expect(place, token, data_key, plan.epsilons, prepared, settings)
-            if public(data_key):
-                BOARDS.note((*board_key(settings), "expected"), told)
+            BOARDS.note((*board_key(settings), "expected"), told)
         if wanted:
             frames.feed(place, token, data_key, plan, settings.epsilon, make, published=published)
 

@@ -40,7 +40,7 @@ from dpviz.report.tables.curves import CurvePoint
 from dpviz.simulation import axes, cells
 from pages.ui import cached
 from pages.ui.first_sight import Shipped
-from pages.ui.shelves import Kept, apart, public
+from pages.ui.shelves import Kept, apart
 
 _KEPT_BYTES = 48 * 2**20  # of curves: some hundred with a hundred draws
 _MOST_PREDICTED = 1_000  # predictions: a few kilobytes each
@@ -72,8 +72,8 @@ def _predictions(_key: tuple[str, ...]) -> Kept[tuple[PredictedPoint | None, ...
     return Kept(_MOST_PREDICTED)
 
 
-FIRST, FIRST_AXIS = next(iter(METRICS)), next(iter(axes.AXES))
-"""The measure and the axis that are seen first: their curves of built-in tables ship."""
+FIRST = next(iter(METRICS))
+"""The measure that is seen first. What ships has no other, where what is kept has all."""
 
 
 def _written(curve: _Drawn) -> bytes:
@@ -120,9 +120,7 @@ def _along(settings: Settings, axis: str) -> Settings:
 
 def _at_hand(data_key: tuple[str, ...], what: tuple[str, ...], metric: str) -> _Drawn | None:
     drawn = _drawn(data_key).get(what)
-    if drawn is None and metric == FIRST and public(data_key):
-        drawn = _CURVES.get(what)
-    return drawn
+    return _CURVES.get(what) if drawn is None and metric == FIRST else drawn
 
 
 def at_hand(
@@ -180,7 +178,7 @@ def curve(
                 seen([*points, *line])
             drawn = _Drawn(tuple(line), reason)
             _drawn(data_key).keep(what, drawn)
-            if public(data_key) and axis == FIRST_AXIS and count == axes.FINE:
+            if count == axes.FINE:
                 _CURVES.note(what, drawn)
         points += drawn.points
         seen(points)
@@ -261,8 +259,7 @@ def predicted(
         if known is not None:
             found += prediction_rows(mechanism, known, metric)
             continue
-        ships = public(data_key) and metric == FIRST and axis == FIRST_AXIS
-        if ships and (shipped := _LINES.get(what)) is not None:
+        if metric == FIRST and (shipped := _LINES.get(what)) is not None:
             found += shipped
             continue
         for value in axes.default_values(axis, rows, axes.FINE) if not spots else ():
@@ -277,7 +274,7 @@ def predicted(
                 found += new
                 seen(table)
         kept.keep(what, tuple(line))
-        if ships:
+        if metric == FIRST:
             _LINES.note(what, prediction_rows(mechanism, line, metric))
     return table()
 
