@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -208,12 +209,14 @@ class Running:
             self.stop()
             status = None
         seconds = time.monotonic() - self._began
+        said = ""
         if self._log is not None:
             self._announce()
-            print(self._log.read_text(encoding="utf-8", errors="replace"), end="", flush=True)
+            said = self._log.read_text(encoding="utf-8", errors="replace")
+            print(said, end="", flush=True)
         busy = _busy() - before
         if status is None:
-            return Outcome(0, 1, 0, seconds, f"stopped after {limit} s", busy)
+            return Outcome(0, 1, 0, seconds, f"stopped after {limit} s{_hung_in(said)}", busy)
         note = f"over its budget of {self.layer.budget} s" if seconds > self.layer.budget else ""
         if self.layer.command:
             return Outcome(int(status == 0), int(status != 0), 0, seconds, note, busy)
@@ -225,6 +228,12 @@ class Running:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGTERM)
             self._process.wait()
+
+
+def _hung_in(said: str) -> str:
+    """Return which test pytest said to hang, if any: its `faulthandler_timeout` prints the stack."""
+    found = re.findall(r'File ".*?(tests/[^"]+)", line \d+ in (test_\w+)', said)
+    return f" in {'::'.join(found[-1])}" if found else ""
 
 
 def _yield_to_others(leader: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import re
 import time
 from dataclasses import replace
@@ -161,6 +162,14 @@ def test_what_hangs_is_stopped_and_counts_as_failed() -> None:
     assert (found["hangs"].passed, found["hangs"].failed) == (0, 1)
     assert "stopped" in found["hangs"].note
     assert time.monotonic() - began < 300
+
+
+def test_what_hangs_is_named(tmp_path: Path) -> None:
+    with (tmp_path / "said").open("w") as file:
+        faulthandler.dump_traceback(file)  # as pytest does when a test takes too long
+    said = (tmp_path / "said").read_text()
+    assert layers._hung_in(said) == " in tests/unit/test_layers.py::test_what_hangs_is_named"
+    assert layers._hung_in("no stack") == ""
 
 
 def test_an_interruption_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
