@@ -231,7 +231,7 @@ class Running:
 
 
 def _hung_in(said: str) -> str:
-    """Return which test pytest said to hang, if any: it prints the stack at `faulthandler_timeout`."""
+    """Return which test pytest said to hang, if any: it prints the stack when one takes long."""
     found = re.findall(r'File ".*?(tests/[^"]+)", line \d+ in (test_\w+)', said)
     return f" in {'::'.join(found[-1])}" if found else ""
 
