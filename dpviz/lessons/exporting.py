@@ -19,6 +19,7 @@ from dpviz.lessons.lesson import INVENTED, Lesson
 from dpviz.lessons.person import SCALE_BARS
 from dpviz.lessons.scene import scene
 from dpviz.report.figures.drawing import Drawing, DrawingSize, gif, slides
+from dpviz.report.figures.theme import SymmetricLog
 
 _SLIDE = DrawingSize(960, 20, 0, 14, "#1c2530")
 _TALL, _SIDE, _EDGE = 540.0, 640.0, 24.0
@@ -119,17 +120,15 @@ def _line(on: Drawing, box: _Box, line: Sequence[float], reach: float) -> None:
 
 def _spectrum(on: Drawing, payload: Mapping[str, Any], cell: Mapping[str, Any]) -> None:
     first = payload["limits"]["spectrum"]["first"]
-    count, lowest = first["count"], first["linear"]
+    count, up = first["count"], SymmetricLog(first["linear"]).forward
     raw = np.frombuffer(base64.b64decode(cell["spectrum"]["lines"]), "<f4")
     released = raw[: cell["spectrum"]["count"]][:count]
-    # asinh is straight near 0 and a logarithm beyond, so negative eigenvalues have a place
-    high = math.asinh(first["high"] / lowest)
 
     def line(values: Sequence[float], colour: str, wide: float, dash: tuple[float, ...]) -> None:
         step = (_SIDE - 2 * _EDGE) / (count - 1)
         on.stroke(
             [
-                (_EDGE + i * step, _TALL - 60 - (_TALL - 110) * math.asinh(v / lowest) / high)
+                (_EDGE + i * step, _TALL - 60 - (_TALL - 110) * up(v) / up(first["high"]))
                 for i, v in enumerate(values)
             ],
             colour, wide, dash,
