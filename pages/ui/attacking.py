@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -10,12 +12,20 @@ from dpviz.auditing import attack, exhibits
 from dpviz.core.problem import Budget, Problem
 from dpviz.lessons import person
 from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.report.figures import person as person_figure
 from dpviz.report.figures.claims import attack_figure, posterior_figure
 from dpviz.report.sentences import claims as claims_words
 from dpviz.report.sentences.claims import sentence
 from dpviz.report.sentences.phrases import capital, risk_words
-from pages.ui import one_person as picture
 from pages.ui import parts
+
+_KEYS = (Path(__file__).parent / "keys.js").read_text(encoding="utf-8")
+_PERSON = st.components.v2.component(
+    "dpviz_person",
+    html=person_figure.MARKUP,
+    css=person_figure.style(),
+    js=f"{_KEYS}\n{person_figure.component_script('passKeys')}",
+)
 
 
 def attacker(problem: Problem, budget: Budget) -> None:
@@ -68,21 +78,22 @@ def attacker(problem: Problem, budget: Budget) -> None:
     parts.numbers("claims.attack", table)
 
 
+@st.cache_data(max_entries=32, show_spinner=False)
+def _payload(keys: tuple[str, ...], delta: float, epsilon: float, seed: int) -> dict[str, Any]:
+    mechanisms = [parse_variant(key) for key in keys]
+    return person.person_payload(mechanisms, delta, epsilon=epsilon, seed=seed)
+
+
 def one_person(budget: Budget, seed: int) -> None:
     """Draw a row that can be dragged and what releases say of it."""
     st.markdown(
         "Both clouds are releases of the same table, with her row and with it zeroed. The "
         "attacker knows everybody else."
     )
-    shown = [
+    shown = tuple(
         key
         for key in person.candidates()
         if all_mechanisms()[key].info.featured or all_mechanisms()[key].info.family == "iterative"
-    ]
-    picture.draw(
-        "claims.person",
-        shown,
-        budget.delta or exhibits.DELTA,
-        epsilon=budget.epsilon,
-        seed=seed,
     )
+    payload = _payload(shown, budget.delta or exhibits.DELTA, budget.epsilon, seed)
+    _PERSON(key="claims.person", data={**payload, "locked": False, "highlight": ""})

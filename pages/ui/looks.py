@@ -1,4 +1,4 @@
-"""What every page's style adds for eyes, keyboards and motion: contrast, focus, stillness.
+"""What every page's style adds for eyes, keyboards, motion and paper: contrast, focus, stillness.
 
 Streamlit draws captions and chosen segments with a contrast below 4.5 : 1; tests/e2e/test_axe.py
 computes it, and walks every page by keyboard.
@@ -52,6 +52,17 @@ h3 { font-size: 1.2rem !important; }
     transition: none !important; /* a short one would set off one for every change of any style */
     scroll-behavior: auto !important;
   }
+}
+/* A page prints as its content alone, on white, nothing cut off. */
+@media print {
+  [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"],
+  [data-testid="stExpandSidebarButton"], .stDownloadButton, .stButton { display: none; }
+  html, body, .stApp, [data-testid="stAppViewContainer"], [data-testid="stMain"], section.main {
+    position: static !important; height: auto !important; overflow: visible !important;
+    background: #fff !important; color: #000 !important;
+  }
+  [data-testid="stMainBlockContainer"] { padding: 0 !important; max-width: none !important; }
+  [data-testid="stElementContainer"] { break-inside: avoid; }
 }
 </style>"""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -21,8 +22,6 @@ from pages.ui import (
     limits,
     loading,
     looks,
-    printing,
-    reconnect,
     sidebar,
     state,
 )
@@ -36,9 +35,11 @@ from pages.ui.texts import plain
 TAB_ICON = "🔍"
 
 
+# Runs a page again that was open while its server was restarted; the link says what was set.
+_RECONNECT = st.components.v2.component(
+    "dpviz_reconnect", js=(Path(__file__).parent / "reconnect.js").read_text(encoding="utf-8")
+)
 _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
-
-
 _FOLLOWING: ContextVar[list[Callable[[], None]]] = ContextVar("following")
 
 
@@ -105,7 +106,7 @@ def _run() -> None:
     following: list[Callable[[], None]] = []
     _FOLLOWING.set(following)
     try:
-        st.html(looks.STYLE + printing.STYLE + copying.STYLE)
+        st.html(looks.STYLE + copying.STYLE)
         # in a box of their own: what comes and goes here must not close what is open below
         with st.container():
             _notices(current, info)
@@ -114,7 +115,8 @@ def _run() -> None:
             _check(current, info)
         with limits.looking_up():
             page.run()
-        reconnect.watch()
+        with st.container(key="reconnect", height="content", gap=None):
+            _RECONNECT(key="reconnect.back", on_back_change=lambda: None, height=1)
         copying.watch()
         if info.term:
             glossary.info(info.term, "page")
