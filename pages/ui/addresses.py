@@ -11,6 +11,7 @@ from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.lessons.questions import Answers
 from pages.ui import link
+from pages.ui.menu import infos
 
 
 def _address() -> str:
@@ -22,8 +23,7 @@ def _address() -> str:
 def _root() -> str:
     """Return where the dashboard's first page is, without a slash at the end."""
     base, _, page = _address().rpartition("/")
-    known = {"guide", "decide", "tradeoffs", "precision", "claims", "mechanisms", "papers", "tasks"}
-    return base if page in known else _address()
+    return base if page in {info.path.stem for info in infos()} else _address()
 
 
 def to_explore(settings: Settings) -> str:
