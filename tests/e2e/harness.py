@@ -344,16 +344,22 @@ class Watch:
 
     def wait(self, page: Page, runs: int, deadline: float) -> None:
         """Return once at least ``runs`` runs have ended and none is under way."""
-        while self.busy or self.runs < runs:
+        while not self._over(runs):
             left = 1000 * (deadline - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"the app still ran after {PATIENCE / 1000:.0f} s")
-            # An upload that breaks off is followed by no message: look again after a second.
+            # An upload that breaks off is followed by no message: look again after a second. A run
+            # is a hundred messages, and a wait for each of them costs more than all of them.
             with suppress(PlaywrightTimeout):
                 if self._stream is None:
                     page.wait_for_event("websocket", timeout=min(left, 1000))
                 else:
-                    self._stream.wait_for_event("framereceived", timeout=min(left, 1000))
+                    self._stream.wait_for_event(
+                        "framereceived", lambda _: self._over(runs), timeout=min(left, 1000)
+                    )
+
+    def _over(self, runs: int) -> bool:
+        return not self.busy and self.runs >= runs
 
 
 _WATCHES: WeakKeyDictionary[Page, Watch] = WeakKeyDictionary()
