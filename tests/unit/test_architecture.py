@@ -79,6 +79,37 @@ def test_a_button_that_acts_is_primary() -> None:
     assert [one for one in found if one[2] != ["'primary'"]] == []
 
 
+def filled_behind_a_button(source: str) -> list[str]:
+    """Return what shows a value in a plain popover: it would show the first there is instead."""
+    shows = {"number_input", "text_input", "slider", "select_slider", "selectbox", "multiselect",
+             "radio", "segmented_control", "pills", "toggle", "checkbox"}  # fmt: skip
+    found = []
+    for block in ast.walk(ast.parse(source)):
+        if not isinstance(block, ast.With):
+            continue
+        heads = [ast.unparse(item.context_expr).partition("(")[0] for item in block.items]
+        if any(head.endswith(".popover") and head != "controls.popover" for head in heads):
+            inside = [node for part in block.body for node in ast.walk(part)]
+            called = [ast.unparse(node.func) for node in inside if isinstance(node, ast.Call)]
+            found += [
+                name
+                for name in called
+                if name.startswith("controls.") or name.rpartition(".")[2] in shows
+            ]
+    return found
+
+
+def test_what_is_filled_behind_a_button_goes_through_controls() -> None:
+    pages = [path for path in (ROOT / "pages").rglob("*.py") if path.name != "controls.py"]
+    assert {path.name: filled_behind_a_button(path.read_text("utf-8")) for path in pages} == {
+        path.name: [] for path in pages
+    }
+    box = "with {}('More'):\n    if there:\n        {}('Share', 0, 1, key='share')"
+    assert filled_behind_a_button(box.format("st.popover", "st.slider")) == ["st.slider"]
+    assert filled_behind_a_button(box.format("third.popover", "controls.draw")) == ["controls.draw"]
+    assert filled_behind_a_button(box.format("controls.popover", "st.slider")) == []
+
+
 def test_the_core_loads_no_browser_library() -> None:
     answer = subprocess.run(
         [sys.executable, "-c", _IMPORT_ALL],
