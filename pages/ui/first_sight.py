@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dpviz.core.files import PACKAGE
+from dpviz.core.files import PACKAGE, atomic_write
 from dpviz.core.settings import Settings
 
 Item = TypeVar("Item")
@@ -134,7 +134,7 @@ def write(items: Mapping[str, bytes], path: Path = ARCHIVE) -> None:
     groups: dict[str, list[tuple[str, bytes]]] = {}
     for name, item in sorted({_BYTES: bytes_digest(), _CODE: code_digest(), **items}.items()):
         groups.setdefault(name.rpartition("/")[0], []).append((name, item))
-    with zipfile.ZipFile(path, "w") as archive:
+    with atomic_write(path) as aside, zipfile.ZipFile(aside, "w") as archive:
         for group, found in groups.items():
             head = json.dumps([(name, len(item)) for name, item in found]).encode()
             body = b"".join(item for _, item in found)
