@@ -18,6 +18,7 @@ from tests.e2e.harness import (
     open_popover,
     problems_of,
     rerun,
+    travel,
 )
 
 VIEW = "?v=1&table=iris&domain=box&trials=5"
@@ -110,8 +111,20 @@ def test_favour_drag_and_share(page: Page, server: Server, other_context: Browse
     assert problems_of(guest) == ""
 
 
-def test_ball_and_box(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1:0.8")
+def test_directions_from_any_mechanism_and_ball_and_box(page: Page, server: Server) -> None:
+    link = f"{server.url}/precision{VIEW}&allocation=binary:1:0.8"
+    open_app(page, link)
+    open_popover(page, "Directions")
+    choose(page, "Directions", "private components")
+    choose(page, "Supplied by", "Eigenvector sampling")
+    assert "directions=private" in page.url
+    assert "eigenvector_sampling" in page.url
+    assert "the first 2 directions (k, and at most d - 1) are its own" in main_text(page)
+    choose(page, "Supplied by", "Gaussian, exact")
+    assert "a pure mechanism buys from pure ones only" in main_text(page)
+    assert errors(page) == []
+    page.keyboard.press("Escape")
+    travel(page, link)
     # The group opens slowly, as on a busy machine: what is typed meanwhile loses its list.
     line = page.context.new_cdp_session(page)
     line.send("Animation.enable")
@@ -137,35 +150,6 @@ _CUT = """
   }).map(text => text.textContent);
 })
 """
-
-
-def test_no_text_of_a_chart_is_cut_on_a_phone(page: Page, server: Server) -> None:
-    page.set_viewport_size({"width": 420, "height": 900})
-    open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1,3:0.8")
-    charts = page.get_by_test_id("stPlotlyChart")
-    assert charts.count() >= 4
-    for chart in charts.all():
-        chart.scroll_into_view_if_needed()
-        expect(chart.locator("svg text").first).to_be_attached()
-    assert page.evaluate(_CUT) == []
-    # The control: a long text would have been noticed.
-    charts.first.locator("svg text").first.evaluate(
-        "text => { text.textContent = 'x'.repeat(200); }"
-    )
-    assert len(page.evaluate(_CUT)) == 1
-
-
-def test_directions_from_any_mechanism(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1:0.8")
-    open_popover(page, "Directions")
-    choose(page, "Directions", "private components")
-    choose(page, "Supplied by", "Eigenvector sampling")
-    assert "directions=private" in page.url
-    assert "eigenvector_sampling" in page.url
-    assert "the first 2 directions (k, and at most d - 1) are its own" in main_text(page)
-    choose(page, "Supplied by", "Gaussian, exact")
-    assert "a pure mechanism buys from pure ones only" in main_text(page)
-    assert errors(page) == []
 
 
 def test_a_bad_sum_in_the_table_is_one_sentence(page: Page, server: Server) -> None:
@@ -256,9 +240,24 @@ def noise_of(page: Page) -> list[float]:
     return list(shares)
 
 
-def test_an_example_is_one_click_and_fits_a_phone(page: Page, server: Server) -> None:
+def test_on_a_phone_no_text_of_a_chart_is_cut_and_an_example_is_one_click_and_fits(
+    page: Page, server: Server
+) -> None:
     page.set_viewport_size({"width": 420, "height": 900})
-    open_app(page, f"{server.url}/precision?v=1&table=iris&trials=5")
+    open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1,3:0.8")
+    charts = page.get_by_test_id("stPlotlyChart")
+    assert charts.count() >= 4
+    for chart in charts.all():
+        chart.scroll_into_view_if_needed()
+        expect(chart.locator("svg text").first).to_be_attached()
+    assert page.evaluate(_CUT) == []
+    # The control: a long text would have been noticed.
+    text = charts.first.locator("svg text").first
+    written = text.text_content()
+    text.evaluate("text => { text.textContent = 'x'.repeat(200); }")
+    assert len(page.evaluate(_CUT)) == 1
+    text.evaluate("(text, written) => { text.textContent = written; }", written)
+    travel(page, f"{server.url}/precision?v=1&table=iris&trials=5")
     with rerun(page):
         page.get_by_role("radio", name="Right", exact=True).click()
     assert "it pays here" in main_text(page)
@@ -329,7 +328,7 @@ def test_a_box_that_opens_shows_what_was_set_while_it_was_closed(
     for name in ("m", "allocation", "post"):
         assert parse_qs(urlsplit(page.url).query)[name] == followed[name]
     # a ceiling that a button gave, in a box that was opened at another one
-    open_app(page, f"{server.url}/decide?v=1&table=iris")
+    travel(page, f"{server.url}/decide?v=1&table=iris")
     box = page.get_by_role("button", name="in 100:")
     box.click()
     ceiling = body.get_by_role("slider")
