@@ -2,13 +2,14 @@
 
 ``python -m tests.layers`` runs all; ``python -m tests.layers unit contract`` some; what follows
 ``--`` goes to pytest. With ``--changed`` unit and contract tests are those that a change can reach
-(`tests.reach`), without the slow ones of files that have not changed. Layers without servers and
-browsers share one run of pytest: two processes import and collect once, and neither is idle before
-the end. Each other layer is a process of its own, so that a browser left by one cannot slow the
-next. Those that wait for something, a frame or a process, come first, and what only computes yields
-to them, so that no core is idle before the end. The summary says of each how long it took, and how
-many core-seconds. The last line is ``N passed, N failed, N skipped``, added up over the layers, and
-the exit status is 1 if any failed.
+(`tests.reach`), without the slow ones of files that have not changed. What computes alone is two
+runs of pytest, one of the unit tests and one that the others share, in one process each: two
+processes for one run would both collect all of it, beside a third that hands out. Each other layer
+is a process of its own, so that a browser left by one cannot slow the next. Those that wait for
+something, a frame or a process, come first, and what only computes yields to them, so that no core
+is idle before the end. The summary says of each how long it took, and how many core-seconds. The
+last line is ``N passed, N failed, N skipped``, added up over the layers, and the exit status is 1
+if any failed.
 """
 
 from __future__ import annotations
@@ -103,21 +104,21 @@ LAYERS: tuple[Layer, ...] = (
     Layer("lint", 10, command=("-m", "ruff", "check", ".")),
     Layer("style", 10, command=("-m", "ruff", "format", "--check", ".")),
     Layer("types", 45, command=("-m", "mypy", "--strict", "dpviz"), yields=True),
-    Layer("unit", 260, folder="unit", yields=True, shared=True),
-    Layer("contract", 130, folder="contract", yields=True, shared=True),
+    Layer("unit", 400, folder="unit", workers=0, yields=True),
+    Layer("contract", 190, folder="contract", workers=0, yields=True, shared=True),
     # It waits more than half of its time, as others run beside it.
     Layer("process", 460, folder="process", workers=0, load=0.6),
-    Layer("golden", 30, folder="golden", yields=True, shared=True),
+    Layer("golden", 30, folder="golden", workers=0, yields=True, shared=True),
     # One process: it builds the site once, and types what README and docs print into one shell.
     Layer("docs", 220, folder="docs", workers=0, yields=True),
-    Layer("statistical", 150, folder="statistical", yields=True, shared=True),
+    Layer("statistical", 280, folder="statistical", workers=0, yields=True, shared=True),
     Layer("ui", 180, folder="ui", dist="loadfile", yields=True),
     # Two browsers, each with a server of its own that all files share; a few tests take long. A
     # third of the time a test waits, for frames, for a picture at rest, for the other process.
     Layer("e2e", 720, folder="e2e", load=1.4),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 200, folder="browser", workers=0),
-    Layer("papers", 130, folder="papers", yields=True, shared=True),
+    Layer("papers", 190, folder="papers", workers=0, yields=True, shared=True),
 )
 
 
@@ -259,6 +260,8 @@ def _environment() -> dict[str, str]:
 def together(chosen: Sequence[Layer]) -> list[Layer]:
     """Return what is run for these layers: those that share a run as one, the others as they are.
 
+    Those that share have as many processes as the first of them.
+
     Parameters
     ----------
     chosen : sequence of Layer
@@ -274,6 +277,7 @@ def together(chosen: Sequence[Layer]) -> list[Layer]:
         "+".join(part.name for part in parts),
         sum(part.budget for part in parts),
         files=tuple(target for part in parts for target in part.targets),
+        workers=parts[0].workers,
         quick=any(part.quick for part in parts),  # those that are not have no slow tests
         yields=all(part.yields for part in parts),
         parts=parts,
