@@ -276,6 +276,7 @@ const DpvizStage = (() => {
       Math.abs(Math.log(one.epsilon / now)) < Math.abs(Math.log(best.epsilon / now)) ? one : best));
     const paint = () => {
       const { pen, width, height, ink, accent, font } = surface(canvas);
+      if (height <= 64) return; // the page goes on to another one: no room for a face
       const { count, text } = nearest();
       const step = Math.min(width / 10, (height - 64) / 10);
       const [left, size] = [(width - 10 * step) / 2, 0.4 * step];
