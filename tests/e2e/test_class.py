@@ -212,7 +212,7 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         on_the_wall(page)
 
 
-def test_a_room_takes_bets_alone_and_uploads_stay_off(
+def test_a_room_takes_bets_alone_shows_its_code_whole_and_uploads_stay_off(
     page: Page, tmp_path: Path, opened: Opened
 ) -> None:
     with opened(tmp_path) as (server, name, key):
@@ -246,39 +246,7 @@ def test_a_room_takes_bets_alone_and_uploads_stay_off(
         assert {one.split("/c/")[0] for one in asks} == {server.url}
         assert len(phone.content()) < 10_000
         phone.close()
-        # Drawn to its end: a page that is left half loaded reports what its server cannot send.
-        travel(page, f"{server.url}/?v=1&table=iris&trials=2&m=gaussian")
-        open_popover(page, "Upload")
-        expect(page.get_by_text("This server takes no uploads.")).to_be_visible()
-        assert page.locator('input[type="file"]').count() == 0
-
-
-def test_a_code_gives_way_to_the_longest_questions_and_stays_whole(
-    page: Page, tmp_path: Path, opened: Opened
-) -> None:
-    with opened(tmp_path) as (server, name, key):
-        page.set_viewport_size({"width": 1024, "height": 768})
-        for number, place in enumerate(
-            ("lesson=8&step=2", "lesson=8&step=2&language=de", "lesson=2&step=4&language=de")
-        ):
-            link = f"{server.url}/guide?v=1&{place}&present=yes&room={key}"
-            (travel if number else open_app)(page, link)
-            # the question that is looked at, not the one before
-            assert parse_qs(urlsplit(page.url).query) == parse_qs(urlsplit(link).query)
-            expect(page.locator(".dps-join")).to_contain_text(name)
-            for width, height in ((1024, 768), (1280, 720)):
-                page.set_viewport_size({"width": width, "height": height})
-                assert page.locator(".dps-code").evaluate(MEASURE_CODE) == [True, True]
-
-
-def test_a_bet_that_is_changed_while_its_connection_is_lost_can_be_sent(
-    page: Page, tmp_path: Path, opened: Opened
-) -> None:
-    asked = course()[0].question_at(1)
-    assert asked is not None
-    with opened(tmp_path) as (server, name, key):
-        open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&room={key}")
-        expect(page.locator(".dps-join")).to_contain_text(name)
+        # A bet that is changed while its connection is lost can be sent.
         phone = page.context.browser.new_page(viewport={"width": 420, "height": 800})  # type: ignore[union-attr]
         phone.route("**/bet", lambda route: route.abort())
         phone.goto(f"{server.url}/c/{name}")
@@ -291,8 +259,28 @@ def test_a_bet_that_is_changed_while_its_connection_is_lost_can_be_sent(
         expect(send).to_be_enabled()
         send.click()
         expect(send).to_have_text("Sent. Look up.")
-        expect(page.locator(".dps-count")).to_have_text("1 bet")
+        expect(page.locator(".dps-count")).to_have_text("2 bets")
         phone.close()
+        # The code gives way to the longest questions, and stays whole.
+        page.set_viewport_size({"width": 1024, "height": 768})
+        for place in (
+            "lesson=8&step=2",
+            "lesson=8&step=2&language=de",
+            "lesson=2&step=4&language=de",
+        ):
+            link = f"{server.url}/guide?v=1&{place}&present=yes&room={key}"
+            travel(page, link)
+            # the question that is looked at, not the one before
+            assert parse_qs(urlsplit(page.url).query) == parse_qs(urlsplit(link).query)
+            expect(page.locator(".dps-join")).to_contain_text(name)
+            for width, height in ((1024, 768), (1280, 720)):
+                page.set_viewport_size({"width": width, "height": height})
+                assert page.locator(".dps-code").evaluate(MEASURE_CODE) == [True, True]
+        # Drawn to its end: a page that is left half loaded reports what its server cannot send.
+        travel(page, f"{server.url}/?v=1&table=iris&trials=2&m=gaussian")
+        open_popover(page, "Upload")
+        expect(page.get_by_text("This server takes no uploads.")).to_be_visible()
+        assert page.locator('input[type="file"]').count() == 0
 
 
 def test_without_a_class_there_is_no_room(warm: Path, tmp_path: Path) -> None:
