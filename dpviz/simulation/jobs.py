@@ -6,6 +6,7 @@ here, in processes or on a cluster, and yields after each. Pages bring a storage
 
 from __future__ import annotations
 
+import gc
 import math
 import multiprocessing
 import os
@@ -422,14 +423,18 @@ def _cluster(pool: Pool) -> Iterator[Any]:
             pool.backend,
             "--backend",
         ) from None
-    try:
+    client = None
+    with suppress(OSError, ValueError):
         client = Client(pool.scheduler, timeout="10s")
-    except (OSError, ValueError):
+    if client is None:
+        # One that found nobody lies in a circle, and closes itself when it is collected. Within the
+        # start of the next one, which holds the lock that this takes, that would never end.
+        gc.collect()
         raise InvalidSetting(
             "scheduler",
             "the address of a Dask scheduler that answers, such as tcp://host:8786",
             pool.scheduler,
             "--scheduler",
-        ) from None
+        )
     with client:
         yield client

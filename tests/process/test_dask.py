@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -112,6 +113,14 @@ def test_a_frame_on_the_threads_of_this_process() -> None:
         prepare_batches(dask_frame.from_pandas(frame[["a", "word"]], npartitions=1), Settings())
 
 
-def test_a_scheduler_that_is_no_address_is_one_sentence() -> None:
-    with pytest.raises(InvalidSetting, match="scheduler must be the address of a Dask scheduler"):
-        sweep("wine", {"epsilon": [1]}, SETTINGS, pool=Pool(1, "dask", "nonsense://x"))
+def test_a_scheduler_that_is_no_address_is_one_sentence_and_leaves_no_client() -> None:
+    """One that is left closes itself when it is collected, and may stop the next one for ever."""
+    gc.collect()
+    gc.disable()
+    try:
+        words = "scheduler must be the address of a Dask scheduler"
+        with pytest.raises(InvalidSetting, match=words):
+            sweep("wine", {"epsilon": [1]}, SETTINGS, pool=Pool(1, "dask", "nonsense://x"))
+        assert not [one for one in gc.get_objects() if type(one) is distributed.Client]
+    finally:
+        gc.enable()
