@@ -24,11 +24,10 @@ const DpvizStage = (() => {
   const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
   const surface = (canvas) => {
-    // While the page goes on to another one a picture has no room: no length that is left is negative.
-    const [width, height] = [Math.max(canvas.clientWidth, 100), Math.max(canvas.clientHeight, 100)];
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
     const ratio = Math.min(window.devicePixelRatio || 1, 2);
-    canvas.width = width * ratio;
-    canvas.height = height * ratio;
+    canvas.width = Math.max(1, width * ratio);
+    canvas.height = Math.max(1, height * ratio);
     const pen = canvas.getContext("2d");
     pen.scale(ratio, ratio);
     pen.clearRect(0, 0, width, height);
@@ -277,6 +276,7 @@ const DpvizStage = (() => {
       Math.abs(Math.log(one.epsilon / now)) < Math.abs(Math.log(best.epsilon / now)) ? one : best));
     const paint = () => {
       const { pen, width, height, ink, accent, font } = surface(canvas);
+      if (height <= 64) return; // the page goes on to another one: no room for a face
       const { count, text } = nearest();
       const step = Math.min(width / 10, (height - 64) / 10);
       const [left, size] = [(width - 10 * step) / 2, 0.4 * step];
