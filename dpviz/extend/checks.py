@@ -32,11 +32,10 @@ from dpviz.core.parts import GaussianPart, LaplacePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release, Verdict
 from dpviz.core.seeding import Draws, generator
-from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.mechanisms import _base, all_mechanisms, parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism, MechanismInfo
 from dpviz.mechanisms._weighing import NONE, Weighing, can_weigh
 from dpviz.preparation.account import Composed, accounted
-from dpviz.simulation import simulate
 
 D, N = 5, 400
 # 0.5 because some published mechanisms refuse epsilon of 1 and more.
@@ -118,7 +117,7 @@ def released(
     """Return the calibration and the releases of some trials."""
     calibration = mechanism.calibrate(problem, budget)
     draws = draws_of(mechanism, trials)
-    return calibration, simulate.released(mechanism, data, calibration, draws)
+    return calibration, _base.released(mechanism, data, calibration, draws)
 
 
 def arrays_of(release: Release) -> dict[str, FloatArray]:
@@ -240,7 +239,7 @@ def shared_generator_works(mechanism: Mechanism) -> None:
     for data, problem, budget in runnable(mechanism):
         calibration = mechanism.calibrate(problem, budget)
         made = [
-            simulate.released(mechanism, data, calibration, Draws.batch(generator(5, "shared"), 4))
+            _base.released(mechanism, data, calibration, Draws.batch(generator(5, "shared"), 4))
             for _ in range(2)
         ]
         assert made[0].components.shape == (4, problem.d, problem.k)
@@ -436,15 +435,15 @@ def row_bound_is_asked_for(mechanism: Mechanism) -> None:
         bounded, unbounded = (mechanism.calibrate(p, budget) for p in (problem, free))
         assert unbounded.scale == bounded.scale
         assert_same_bytes(
-            simulate.released(mechanism, data, bounded, draws_of(mechanism)),
-            simulate.released(mechanism, data, unbounded, draws_of(mechanism)),
+            _base.released(mechanism, data, bounded, draws_of(mechanism)),
+            _base.released(mechanism, data, unbounded, draws_of(mechanism)),
         )
         # rows of any length are legal input
         assert data.rows is not None
         # lengths whose squares are near both ends of doubles
         long = data.rows * 10.0 ** np.linspace(-150, 150, len(data.rows))[:, None]
         stretched = SecondMoment(data.A, data.n, long)
-        release = simulate.released(mechanism, stretched, unbounded, draws_of(mechanism))
+        release = _base.released(mechanism, stretched, unbounded, draws_of(mechanism))
         for array in arrays_of(release).values():
             assert np.isfinite(array).all()
 
@@ -670,7 +669,7 @@ def takes_more_or_less(mechanism: Mechanism) -> bool:
         ends = []
         for table in tables:
             draws = draws_of(mechanism, range(100))
-            simulate.released(mechanism, table, calibration, draws)
+            _base.released(mechanism, table, calibration, draws)
             ends.append([str(rng.bit_generator.state) for rng in draws.generators])
         if ends[0] != ends[1]:
             return True
@@ -733,7 +732,7 @@ def attacked_alike(
     pairs = candidates(problem, generator(3, "attacked alike"), additive=additive, rows=rows)
     for table in (table for pair in pairs for table in pair.tables()):
         found = [
-            arrays_of(simulate.released(one, table, calibration, draws_of(mechanism)))
+            arrays_of(_base.released(one, table, calibration, draws_of(mechanism)))
             for one in (mechanism, other)
         ]
         held = [{name: array.tobytes() for name, array in arrays.items()} for arrays in found]

@@ -621,6 +621,16 @@ class AdditiveMechanism(Mechanism):
         return self.of_matrices(matrices, calibration)
 
 
+def released(
+    mechanism: Mechanism, sees: SecondMoment, calibration: Calibration, draws: Draws
+) -> Release:
+    """Return the releases of some draws: whatever asks a mechanism for one asks here.
+
+    The simulation does, and a mechanism that buys its directions from another one.
+    """
+    return mechanism.release_many(sees, calibration, draws)
+
+
 def claimed_against_spent(budget: Budget, spent: Spent) -> str:
     """Return the phrase that sets the spent epsilon beside the claimed one."""
     most = "" if spent.exact else "at most "

@@ -26,7 +26,7 @@ from dpviz.core.params import choice
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release, Verdict
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism
+from dpviz.mechanisms._base import Mechanism, released
 from dpviz.mechanisms._suppliers import (
     SAFE,
     Purchase,
@@ -160,7 +160,7 @@ def directions_of(
         return Directions(data.eigenvectors[None], data.eigenvalues[None])
     d, bought = data.d, purchase(calibration.problem, calibration.budget, pure=pure)
     if bought.supply is not None:
-        supplied = bought.supply.mechanism.release_many(data, bought.supply.calibration, draws)
+        supplied = released(bought.supply.mechanism, data, bought.supply.calibration, draws)
         count = bought.supply.count
         return Directions(completed(supplied.components), variances_along(supplied, count))
     if pure:

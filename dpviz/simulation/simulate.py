@@ -20,7 +20,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
+from dpviz.mechanisms._base import AdditiveMechanism, Mechanism, released
 from dpviz.preparation.steps import PrivateSteps
 from dpviz.simulation.picture.account import PictureOptions
 
@@ -167,13 +167,6 @@ def simulate(
             yield kept
 
 
-def released(
-    mechanism: Mechanism, sees: SecondMoment, calibration: Calibration, draws: Draws
-) -> Release:
-    """Return the releases of some draws: whatever asks a mechanism for one asks here."""
-    return mechanism.release_many(sees, calibration, draws)
-
-
 def _release(cell: Trials, streams: Named | Batch) -> Release:
     """Return the releases of one block."""
     mechanism, calibration, sees = cell.mechanism, cell.calibration, cell.sees
@@ -224,6 +217,6 @@ def simulate_tables(
     for place, single in enumerate(singles):
         check_cancelled()
         with one_blas_thread():
-            released = mechanism.release_rows(rows(place), calibration, single.draws())
-        assert released is not None, "`why_not` says so beforehand"
-        yield released[0]
+            table = mechanism.release_rows(rows(place), calibration, single.draws())
+        assert table is not None, "`why_not` says so beforehand"
+        yield table[0]

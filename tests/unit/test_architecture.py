@@ -137,14 +137,13 @@ def test_only_pages_import_streamlit_and_only_figures_draw() -> None:
 
 
 def test_a_table_meets_a_mechanism_in_one_file() -> None:
-    """Beside it a mechanism asks another one whose directions it buys."""
     asking = {
         path.relative_to(ROOT).as_posix()
         for folder in ("dpviz", "pages")
         for path in (ROOT / folder).rglob("*.py")
         if ".release_many(" in path.read_text(encoding="utf-8")
     }
-    assert asking == {"dpviz/simulation/simulate.py", "dpviz/mechanisms/_directional.py"}
+    assert asking == {"dpviz/mechanisms/_base.py"}
 
 
 def test_modules_are_named_after_what_they_hold() -> None:
