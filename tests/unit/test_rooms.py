@@ -38,7 +38,7 @@ ARROWS: dict[str, str] = {
     "simulation": "accounting core datasets mechanisms preparation sampling",
     "auditing": "accounting core datasets mechanisms preparation sampling simulation",
     "releasing": "accounting core datasets mechanisms preparation sampling simulation",
-    "extend": "accounting auditing core datasets mechanisms preparation simulation",
+    "extend": "accounting auditing core datasets mechanisms preparation",
     "papers": "accounting core datasets mechanisms preparation sampling simulation",
     "report": ("accounting auditing core datasets mechanisms papers preparation simulation"),
     "lessons": (
