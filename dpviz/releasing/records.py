@@ -25,6 +25,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -177,8 +178,10 @@ class _People:
 
         Rows without a person are those of one, so that nobody escapes the limit by a gap.
         """
-        # a name is kept for each person: none may take more memory than others
-        person = person[:LONGEST_NUMBER]
+        # a name is kept for each person: none may take more memory than others, nor be taken for
+        # another that begins as it does
+        if len(person) > LONGEST_NUMBER:
+            person = person[:LONGEST_NUMBER] + blake2b(person).digest()
         self._met[person] += 1
         return self._met[person] > self._most
 
@@ -225,7 +228,8 @@ class _OfTable(_Records):
                 codes = [coder(_text(label)) for label in np.asarray(labels).tolist()]
                 found = np.column_stack([found, codes])
             if people is not None:
-                found = people.first(found, (value.tobytes() for value in cells[:, d]))
+                names = cells[:, d] + 0.0  # -0 names whom 0 names
+                found = people.first(found, (value.tobytes() for value in names))
             yield found
 
 
@@ -370,16 +374,39 @@ class _OfParquet(_Records):
                     block[:, j] = _numbers(column, reader)
                 if labels is not None:
                     coder = _coder(self._schema)
-                    codes = [coder(_text(label)) for label in labels.to_pylist()]
+                    codes = [coder(label) for label in _texts(labels)]
                     block = np.column_stack([block, codes])
                 if people is not None and persons is not None:
-                    block = people.first(block, map(_text, persons.to_pylist()))
+                    block = people.first(block, _texts(persons))
                 yield block
 
 
 def _text(cell: Any) -> bytes:
     """Return a cell of numbers or texts as a line of text would have it."""
-    return cell.strip() if isinstance(cell, bytes) else label_text(cell).encode()
+    return cell.strip() if isinstance(cell, bytes) else label_text(cell).encode(errors="replace")
+
+
+def _texts(values: Any) -> list[bytes]:
+    """Return the cells of a Parquet column as lines of text would have them.
+
+    What Python has no value for, such as a date of the year 10000, is missing: no cell stops all.
+    """
+    if pa.types.is_dictionary(values.type):
+        known = _texts(values.dictionary)
+        return [b"" if at is None else known[at] for at in values.indices.to_pylist()]
+    if is_text(values.type):  # as bytes: a text of a Parquet file need not be UTF-8
+        return [_text(cell) for cell in values.cast(pa.large_binary()).to_pylist()]
+
+    def alone(cell: Any) -> bytes:
+        try:
+            return _text(cell.as_py())
+        except (ValueError, OverflowError):
+            return b""
+
+    try:
+        return [_text(cell) for cell in values.to_pylist()]
+    except (ValueError, OverflowError):
+        return [alone(cell) for cell in values]
 
 
 def usable(kind: Any) -> bool:

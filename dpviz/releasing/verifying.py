@@ -29,6 +29,7 @@ class _Seen:
     epsilon: float
     delta: float
     total: tuple[float, float]
+    content: dict[str, Any]
 
 
 def verify(ledger: Ledger, releases: Sequence[Path]) -> list[str]:
@@ -36,8 +37,8 @@ def verify(ledger: Ledger, releases: Sequence[Path]) -> list[str]:
 
     Noticed are a damaged line, a ledger that is behind what was spent (cut, or an old copy), one
     that went on from an old copy (two branches), releases of other ledgers or relations, and a
-    release that says something else than its line, or of its picture than its public numbers make
-    of it. Not noticed is what nobody kept: if the ledger,
+    release that says something else than its line, than the copy kept beside the ledger, or of its
+    picture than its public numbers make of it. Not noticed is what nobody kept: if the ledger,
     all that lies beside it and the newest releases go back together, nothing is left to tell.
 
     Parameters
@@ -62,10 +63,12 @@ def verify(ledger: Ledger, releases: Sequence[Path]) -> list[str]:
             found += _pictured(path)
         except DpvizError as error:
             found.append(str(error))
+    fitting = []
     for one in seen:
-        if contents is not None:
-            found += _against(one, contents, ledger.path.name)
-    found += _branches(seen)
+        wrong = [] if contents is None else _against(one, contents, ledger.path.name)
+        found += wrong
+        fitting += [] if wrong else [one]
+    found += _branches(seen) + _copies(fitting)
     # one fault may be seen from several files
     return list(dict.fromkeys(found))
 
@@ -133,6 +136,20 @@ def _branches(seen: Sequence[_Seen]) -> list[str]:
     return found
 
 
+def _copies(seen: Sequence[_Seen]) -> list[str]:
+    """Return what says something else than the first copy of the same release: the kept one's."""
+    first: dict[str, _Seen] = {}
+    found = []
+    for one in seen:
+        other = first.setdefault(one.head, one)
+        if other.content != one.content:
+            found.append(
+                f"{other.name} and {one.name} are one release, spend {one.number}, and say "
+                "different things: one of them was changed."
+            )
+    return found
+
+
 def _read(path: Path) -> _Seen:
     found = read_release(path)
     if found.get("ledger", "") is None:
@@ -153,6 +170,7 @@ def _read(path: Path) -> _Seen:
             float(found["proved"]["epsilon"]),
             float(found["proved"]["delta"]),
             (float(of_ledger["epsilon"]), float(of_ledger["delta"])),
+            found,
         )
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         raise DpvizError(f"{path.name} is no release of this version of dpviz.") from None

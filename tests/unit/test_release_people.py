@@ -112,6 +112,40 @@ def test_every_kind_of_table_counts_the_same_rows() -> None:
     assert np.array_equal(block, want)
 
 
+def test_names_that_begin_alike_are_of_two_people_and_two_zeros_of_one() -> None:
+    once = replace(TWO, rows_a_person=1)
+    long = "x" * 1_000
+    text = _text([(f"{long}1", b"1,0,0"), (f"{long}2", b"0,1,0"), (f"{long}1", b"0,0,1")])
+    (block,) = open_records(text, once).blocks()
+    assert np.array_equal(block, np.eye(3)[:2])
+    zeros = Table("t", np.array([[0.0, 1, 0, 0], [-0.0, 0, 1, 0]]), ("who", *"abc"))
+    (block,) = open_records(zeros, once).blocks()
+    assert np.array_equal(block, np.eye(3)[:1])
+
+
+_NO_UTF8 = pa.Array.from_buffers(
+    pa.string(), 3, [None, *map(pa.py_buffer, (np.arange(4, dtype=np.int32), b"x\xffx"))]
+)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        _NO_UTF8,
+        _NO_UTF8.dictionary_encode(),
+        pa.array([0, 2**30, 0], pa.date32()),  # Python has no such date
+        pa.array([0, 2**62, 0], pa.timestamp("us")),
+    ],
+)
+def test_no_cell_of_a_person_or_a_label_stops_a_release(names: pa.Array) -> None:
+    table = _parquet(names)
+    (block,) = open_records(table, replace(TWO, rows_a_person=1)).blocks()
+    assert np.array_equal(block[:, 0], [0.1, 0.2])
+    labelled = replace(ABC, label="who", categories=("x", "1970-01-01", "1970-01-01 00:00:00"))
+    ((_, codes),) = open_records(table, labelled).labelled()
+    assert codes[0] == codes[2] != codes[1] == labelled.kinds.index("other")
+
+
 @settings(max_examples=60, deadline=None)
 @given(lines, st.sampled_from(WORST), st.sampled_from(WORST))
 def test_a_logarithm_is_of_its_cell_alone_and_moves_no_more_than_stated(

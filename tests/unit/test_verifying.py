@@ -152,6 +152,23 @@ def test_a_release_that_was_changed(
     ]
 
 
+def test_a_number_that_was_changed_differs_from_the_kept_copy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = _ledger(tmp_path)
+    first = _release(ledger, tmp_path / "1.json")
+    copy = tmp_path / "copy.json"  # written anew, other blanks: the same release
+    copy.write_text(json.dumps(json.loads(first.read_text())))
+    assert _verified(capsys, ledger, first, copy, status=0)
+    kept = Ledger(ledger).kept()[1].name
+    for entry in ("components", "matrix", "eigenvalues", "n", "declared"):
+        changed = _changed(first, tmp_path / "new.json", **{entry: []})
+        assert _verified(capsys, ledger, changed) == [
+            f"{kept} and new.json are one release, spend 1, and say different things: one of them "
+            "was changed."
+        ]
+
+
 def test_bad_files_are_a_sentence_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = _ledger(tmp_path)
     first = _release(ledger, tmp_path / "1.json")
