@@ -32,7 +32,7 @@ from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
 from tools.edition import fetch
 
 MOST_BYTES = 300_000
-SCRUB, SMALL = (1200, 600), (600, 300)  # pixels, looked at and kept
+SCRUB = (1200, 600)  # pixels
 # Name, width and height in pixels, colour scheme.
 SHOTS = (
     ("explore-light", 1400, 900, "light"),

@@ -77,11 +77,6 @@ class Reading:
     total: float
     recovery: float | None
 
-    def survives(self, component: int) -> list[bool]:
-        """Return which loadings of a component have bars that leave out 0."""
-        found: list[bool] = (np.abs(self.loadings[:, component]) > self.bars[:, component]).tolist()
-        return found
-
 
 def noise_std(release: Mapping[str, Any]) -> float:
     """Return the standard deviation of the noise off the diagonal, in squared units of the table.

@@ -210,14 +210,6 @@ def sample_bingham(eigenvalues: ArrayLike, draws: Draws) -> BinghamDraws:
     return BinghamDraws(vectors, drawn.proposals)
 
 
-def bingham(eigenvalues: ArrayLike, draws: Draws) -> FloatArray:
-    """Return exact draws x of shape (size, d) with density exp(x' diag(eigenvalues) x).
-
-    `sample_bingham` takes the same arguments and reports acceptance too.
-    """
-    return sample_bingham(eigenvalues, draws).vectors
-
-
 # Whether a chain that has the right law only in the limit has come close to it
 
 

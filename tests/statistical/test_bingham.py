@@ -18,7 +18,7 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.sampling import anchored, macg, stiefel
 from dpviz.sampling import bingham as vector
 from dpviz.sampling import columns as column_draws
-from dpviz.sampling.bingham import bingham
+from dpviz.sampling.bingham import sample_bingham
 from dpviz.sampling.matrix_bingham import matrix_bingham
 from dpviz.sampling.stiefel import stiefel_bingham
 
@@ -86,7 +86,7 @@ def batch(label: str, size: int) -> Draws:
 
 
 def test_known_moment() -> None:
-    squares = bingham([8.0, 0.0, 0.0], batch("moment", 100_000)) ** 2
+    squares = sample_bingham([8.0, 0.0, 0.0], batch("moment", 100_000)).vectors ** 2
     assert has_mean(squares[:, 0], 0.86207)
     assert has_mean(squares[:, 1], (1 - 0.86207) / 2)
 
@@ -99,7 +99,7 @@ def test_inverted_acceptance_ratio_is_caught(monkeypatch: pytest.MonkeyPatch) ->
         return -0.5 * (t - shift) - 0.5 * q * np.log(t / shift)
 
     monkeypatch.setattr(vector, "log_acceptance", inverted)
-    x = bingham([8.0, 0.0, 0.0], batch("moment", 5_000))
+    x = sample_bingham([8.0, 0.0, 0.0], batch("moment", 5_000)).vectors
     assert not has_mean(x[:, 0] ** 2, 0.86207)
     assert abs((x[:, 0] ** 2).mean() - 0.967) < 0.01
     assert not fits(np.abs(x[:, 0]), coordinate_cdf(np.array([8.0, 0.0, 0.0]), 0))
@@ -108,7 +108,7 @@ def test_inverted_acceptance_ratio_is_caught(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("values", [(0.0, 0.0), (3.0, 0.0), (-40.0, 2.0), (1e7, 0.0)])
 def test_two_dimensions(values: tuple[float, float]) -> None:
     """The doubled angle from the leading axis is von Mises with half the gap."""
-    x = bingham(values, batch("plane", 20_000))
+    x = sample_bingham(values, batch("plane", 20_000)).vectors
     low, high = sorted(range(2), key=lambda i: values[i])
     doubled = 2 * np.arctan2(x[:, low], x[:, high])
     wrapped = (doubled + np.pi) % (2 * np.pi) - np.pi
@@ -123,7 +123,7 @@ def test_two_dimensions(values: tuple[float, float]) -> None:
 )
 def test_three_dimensions(values: tuple[float, ...]) -> None:
     spectrum = np.array(values)
-    x = bingham(spectrum, batch("space", 20_000))
+    x = sample_bingham(spectrum, batch("space", 20_000)).vectors
     for axis in range(3):
         assert fits(np.abs(x[:, axis]), coordinate_cdf(spectrum, axis))
         assert has_mean(np.sign(x[:, axis]), 0.0)
@@ -136,7 +136,7 @@ def test_three_dimensions(values: tuple[float, ...]) -> None:
 def test_high_dimensions(d: int, m: int, strength: float) -> None:
     values = np.zeros(d)
     values[:m] = strength
-    share = np.square(bingham(values, batch("high", 4_000))[:, :m]).sum(axis=1)
+    share = np.square(sample_bingham(values, batch("high", 4_000)).vectors[:, :m]).sum(axis=1)
     if strength == 1e7:  # 1 - u is Gamma((d - m)/2) / strength to a relative 1e-5
         assert fits((1 - share) * strength, stats.gamma((d - m) / 2).cdf)
         assert not fits(1.05 * (1 - share) * strength, stats.gamma((d - m) / 2).cdf)
@@ -183,7 +183,7 @@ def test_hyperplanes_are_complements_of_vectors(d: int) -> None:
     spectrum = 40.0 * np.linspace(1, 0, d) ** 2
     drawn = stiefel_bingham(spectrum, d - 1, batch("hyperplanes", 4_000), 15)
     normal = np.square(normals_of(drawn.frames))
-    exact = np.square(bingham(-spectrum, batch("exact", 40_000)))
+    exact = np.square(sample_bingham(-spectrum, batch("exact", 40_000)).vectors)
     assert all(same_law(normal[:, i], exact[:, i]) for i in range(d))
 
 
@@ -192,7 +192,7 @@ def test_one_update_keeps_the_law(route: str) -> None:
     """Frames drawn exactly stay exact after one column update: no convergence involved."""
     spectrum = np.array([30.0, 12.0, 0.0])
     size = 6_000 if route == "fast" else 3_000
-    normal = bingham(-spectrum, batch("start", size))
+    normal = sample_bingham(-spectrum, batch("start", size)).vectors
     plane = np.linalg.qr(normal[:, :, None], mode="complete").Q[:, :, 1:]
     streams = batch("step", size)
     plane = plane @ stiefel.uniform_frames(streams, 2, 2)
@@ -253,7 +253,9 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
     complement = np.linalg.qr(frame, mode="complete").Q[:, k - 1 :]
     restricted, basis = np.linalg.eigh(complement.T @ (spectrum[:, None] * complement))
     # An independent reference: the exact vector sampler on the restricted matrix.
-    exact = bingham(restricted, batch("conditional", 20_000)) @ (complement @ basis).T
+    exact = (
+        sample_bingham(restricted, batch("conditional", 20_000)).vectors @ (complement @ basis).T
+    )
 
     fast_fixed = np.repeat(frame[None], 8_000, axis=0)
     start = np.repeat(complement[None, :, -1], 8_000, axis=0)
@@ -266,7 +268,9 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
         assert same_law(columns**2 @ spectrum, exact**2 @ spectrum)
         assert has_mean(np.sign(columns[:, -1]), 0.0)
     # Negative control: the conditional of a spectrum a fifth larger.
-    wrong = bingham(1.2 * restricted, batch("wrong", 20_000)) @ (complement @ basis).T
+    wrong = (
+        sample_bingham(1.2 * restricted, batch("wrong", 20_000)).vectors @ (complement @ basis).T
+    )
     assert not same_law(fast**2 @ spectrum, wrong**2 @ spectrum)
 
 
@@ -331,7 +335,7 @@ def agrees_with_the_normal(values: list[float], change: Change = lambda it: it) 
     spectrum = np.array(values)
     d = len(spectrum)
     normal = np.square(normals_of(rejected(spectrum, d - 1, 10_000, change)))
-    exact = np.square(bingham(-spectrum, batch("exact", 40_000)))
+    exact = np.square(sample_bingham(-spectrum, batch("exact", 40_000)).vectors)
     return all(same_law(normal[:, i], exact[:, i]) for i in range(d))
 
 
