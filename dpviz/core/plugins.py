@@ -9,20 +9,25 @@ theirs.
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.machinery import PathFinder
+from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
+from importlib.util import find_spec, module_from_spec, resolve_name, spec_from_file_location
 from inspect import isabstract
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from dpviz.core.errors import InvalidSetting
 
@@ -154,6 +159,138 @@ def of_module(module: ModuleType) -> list[Any]:
     return list({id(one): one for one in own}.values())
 
 
+def code_digest(one: type | Callable[..., Any]) -> str:
+    """Return a digest of what somebody else's code does.
+
+    It is of its file and of every file of theirs that is imported there, of the numbers, texts and
+    arrays that stand in these modules now, and of the versions of the libraries that they import;
+    of what stands in no file, or in a function, it is of the code itself. What code reads while it
+    runs is not seen.
+    """
+    written = _written(one)
+    digest = blake2b(written.digest, digest_size=16)
+    loose = written.loose
+    # two classes of one name may be made in one file, of other functions
+    for word, value in sorted(getattr(one, "__dict__", {}).items()):
+        if not word.startswith("__"):
+            made = getattr(value, "__func__", value)
+            place = getattr(made, "__qualname__", "")
+            line = getattr(getattr(made, "__code__", None), "co_firstlineno", 0)
+            digest.update(f"{word} {place} {line}\0".encode() + _plain(value) + b"\0")
+            loose |= "<locals>" in place
+    if loose:
+        from cloudpickle import dumps  # not in the browser edition, which keeps nothing
+
+        digest.update(dumps(one))
+    for name, wanted in written.modules:
+        found = vars(sys.modules[name]) if name in sys.modules else {}
+        for word in sorted(found.keys() & wanted if wanted is not None else found):
+            if not word.startswith("__"):
+                digest.update(f"{name}.{word}\0".encode() + _plain(found[word]) + b"\0")
+    return digest.hexdigest()
+
+
+class _Written(NamedTuple):
+    """Digest of files, the modules they make with the names that count (all if None), and more."""
+
+    digest: bytes
+    modules: tuple[tuple[str, frozenset[str] | None], ...]
+    loose: bool
+
+
+# of each object once: a file that is changed later is not the code that runs
+@cache
+def _written(one: type | Callable[..., Any]) -> _Written:
+    root = str(getattr(one, "__module__", ""))
+    digest, libraries = blake2b(), set[str]()
+    modules: dict[str, frozenset[str] | None] = {}
+    seen, ahead = set[str](), [root]
+    while ahead:
+        name = ahead.pop()
+        top = name.partition(".")[0]
+        if name in seen or top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
+            continue
+        seen.add(name)
+        file = _file_of(name)
+        if file is None:
+            continue
+        installed = {"site-packages", "dist-packages"} & set(file.parts)
+        if installed and top != root.partition(".")[0]:
+            libraries.add(top)
+            continue
+        content = file.read_bytes()
+        digest.update(f"{name}\0".encode() + content)
+        modules[name] = None
+        if file.suffix == ".py":
+            tree = ast.parse(content)
+            ahead += _imported(tree, name if file.stem == "__init__" else name.rpartition(".")[0])
+            # a script's other variables are what it works with
+            modules[name] = _used(tree) if name == "__main__" else None
+    known = _distributions() if libraries else {}
+    for wheel in sorted({wheel for top in libraries for wheel in known.get(top, ())}):
+        digest.update(f"{wheel} {version(wheel)}\0".encode())
+    loose = root not in modules or "<locals>" in getattr(one, "__qualname__", "<locals>")
+    return _Written(digest.digest(), tuple(modules.items()), loose)
+
+
+def _file_of(name: str) -> Path | None:
+    """Return the file of a module, which is not imported for it; None where it has none."""
+    if name in sys.modules:
+        file = getattr(sys.modules[name], "__file__", None)
+        return Path(file) if file and Path(file).is_file() else None
+    words, spec, path = name.split("."), None, None
+    for at in range(len(words)):
+        if at and not path:
+            return None
+        spec = PathFinder.find_spec(".".join(words[: at + 1]), path)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return Path(spec.origin) if spec and spec.origin and Path(spec.origin).is_file() else None
+
+
+def _imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the modules that a module imports anywhere, with those that they lie in."""
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            with suppress(ImportError):
+                base = resolve_name("." * node.level + (node.module or ""), package)
+                names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        for name in names:
+            words = name.split(".")
+            yield from (".".join(words[: at + 1]) for at in range(len(words)))
+
+
+def _used(tree: ast.Module) -> frozenset[str]:
+    """Return the names that functions and classes of a module use."""
+    inside = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda
+    return frozenset(
+        name.id
+        for node in ast.walk(tree)
+        if isinstance(node, inside)
+        for name in ast.walk(node)
+        if isinstance(name, ast.Name)
+    )
+
+
+def _plain(value: object) -> bytes:
+    """Return the bytes of numbers, texts and arrays; nothing of other objects."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        return (
+            b""
+            if array.dtype.hasobject
+            else f"{array.dtype}{array.shape}".encode() + array.tobytes()
+        )
+    try:
+        return value if isinstance(value, bytes) else json.dumps(value, sort_keys=True).encode()
+    except (TypeError, ValueError, RecursionError):
+        return b""
+
+
 def from_plugin(cls: type) -> bool:
     """Return whether a class stands in a file that a user named."""
     return cls.__module__.startswith(_NAMES) or cls.__module__ in _files()
@@ -185,6 +322,11 @@ def _loaded(point: EntryPoint) -> Any:
         allowed = "a package whose entry points load, or one that is not installed"
         given = f"{point.group} {point.name} = {point.value}: {type(error).__name__}"
         raise InvalidSetting("plugin", allowed, given) from error
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return packages_distributions()
 
 
 @cache

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import inspect
 import json
 import os
 import time
@@ -28,6 +27,8 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import ByLength
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import PACKAGE, atomic_write, cannot_write, user_cache
+from dpviz.core.metrics import METRICS
+from dpviz.core.plugins import code_digest
 from dpviz.core.resources import kernel
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import Prepared
@@ -99,27 +100,22 @@ class Keys:
             repr(cell.free),
             repr(cell.picture),
             repr(metrics),
+            *_measured_by(metrics),
         ]
         return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()
 
 
 def own_code(mechanism: Mechanism) -> str:
     """Return a digest of a mechanism's code; empty of ours, of which `source_digest` says it."""
-    return "" if mechanism.ours else _class_digest(type(mechanism))
+    return "" if mechanism.ours else f"{code_digest(type(mechanism))} {mechanism.info}"
 
 
-@cache
-def _class_digest(cls: type) -> str:
-    """Return a digest of a class that is not this package's: of its file, else of its code."""
-    try:
-        if "<locals>" in cls.__qualname__:  # what encloses it is not in the file alone
-            raise OSError
-        source = Path(inspect.getfile(cls)).read_bytes()
-    except (TypeError, OSError):  # typed into a notebook
-        from cloudpickle import dumps  # not in the browser edition, which keeps no cells
-
-        source = dumps(cls)
-    return hashlib.blake2b(source, digest_size=16).hexdigest()
+def _measured_by(metrics: tuple[str, ...]) -> list[str]:
+    """Return digests of the code of metrics that are not ours."""
+    computed = (METRICS[name].compute for name in metrics)
+    return [
+        code_digest(one) for one in computed if not one.__module__.startswith(f"{PACKAGE.name}.")
+    ]
 
 
 def data_digest(measured: Measured, with_rows: bool | None = None) -> str:

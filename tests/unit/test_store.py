@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import dpviz
 from dpviz.core.files import PACKAGE
-from dpviz.simulation.store import _NOT_SOURCE, source_digest
+from dpviz.core.plugins import code_digest
+from dpviz.core.settings import Settings
+from dpviz.datasets import load
+from dpviz.preparation.bounding import prepare
+from dpviz.simulation import store
+from dpviz.simulation.cells import Cell
+from dpviz.simulation.store import _NOT_SOURCE, Keys, own_code, source_digest
 from tests.sources import imports
 
 
@@ -91,3 +103,118 @@ def test_a_byte_of_what_makes_numbers_changes_the_key(copied: Path, inside: str)
 def test_words_and_pictures_do_not(copied: Path, inside: str) -> None:
     changed(copied / inside)
     assert source_digest(copied) == source_digest()
+
+
+FILES = {
+    "theirs.py": """
+import json
+import scipy.linalg
+import dpviz
+from helping import WIDTH
+from aside import inner
+
+@dpviz.mechanism(claim="none")
+def plain(rows, epsilon, delta, k, rng):
+    import late
+    return scipy.linalg.qr(rows)[0][:, :k] * WIDTH * inner.S * late.S
+
+@dpviz.metric("wide", better="lower")
+def wide(outcome):
+    return outcome.angles[:, 0] * WIDTH
+""",
+    "helping.py": "from pathlib import Path\n"
+    "WIDTH = len(Path(__file__).with_name('read.txt').read_text())\n",
+    "read.txt": "one",
+    "aside/__init__.py": "",
+    "aside/inner.py": "from .deep import S",
+    "aside/deep.py": "S = 1.0",
+    "late.py": "S = 1.0",
+    "nobodys.py": "S = 1.0",
+}
+THEIRS = {Path(name).parts[0].removesuffix(".py") for name in FILES}
+
+
+@pytest.fixture
+def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Return what brings the objects of `FILES`, some of them changed, as a new process would."""
+
+    def forget() -> None:
+        for name in [one for one in sys.modules if one.split(".")[0] in THEIRS]:
+            del sys.modules[name]
+
+    def bring(**changed: str) -> Any:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        for name, text in FILES.items():
+            place = folder / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(changed.get(place.stem, text))
+        forget()
+        monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+        return import_module("theirs")
+
+    yield bring
+    forget()
+
+
+def test_what_others_bring_is_known_by_all_of_their_code(brought: Any) -> None:
+    def digests(**changed: str) -> list[str]:
+        module = brought(**changed)
+        return [own_code(module.plain()), code_digest(module.wide.compute)]
+
+    first = digests()
+    assert digests() == first
+    assert digests(nobodys="S = 2.0") == first  # the control: nobody imports it
+    for changed in (
+        {"theirs": FILES["theirs.py"].replace("qr", "svd")},
+        {"helping": "WIDTH = 4"},
+        {"read": "three"},
+        {"deep": "S = 2.0"},
+        {"late": "S = 2.0"},
+    ):
+        assert not set(digests(**changed)) & set(first), changed
+
+
+def test_what_stands_in_a_module_now_counts(brought: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = brought()
+    first = own_code(module.plain())
+    monkeypatch.setattr(module, "WIDTH", np.arange(3))
+    second = own_code(module.plain())
+    monkeypatch.setattr(module, "WIDTH", np.arange(4))
+    assert len({first, second, own_code(module.plain())}) == 3
+
+
+def _first(rows: Any, epsilon: float, delta: float, k: int, rng: Any) -> Any:
+    return np.eye(rows.shape[1])[:, :k]
+
+
+def _half(problem: Any, budget: Any) -> Any:
+    return dpviz.extend.Calibration(problem, budget, 0.5)
+
+
+def _whole(problem: Any, budget: Any) -> Any:
+    return dpviz.extend.Calibration(problem, budget, 1.0)
+
+
+def test_two_mechanisms_of_one_function_have_two_keys() -> None:
+    made = [dpviz.mechanism(claim="pure", calibrate=one)(_first) for one in (_half, _whole, None)]
+    made.append(dpviz.mechanism(claim="none")(_first))
+    assert len({one().text for one in made}) == 1
+    assert len({own_code(one()) for one in made}) == 4
+    assert own_code(made[0]()) == own_code(made[0]())
+
+
+def test_a_metric_of_others_is_in_the_key(brought: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = prepare(load("iris"), Settings()).light(with_rows=True)
+    cell = Cell(
+        dpviz.mechanism(claim="none")(_first)(),
+        measured.problem(Settings()),
+        measured.budget(Settings()),
+        0,
+        range(2),
+    )
+    keys = []
+    for width in ("WIDTH = 3", "WIDTH = 4"):
+        monkeypatch.setitem(store.METRICS, "wide", brought(helping=width).wide)
+        both = ("largest_angle", "wide")
+        keys.append([Keys(measured).key(cell, metrics) for metrics in (both, both[:1])])
+    assert [a == b for a, b in zip(*keys, strict=True)] == [False, True]
