@@ -133,8 +133,10 @@ def _of_pandas(frame: pd.DataFrame, name: str) -> list[tuple[str, Any]]:
     # Column by column: names may repeat, and a message can say which one is at fault.
     columns = []
     for j, title in enumerate(frame.columns):
+        column = frame.iloc[:, j]
+        stored = isinstance(column.dtype, pd.SparseDtype)
         try:
-            values = pa.array(frame.iloc[:, j], from_pandas=True)
+            values = pa.array(np.asarray(column) if stored else column, from_pandas=True)
         except _MIXED:
             raise InvalidTable(
                 f"column '{str(title)[:60]}' of {name} must hold one kind of values: numbers, "
@@ -213,6 +215,8 @@ def _check_array(array: Any, name: str) -> None:
         raise InvalidTable(f"{name} must have the shape (n, d); it has {found} {dimensions}.")
     if array.dtype.kind not in "biuf":
         raise InvalidTable(f"{name} must hold real numbers; its dtype is {array.dtype}.")
+    if np.ma.is_masked(array):  # else the numbers under the mask would count
+        raise InvalidTable(f"{name} must hold finite numbers; it has masked cells.")
 
 
 # Not held by an array -------------------------------------------------------------------------
@@ -444,7 +448,7 @@ def _is_array(table: object) -> bool:
 
 def _array_of(table: Any) -> np.ndarray[Any, Any]:
     try:
-        return np.asarray(table)
+        return np.asanyarray(table)  # with its mask, if it has one
     except ValueError:  # rows of different lengths
         raise InvalidTable("each row of a list must be as long as the others.") from None
 

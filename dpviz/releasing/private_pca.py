@@ -7,7 +7,8 @@ import math
 import os
 import secrets
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -57,6 +58,13 @@ _ARRAYS = ("explained_variance_", "explained_variance_ratio_", "singular_values_
 _SOMETIMES = ("clipping_radius_", "noise_variance_", "variance_radius_", *_ARRAYS)
 _IN_MEMORY = "it needs the rows themselves in memory, as an array that fit is given"
 
+# What scikit-learn and NumPy say of an array without quoting it; other messages may.
+_WITHOUT_CELLS = (
+    "Found array with ", "X has ", "Input X contains ", "Input contains ",
+    "The feature names should ", "Expected 2D ", "setting an array element ",
+    "dtype='numeric' is not ",
+)  # fmt: skip
+
 
 def _has_variances(estimator: Any) -> bool:
     """Return whether variances were released; for `available_if`, so its errors are missing names.
@@ -69,6 +77,26 @@ def _has_variances(estimator: Any) -> bool:
             "no variances were released beside the components: variance_share above 0 pays for them"
         )
     return True
+
+
+@contextmanager
+def _without_cells(X: object, spent: str = "") -> Iterator[None]:
+    """Keep what X holds out of what is said of it."""
+    if np.ma.is_masked(X):  # else the numbers under the mask would count
+        raise InvalidTable(f"X must hold finite numbers; it has masked cells{spent}.")
+    try:
+        yield
+    except ValueError as error:
+        if "array=" in str(error):
+            raise InvalidTable(
+                f"X must be 2D, of shape (n_samples, n_features){spent}. Reshape your data with "
+                "array.reshape(-1, 1) or array.reshape(1, -1)."
+            ) from None
+        if "Complex" in str(error):
+            raise InvalidTable(f"Complex data not supported{spent}.") from None
+        if not str(error).startswith(_WITHOUT_CELLS):
+            raise InvalidTable(f"X must hold numbers{spent}.") from None
+        raise
 
 
 class _Once:
@@ -370,7 +398,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Return the rows of an array, a sparse one or a Dask frame, none of which is copied."""
         if hasattr(X, "to_delayed") and hasattr(X, "dtypes"):
             return self._named(FrameBatches(X))
-        try:
+        with _without_cells(X, ": nothing was spent"):
             array = validate_data(
                 self,
                 X,
@@ -381,16 +409,6 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 ensure_min_samples=least,
                 ensure_min_features=2 if reset else 1,
             )
-        except ValueError as error:
-            # both messages quote the numbers
-            if "array=" in str(error):
-                raise InvalidTable(
-                    "X must be 2D, of shape (n_samples, n_features): nothing was spent. Reshape "
-                    "your data with array.reshape(-1, 1) or array.reshape(1, -1)."
-                ) from None
-            if "Complex" in str(error):
-                raise InvalidTable("Complex data not supported: nothing was spent.") from None
-            raise
         if array.dtype.kind not in "fiub":
             raise InvalidTable("X must hold numbers: nothing was spent.")
         if sparse.issparse(array):
@@ -436,9 +454,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         The components are private; what comes out is about the rows that go in, and is not.
         """
         check_is_fitted(self)
-        rows: Any = validate_data(
-            self, X, accept_sparse=True, dtype=[np.float64, np.float32], reset=False
-        )
+        with _without_cells(X):
+            rows: Any = validate_data(
+                self, X, accept_sparse=True, dtype=[np.float64, np.float32], reset=False
+            )
         self._say_unprotected("transform")
         stored: bool = sparse.issparse(rows)
         if stored:  # the mean is taken off afterwards, so that zeros stay unstored
@@ -453,7 +472,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Return rows of the original space that have these coordinates along the components."""
         check_is_fitted(self)
-        along = check_array(X, dtype=[np.float64, np.float32])
+        with _without_cells(X):
+            along = check_array(X, dtype=[np.float64, np.float32])
         if self.whiten:
             along = along * self._deviations
         back = (along @ self.components_) * self.scale_ + self.mean_
@@ -488,7 +508,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         It is about the rows that go in, as what `transform` returns is.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        with _without_cells(X):
+            rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         along, rest = self._positive_variances()
         self._say_unprotected("score")
         z = (rows - self.mean_) / self.scale_

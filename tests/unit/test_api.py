@@ -597,3 +597,15 @@ def test_a_dask_array_is_read_as_the_table_it_is() -> None:
         dpviz.compare(da.ones(5), **options)
     with pytest.raises(InvalidTable, match="must hold real numbers; its dtype is complex128"):
         dpviz.compare(da.ones((5, 3), dtype=complex), **options)
+
+
+def test_a_mask_is_a_gap_and_zeros_of_a_sparse_column_are_zeros() -> None:
+    rows = np.round(np.random.default_rng(3).standard_normal((60, 3)))
+    options = {"k": 1, "delta": 1e-6, "trials": 2, "mechanisms": "gaussian"}
+    want = dpviz.compare(rows, **options).table()
+    unmasked = np.ma.array(rows, mask=np.zeros_like(rows, dtype=bool))
+    stored = pd.DataFrame(rows, columns=list("abc")).astype(pd.SparseDtype("float", 0.0))
+    for table in (unmasked, stored):
+        pd.testing.assert_frame_equal(dpviz.compare(table, **options).table(), want)
+    with pytest.raises(InvalidTable, match=r"array must hold finite numbers; it has masked cells"):
+        dpviz.compare(np.ma.array(rows, mask=rows > 2), **options)

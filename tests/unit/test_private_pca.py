@@ -720,6 +720,23 @@ def test_rows_of_a_wrong_kind_are_refused_without_their_cells(rows: object) -> N
     assert not any(cell in str(caught.value) for cell in ("1.5", "3.5", "'a'"))
 
 
+@quiet
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("name", ["fit", "partial_fit", "transform", "inverse_transform", "score"])
+def test_no_error_quotes_a_cell_or_counts_what_is_masked(name: str) -> None:
+    rows = np.random.default_rng(0).standard_normal((50, 3))
+    words = rows.astype(object)
+    words[3, 1] = "secret"
+    frame = pd.DataFrame(rows, columns=list("abc")).assign(b="secret")
+    masked = np.ma.array(rows, mask=rows > 2)
+    fitted = PrivatePCA(3, delta=1e-6, mechanism="gaussian", row_bound=5.0).fit(rows)
+    for table in (words, frame, rows + 1j, masked):
+        with pytest.raises(InvalidTable, match=r"^X must hold|^Complex data") as caught:
+            getattr(fitted, name)(table)
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
+        assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("changed", [{"epsilon": "1"}, {"delta": "1e-6"}, {"epsilon": True}])
 def test_a_number_that_is_none_is_one_sentence(changed: dict[str, object]) -> None:
     rows = np.random.default_rng(0).standard_normal((50, 3))
