@@ -167,7 +167,7 @@ def page() -> None:
         )
         st.caption(
             "From 100 %: blue is lost to the mechanism's noise, orange to a step that is paid for"
-            f"{', green is gained' * bool((table['recovery'].diff() > 0).any())}; whiskers are two "
+            f"{', green is gained' * bool((table['change'] > 0).any())}; whiskers are two "
             "standard errors."
         )
         with st.popover("How to read this chart", icon=":material/info:"):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 COLUMNS = ("step", "recovery", "se", "low", "high", "change", "epsilon_left", "assumed_public")
 EVERYTHING = "everything public"
 _BOUND = "row bound"
+_ROUNDING = 1e-12  # a change that means of doubles between 0 and 1 leave by themselves
 BASE = Settings(relation=str(Relation.ZERO_OUT), bounds="known", trials=20)
 """What the command starts from: neighbours of whom a count can be private, and public bounds."""
 PRIVATE_BOUND: str = row_bound_of(PRIVATE)
@@ -154,6 +155,7 @@ def waterfall_table(found: Sequence[Stage]) -> pd.DataFrame:
     before = math.nan
     for stage in found:
         values = stage.result.summaries["recovery"]
+        change = values.mean - before
         rows.append(
             {
                 "step": stage.step,
@@ -161,7 +163,7 @@ def waterfall_table(found: Sequence[Stage]) -> pd.DataFrame:
                 "se": values.se,
                 "low": values.low,
                 "high": values.high,
-                "change": values.mean - before,
+                "change": 0.0 if abs(change) < _ROUNDING else change,
                 "epsilon_left": stage.rest.epsilon,
                 "assumed_public": "; ".join(stage.assumed_public),
             }

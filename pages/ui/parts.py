@@ -43,7 +43,10 @@ def numbers(name: str, table: pd.DataFrame) -> None:
     words = "this chart" if " " not in name else f"the {name}"
     box = st.expander(f"The numbers behind {words}", key=f"numbers.{name}", on_change="rerun")
     if box.open:
-        box.dataframe(table, hide_index=True, alt=f"Numbers behind the {name} chart")
+        columns = table.select_dtypes("float").columns
+        shown, config = numerals(table, {column: (column, 6) for column in columns})
+        alt = f"Numbers behind the {name} chart"
+        box.dataframe(shown, column_config=config, hide_index=True, alt=alt)
         box.download_button(
             "These numbers (CSV)",
             lambda: csv_text(table),

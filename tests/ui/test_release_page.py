@@ -323,8 +323,14 @@ def test_the_waterfall_follows_its_controls() -> None:
     assert re.fullmatch(r"everything public<br>\d+\u00a0%", chart["data"][0]["x"][0])
     alike = "Every bar cuts rows at the same quantile."
     assert any(alike in box.value for box in at.main.markdown)
-    stated = start("preparation", **SETTING, row_bound="60")  # a stated bound is no quantile
+    # a stated bound is no quantile
+    stated = start("preparation", **SETTING, row_bound="60", epsilon="1000")
     assert not any(alike in box.value for box in stated.main.markdown)
+    stated.session_state["numbers.waterfall"] = True
+    (numbers,) = (box.value for box in stated.run().dataframe)
+    assert any("e-" in str(change) for change in numbers["change"])
+    # a grid of numbers would write -0.0000001
+    assert all(isinstance(change, str) for change in numbers["change"][1:])
     at = go(go(at, "claims"), "preparation")
     assert errors(at) == []
     at.session_state["preparation.account"] = True

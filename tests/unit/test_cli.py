@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpviz
 from dpviz.cli import asking, build_parser, dashboard, main
 from dpviz.core.metrics import METRICS
 from dpviz.core.params import params_of
@@ -449,6 +450,12 @@ def test_a_comma_alone_names_no_mechanism(capsys: pytest.CaptureFixture[str]) ->
     assert main(["compare", "iris", "--trials", "2", "--mechanism", ","]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("dpviz: --mechanism must be mechanism keys")
+
+
+def test_a_step_that_costs_nothing_changes_nothing() -> None:
+    """A random subspace does not look at the rows: what its means differ by is their rounding."""
+    bars = dpviz.waterfall("iris", mechanisms=("random_projection",), trials=2, k=1).table()
+    assert bars["change"].tolist()[1:] == [0.0, 0.0, 0.0]
 
 
 def test_a_waterfall_needs_no_bounds_that_nobody_has(

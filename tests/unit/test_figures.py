@@ -254,7 +254,7 @@ def test_losses_of_a_preparation_hang_from_a_hundred_per_cent_and_are_zoomed() -
         [("everything public", 0.91, 0.01), ("mean private", 0.90, 0.01), ("count", 0.92, 0.02)],
         columns=["step", "recovery", "se"],
     )
-    figure = waterfall(table)
+    figure = waterfall(table.assign(change=table["recovery"].diff()))
     bars, noise = figure.data
     assert list(bars.base) == [1.0, 0.91, 0.90]
     assert list(bars.y) == pytest.approx([-0.09, -0.01, 0.02])

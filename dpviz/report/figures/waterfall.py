@@ -17,7 +17,7 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        Columns step, recovery, se: of `dpviz.studies.waterfall.waterfall_table`.
+        Columns step, recovery, se, change: of `dpviz.studies.waterfall.waterfall_table`.
     height : int
         Pixels.
     """
@@ -27,8 +27,8 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
     ]
     # Every bar hangs where the one before ended, the first one at what the exact components keep.
     starts = [1.0, *recovery[:-1]]
-    changes = [after - before for before, after in zip(starts, recovery, strict=True)]
-    colours = [_NOISE, *(_LOST if change < 0 else _GAINED for change in changes[1:])]
+    changes = [recovery[0] - 1.0, *table["change"].tolist()[1:]]
+    colours = [_NOISE, *(_GAINED if change > 0 else _LOST for change in changes[1:])]
     figure = go.Figure()
     figure.add_bar(
         x=steps,
