@@ -87,7 +87,7 @@ def draw(
     draw_in("delta", lambda: controls.logarithmic("delta", slider=False, note=note))
     draw_in("k", lambda: controls.setting("k", upper=None if prepared is None else prepared.d))
     if prepared is not None:
-        draw_in("precision", lambda: _share(prepared))
+        draw_in("precision", lambda: _share(prepared, told="mechanisms" in cells))
         draw_in("directions", lambda: _directions(prepared))
     draw_in("mechanisms", chosen)
     draw_in("help", explained)
@@ -104,7 +104,7 @@ def _directions(prepared: Prepared) -> None:
             )
 
 
-def _share(prepared: Prepared) -> None:
+def _share(prepared: Prepared, *, told: bool) -> None:
     """Draw the slider of the share that the favoured directions get."""
     allocation = parse_allocation(state.get("allocation"), state.get("directions"))
     if allocation.strategy not in ("uniform", "binary"):
@@ -124,7 +124,7 @@ def _share(prepared: Prepared) -> None:
         chosen = allocation.chosen or tuple(range(1, min(state.get("k"), prepared.d - 1) + 1))
         listed = ",".join(str(number) for number in sorted(chosen))
         state.put("allocation", f"binary:{listed}:{share / 100}")
-        bring_followers()
+        bring_followers(told=told)
 
     controls.fill("bar.share", now)
     st.select_slider(
@@ -137,13 +137,13 @@ def _share(prepared: Prepared) -> None:
     )
 
 
-def bring_followers() -> None:
+def bring_followers(*, told: bool) -> None:
     """Put the mechanisms whose noise follows the shares onto the board, if none is there."""
     shown: tuple[Any, ...] = tuple(state.get("mechanisms"))
     if shown:
         missing = [key for key in following() if key not in shown]
         state.put("mechanisms", (*shown, *missing))
-        if missing:
+        if missing and told:
             names = join_words(parse_variant(key).label for key in missing)
             said = f"Added to show what the precision does to their noise: {names}."
             st.toast(said, icon=":material/info:", duration="long")  # it moves nothing

@@ -101,7 +101,7 @@ def _locked(allocation: Allocation, d: int) -> list[bool]:
 def _use(text: str, locked: list[bool]) -> None:
     st.session_state["shares.locked"] = (text, locked)
     state.put("allocation", text)
-    bar.bring_followers()
+    bar.bring_followers(told=False)
 
 
 @contextmanager

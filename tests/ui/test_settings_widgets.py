@@ -439,6 +439,10 @@ def test_mechanisms_that_join_when_the_precision_moves_are_named() -> None:
     change(at, "bar.share", 70)  # they are there now, and nothing is added
     assert set(held(at, "mechanisms")) == before | set(joined)
     assert not at.toast
+    at = start("preparation", **QUICK)  # which shows no mechanisms
+    change(at, "bar.share", 80)
+    assert set(joined) <= set(held(at, "mechanisms"))
+    assert not at.toast
 
 
 def test_row_bound_kinds_lead_to_each_other() -> None:
