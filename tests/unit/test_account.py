@@ -19,6 +19,7 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms.oja import ORDERS
+from dpviz.report.figures.account import curve_figure, repeated_figure
 
 BUDGET = Budget(1.0, 1e-5)
 
@@ -159,6 +160,14 @@ def test_a_cost_without_parts_is_no_free_repetition() -> None:
     # what spends nothing needs none
     free = account_view(parse_variant("random_projection"), _problem(), BUDGET, (1, 2))
     assert [item.exact for item in free.repeated] == [0.0, 0.0]
+
+
+def test_the_curves_name_powers_and_the_releases_that_were_counted() -> None:
+    view = account_view(parse_variant("gaussian"), _problem(), BUDGET, (1, 10))
+    repeated, curve = repeated_figure(view.repeated_table()), curve_figure(view.curve_table())
+    assert list(repeated.layout.xaxis.tickvals) == [1, 10]
+    # Plotly's own words for a small delta are 1µ and 1n
+    assert {one.layout.yaxis.exponentformat for one in (repeated, curve)} == {"power"}
 
 
 def test_exact_is_said_of_what_is_released_whole(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,8 +33,12 @@ def repeated_figure(table: pd.DataFrame) -> go.Figure:
         overwrite=True,
         height=300,
         margin={"l": 60, "r": 10, "t": 10, "b": 40},
-        xaxis={"title": "releases of the same table", "type": "log"},
-        yaxis={"title": "epsilon of all together", "type": "log"},
+        xaxis={
+            "title": "releases of the same table",
+            "type": "log",
+            "tickvals": sorted(set(table["releases"].tolist())),
+        },
+        yaxis={"title": "epsilon of all together", "type": "log", "exponentformat": "power"},
         legend={"orientation": "h", "y": 1.15},
     )
     return figure
@@ -62,7 +66,8 @@ def curve_figure(table: pd.DataFrame) -> go.Figure:
         height=300,
         margin={"l": 60, "r": 10, "t": 10, "b": 40},
         xaxis={"title": "epsilon"},
-        yaxis={"title": "delta", "type": "log"},
+        # a letter for a power, such as the µ of 100µ, is nobody's delta
+        yaxis={"title": "delta", "type": "log", "exponentformat": "power"},
         showlegend=False,
     )
     return figure
