@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpviz.core.entries import PRIVATE
-from dpviz.core.number_text import numeral, percent
+from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number, params_of
 from dpviz.core.platform import in_browser
 from dpviz.core.settings import Settings
@@ -31,6 +31,7 @@ from dpviz.lessons.risk import risk
 from dpviz.preparation.prepared import Measured
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.report.figures.handout import report_page
+from dpviz.report.privacy_card import of_million
 from dpviz.simulation.compare import compare
 from dpviz.simulation.picture.account import SHARE
 from pages.ui import addresses, check, controls, deciding, state, take, unit
@@ -216,7 +217,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     if measured is not None:
         delta = measured.budget(replace(settings, delta=None)).delta
         right.caption(
-            f"With a delta of {numeral(delta, 1)} odds may, in at most {percent(2 * delta)} of "
+            f"With a delta of {numeral(delta, 1)} odds may, in at most {of_million(2 * delta)} "
             "releases, grow by more than twice what epsilon says; in return a smaller epsilon is "
             "enough."
         )

@@ -29,7 +29,7 @@ from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.picture import counting
 from dpviz.releasing.predicting import LOUD, Outlook, SchemaRows
 from dpviz.report.figures.svg import hundred, picture
-from dpviz.report.privacy_card import CARD_FORMAT, PLAN
+from dpviz.report.privacy_card import CARD_FORMAT, PLAN, of_million
 from dpviz.report.sentences.phrases import capital, risk_words
 from dpviz.simulation.picture.account import SHARE
 
@@ -411,8 +411,7 @@ def _risk(found: CeilingCard) -> str:
     )
     beyond = excess_probability(epsilon, delta, math.log(2)) if delta else 0.0
     odds = (
-        f" In at most {numeral(math.ceil(1e6 * beyond - 1e-6), 3)} of 1,000,000 releases the odds "
-        "grow by more than twice as much."
+        f" In at most {of_million(beyond)} releases the odds grow by more than twice as much."
         if beyond
         else ""
     )
@@ -433,6 +432,9 @@ def _risk(found: CeilingCard) -> str:
 def _ceiling(epsilon: float) -> str:
     """Return the ceiling that an epsilon keeps to, as it is asked for."""
     return f"{of_hundred(becomes(epsilon))} in 100"
+
+
+_ALL = {1: "it", 2: "both components"}
 
 
 def _loadings(found: CeilingCard) -> str:
@@ -467,7 +469,7 @@ def _loadings(found: CeilingCard) -> str:
         f"{'Yes.' if still else 'No.'}</h3>"
         f"{picture(svg, words, wide, 12 + row * len(order))}<p><small>Dot: the table’s own "
         f"loading. Bar: where 95 of 100 releases put it. In {_parts(seen.readable)} of 100 "
-        f"{'it' if seen.options.k == 1 else f'all {seen.options.k} components'} can be told from "
+        f"releases {_ALL.get(seen.options.k, f'all {seen.options.k} components')} can be told from "
         "noise and from each other.</small></p>"
         f"{_lost(found)}{_far(found)}</div>"
     )

@@ -161,7 +161,7 @@ def _lead(card: Mapping[str, Any]) -> str:
     )
     beyond = card["claim"]["odds_more_than_doubled"]
     odds = (
-        f" In at most {_of_million(beyond)} releases the odds grow by more than twice as much."
+        f" In at most {of_million(beyond)} releases the odds grow by more than twice as much."
         if beyond
         else ""
     )
@@ -176,12 +176,15 @@ def _lead(card: Mapping[str, Any]) -> str:
     )
 
 
-def _of_million(share: float) -> str:
+def of_million(share: float) -> str:
+    """Return a small share as a count of many, never below it: 1 of 1,600,000."""
     count = 1e6 * share
     # a share below one of a million is said the other way round
     if count >= 1:
-        return f"{numeral(math.ceil(count - 1e-6), 3)} of 1,000,000"
-    return f"1 of {numeral(math.floor(1 / share), 2)}"
+        return f"{math.ceil(count - 1e-6):,} of 1,000,000"
+    many = math.floor((1 + 1e-12) / share)
+    step = 10 ** (len(str(many)) - 2)
+    return f"1 of {many // step * step:,}"
 
 
 def _section(name: str, small: str, body: str) -> str:
@@ -330,7 +333,7 @@ def _claims(card: Mapping[str, Any]) -> str:
 
 
 def _delta(delta: float) -> str:
-    return f"{_of_million(delta).replace(' of ', ' in ')}" if delta else "none"
+    return f"{of_million(delta).replace(' of ', ' in ')}" if delta else "none"
 
 
 def _unit(unit: Mapping[str, Any]) -> str:

@@ -20,6 +20,9 @@ def test_the_four_questions_are_answered_on_one_screen_and_follow_the_ceiling() 
         assert answer in shown
     # limits of a table whose schema nobody stated are not public: it is never a plain yes
     assert "✓ Yes" not in shown
+    (left,) = (box.value for box in at.caption if "odds may" in box.value)
+    often = left.split("in at most ")[1].split(" releases")[0]
+    assert f"In at most {often} releases the odds grow" in shown
     change(at, "decide.words", 25.0)
     assert held(at, "ceiling", "decide") == 25
     assert at.query_params["ceiling"] in ("25", ["25"])

@@ -22,7 +22,7 @@ from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.files import PACKAGE
 from dpviz.releasing.schema import Column, Schema
 from dpviz.report.figures.drawing import biplot_picture, loadings_picture, variances_picture
-from dpviz.report.privacy_card import suspicion_words, to_html
+from dpviz.report.privacy_card import of_million, suspicion_words, to_html
 from dpviz.studies.card import WITHHELD, counted, suspicions, workbook
 
 DATA = PACKAGE.parent / "data"
@@ -45,6 +45,19 @@ def _released(folder: Path, times: int = 1) -> tuple[Path, Path]:
             TABLE, schema=SCHEMA, ledger=ledger, out=out, row_bound=60, epsilon=0.5, delta=1e-7
         )
     return out, ledger
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (6e-7, "1 of 1,600,000"), (2e-7, "1 of 5,000,000"), (1e-9, "1 of 1,000,000,000"),
+        (1e-6, "1 of 1,000,000"), (3.2e-6, "4 of 1,000,000"), (0.012345, "12,345 of 1,000,000"),
+    ],
+)  # fmt: skip
+def test_a_small_share_is_never_said_smaller_than_it_is(share: float, words: str) -> None:
+    assert of_million(share) == words
+    some, many = (int(count.replace(",", "")) for count in words.split(" of "))
+    assert share * (1 - 1e-9) <= some / many
 
 
 @pytest.fixture(scope="module")

@@ -197,7 +197,8 @@ def test_the_card_says_yes_no_and_never() -> None:
     assert yes.verdict == "yes"
     assert "parts survive at your ceiling" in yes.headline
     assert "drives component 1”? Yes." in ceiling.html(yes)
-    told = f"In {math.floor(100 * yes.outlook.readable)} of 100 all 2 components can be told from"
+    often = math.floor(100 * yes.outlook.readable)
+    told = f"In {often} of 100 releases both components can be told from"
     assert told in ceiling.html(yes)
     few = replace(prospect.options, delta=0.0)
     alone = SchemaRows(prospect.rows.schema, 40, prospect.rows.cells)
