@@ -179,6 +179,13 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
     page.mouse.up()
     button = page.locator(".dps-do")
     expect(button).to_have_text("Bet on 0.3")
+    # nor is it there before its words are
+    assert not button.evaluate("""node => {
+      const bare = node.parentElement.appendChild(node.cloneNode());
+      const seen = bare.checkVisibility();
+      bare.remove();
+      return seen;
+    }""")
     picture = page.locator(".dpv-col:not([data-key=exact]) canvas").first
     drawn, runs = picture.evaluate("node => node.toDataURL()"), watch_of(page).runs
     assert watch_of(page).runs == runs  # a drag says nothing to the server
