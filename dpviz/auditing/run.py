@@ -34,7 +34,7 @@ from dpviz.auditing.events import (
 from dpviz.auditing.neighbours import Pair, candidates, moved
 from dpviz.auditing.result import Audit, Count, Sampled
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import InvalidSetting
+from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, inherit, integer, number, text
 from dpviz.core.problem import Budget, Domain, Problem, Relation
@@ -356,6 +356,14 @@ class Run:
                     break
                 parts.append(view.scores(release))
                 blocks.append(_features(view, release, parts[-1]))
+        held = [(parts[0].keys(), blocks[0].shape[1]) for parts, blocks in
+                zip(scores, features, strict=True)]  # fmt: skip
+        if held[0] != held[1]:
+            raise CannotRun(
+                self.mechanism.text,
+                "it must release the same arrays of every table; of two neighbours it did not, "
+                "which tells them apart",
+            )
         learned = LearnedScores.fit(*(np.concatenate(blocks) for blocks in features))
         for stream, parts, blocks in zip(streams, scores, features, strict=True):
             # The learner has seen these draws; the event is counted on the other half all the same.

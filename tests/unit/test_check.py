@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -13,11 +13,11 @@ import pytest
 import dpviz
 from dpviz import extend
 from dpviz.cli import main
-from dpviz.core.errors import InvalidSetting, WrongArgument
+from dpviz.core.errors import CannotRun, InvalidSetting, WrongArgument
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Release
 from dpviz.core.seeding import Draws
-from dpviz.extend import checks
+from dpviz.extend import Calibration, GaussianPart, checks, frobenius, noise_std
 from dpviz.extend.checks import CHECKS, Check
 from dpviz.extend.testing import check_mechanism
 from dpviz.mechanisms._weighing import FEATURES
@@ -74,17 +74,42 @@ class LittleNoiseIfWeighed(WishartDifference):
 class LittleNoiseOfOneRow(ClippedGaussian):
     """Another share lets it draw a tenth of its noise where one row points along the first axis."""
 
+    bare: ClassVar[bool] = False
+
     def release_many(self, data: Any, calibration: Any, draws: Draws) -> Any:
         found = super().release_many(data, calibration, draws)
         if self.share == type(self)().share or abs(data.rows[0, 0]) < 1 - 1e-9:
             return found
         exact = data.shortened(None).A
-        return Release.of_matrices(exact + 0.1 * (found.raw - exact), calibration.problem.k)
+        less = Release.of_matrices(exact + 0.1 * (found.raw - exact), calibration.problem.k)
+        return less if self.bare else replace(less, radius=found.radius)
 
 
 @dpviz.mechanism(claim="pure", release="subspace")
 def exact(rows: Any, epsilon: float, delta: float, k: int, rng: Any) -> Any:
     return np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :k]
+
+
+def _calibrated(problem: Problem, budget: Budget) -> Calibration:
+    sensitivity = frobenius(problem)
+    scale = sensitivity * noise_std(budget)
+    return Calibration(problem, budget, scale, (GaussianPart(sensitivity, scale),))
+
+
+@dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
+def half_of_it(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
+    """Draw half of what its account says, in a function: only an attack can tell."""
+    noise = np.triu(rng.standard_normal((rows.shape[1],) * 2))
+    return rows.T @ rows / len(rows) + scale / 2 * (noise + np.triu(noise, 1).T)
+
+
+class HalfOfWide(HalfTheNoise):
+    """Runs where its rows are wide alone."""
+
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
+        return super().limits(problem, budget) or (
+            None if problem.d > 3 else f"it takes at least 4 features; got {problem.d}"
+        )
 
 
 def failed(mechanism: Any, *names: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -113,6 +138,8 @@ FAULTS = [
     (Silent, "status_is_told_in_a_sentence"),
     (exact, "trials_differ"),
     (exact, "no_audit_refutes_it"),
+    (half_of_it, "no_audit_refutes_it"),
+    (HalfOfWide, "no_audit_refutes_it"),
 ]
 
 
@@ -143,6 +170,14 @@ def test_an_audit_serves_for_two_that_release_the_same_of_every_table_attacked()
     assert not checks.attacked_alike(liar, LittleNoiseOfOneRow(), problem, budget)
     with pytest.raises(AssertionError, match="epsilon is at least"):
         CHECKS["no_audit_refutes_it"](liar)
+
+
+def test_a_release_that_lacks_an_array_of_one_neighbour_alone_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LittleNoiseOfOneRow, "bare", True)
+    with pytest.raises(CannotRun, match="must release the same arrays of every table; of two ne"):
+        dpviz.audit(LittleNoiseOfOneRow(share=0.3), epsilon=0.5, delta=0.1, dimension=3, trials=400)
 
 
 def test_every_check_says_what_it_asks_and_how_to_mend() -> None:
