@@ -573,6 +573,13 @@ def test_the_page_that_draws_it_writes_no_number() -> None:
         assert f'"{known}"' not in assets().js
 
 
+def test_with_nothing_to_recover_no_claim_is_said_to_fail() -> None:
+    ready, comparison = made(replace(BASE, k=13, mechanisms=("gaussian",)))
+    found = frame_of(comparison, ready)
+    assert found["cells"]["gaussian"]["status"]["counts"]
+    assert "there is nothing to recover" in found["answer"]["recovery"]
+
+
 @pytest.mark.parametrize(
     ("recovery", "text"),
     [

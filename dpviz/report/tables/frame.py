@@ -408,7 +408,10 @@ def _headline(epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
         if cell["recovery"] is not None and cell["status"]["counts"]
     ]
     if not counted:
-        return {"recovery": f"{at} no claim of these mechanisms holds.", "risk": None}
+        why = "no claim of these mechanisms holds"
+        if any(cell["status"]["counts"] for cell in cells.values()):
+            why = "there is nothing to recover: any directions keep as much as the exact ones"
+        return {"recovery": f"{at} {why}.", "risk": None}
     # by recovery alone, and equal ones in the order of the columns
     (best, label, texts), *others = sorted(counted, key=lambda one: -one[0][0])
     tied = [
