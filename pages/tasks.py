@@ -19,12 +19,12 @@ from dpviz.core.errors import InvalidTable
 from dpviz.core.files import csv_text
 from dpviz.core.params import params_of
 from dpviz.core.release import Verdict
-from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.tasks import task_figure
 from dpviz.report.figures.theme import panels_of
 from dpviz.report.sentences import tasks as tasks_words
-from dpviz.report.sentences.phrases import FAILS_THERE, duration, since_words
+from dpviz.report.sentences.phrases import FAILS_THERE, duration, join_words, since_words
 from dpviz.simulation.tasks import (
     LEARNERS,
     Learner,
@@ -281,7 +281,8 @@ def results(plan: TaskPlan, table: pd.DataFrame, bands: pd.DataFrame, figure: go
         },
     )
     for reason, names in tasks_words.left_out(plan).items():
-        st.caption(f"Not run: {', '.join(names)}, because {reason}.")
+        labels = join_words(parse_variant(name).label for name in names)
+        st.caption(f"Not run: {labels}, because {reason}.")
     parts.numbers("tasks", table)
     left, right = st.columns(2)
     left.download_button(

@@ -21,7 +21,7 @@ from dpviz.core.metrics import METRICS, offered
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import AS_RELEASED, FREE
 from dpviz.datasets import builtin_tables
-from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.preparation.bounding import BoundedTable
 from dpviz.report.figures.svg import svg_curves
 from dpviz.report.figures.theme import panels_unjudged
@@ -361,7 +361,7 @@ class Chart:
                 icon=":material/lightbulb:",
             )
         for name, reason in skipped:
-            st.caption(f"Not everywhere: {name}, because {reason}.")
+            st.caption(f"Not everywhere: {parse_variant(name).label}, because {reason}.")
         parts.numbers("curve", bands)
         take_away(axis, [str(value) for value in self.values], bands, figure)
 

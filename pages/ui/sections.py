@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.core.metrics import chance_distance, farthest_distance
+from dpviz.mechanisms import parse_variant
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.distance import distance_figure
 from dpviz.report.figures.theme import panels
@@ -156,4 +157,5 @@ def table(comparison: Comparison) -> None:
 def not_run(comparison: Comparison) -> None:
     """Say which mechanisms cannot run here, and why."""
     for item in comparison.skipped:
-        st.caption(plain(f"Not run: {item.mechanism}, because {item.reason}."))
+        name = parse_variant(item.mechanism).label
+        st.caption(plain(f"Not run: {name}, because {item.reason}."))

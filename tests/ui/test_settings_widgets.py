@@ -311,7 +311,9 @@ def test_delta_zero_leaves_the_pure_mechanisms() -> None:
 def test_delta_zero_with_no_pure_mechanism_still_explains() -> None:
     at = start(**QUICK, delta="0", m="gaussian")
     assert errors(at) == []
-    assert any("gaussian" in caption.value for caption in at.caption if "Not run" in caption.value)
+    assert any(
+        "Gaussian, exact" in caption.value for caption in at.caption if "Not run" in caption.value
+    )
 
 
 # Words of a link that are wrong, each with the value in its place.
