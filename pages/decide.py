@@ -317,13 +317,13 @@ with guard():
     asking, showing = st.columns([5, 9], gap="medium")
     with asking:
         ask(measured, settings)
-    if measured is not None and answers.shown != "card":
-        with showing:
+    with showing, guard():  # what cannot be answered is said where the answer would be
+        prospect = None
+        if measured is not None and answers.shown != "card":
             prospect = deciding.prospect(settings, measured.budget(settings).delta)
             if prospect is not None:
                 live(ceiling.card(prospect, answers))
-    if measured is not None and (answers.shown == "card" or prospect is None):
-        with showing:
+        if measured is not None and prospect is None:
             if answers.source != "plan":
                 st.button("Back to one release", key="decide.back", on_click=go("ceiling"))
             if settings.private_shares:

@@ -105,6 +105,11 @@ def test_without_a_delta_claims_have_no_exceptions() -> None:
     assert "no exceptions" in html(at)
 
 
+def test_what_cannot_be_answered_is_said_where_the_answer_would_be() -> None:
+    at = start("decide", table="iris", k="4")
+    assert any("k must be" in box.value for column in at.columns for box in column.error)
+
+
 def test_a_plan_needs_no_table() -> None:
     at = start("decide", table="upload", k="1", about="plan", people="5000", features="6")
     assert "plan: 5,000 people" in html(at)
