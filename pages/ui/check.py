@@ -156,6 +156,8 @@ def step(
     store["check.now"] = checks = check_columns(raw, left)
     now = uses(raw, checks)
     looks = sum(bool(check.warnings) for check in checks) + (few is not None)
+    # rows that are left out are the first thing to know
+    looks += state.get("missing") == "drop" and _lost(raw, now) > 0
     if not folded:
         ask_person(quiet=quiet)
     seen: set[str] = store.setdefault("check.looked", set())
@@ -393,10 +395,14 @@ def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str])
         st.error(plain(complaint), icon=":material/error:")
 
 
+def _lost(raw: RawTable, now: dict[str, str]) -> int:
+    """Return how many rows have a gap in a feature."""
+    return rows_lost(raw, [name for name, use in now.items() if use == "feature"])
+
+
 def _gaps(raw: RawTable, now: dict[str, str]) -> None:
     """Say how many rows gaps cost, and offer the median."""
-    n = raw.shape[0]
-    lost = rows_lost(raw, [name for name, use in now.items() if use == "feature"])
+    n, lost = raw.shape[0], _lost(raw, now)
     if not lost:
         st.caption(f"{n:,} rows, none with a gap in a feature.")
         return

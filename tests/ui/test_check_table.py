@@ -50,6 +50,18 @@ def test_an_identifier_is_left_out_at_once_and_said() -> None:
     assert any("Check your table: 5 columns, 1 to look at" in box.label for box in at.expander)
 
 
+def test_rows_that_are_left_out_count_as_something_to_look_at() -> None:
+    rows = generator(1, "rows").normal(size=(40, 3)).round(3).astype(str)
+    rows[7, 1] = ""
+    text = "\n".join(",".join(row) for row in [["a", "b", "c"], *rows])
+    at = upload(start(**SETTINGS), "t.csv", text.encode())
+    (words,) = (box.label for box in at.expander if "Check your table" in box.label)
+    assert words == "Check your table: 3 columns, 1 to look at"
+    press(opened(at), "check.median")
+    (words,) = (box.label for box in at.expander if "Check your table" in box.label)
+    assert words == "Check your table: 3 columns, nothing stands out"
+
+
 def test_too_few_rows_for_the_delta_count_as_something_to_look_at() -> None:
     at = upload(start(**SETTINGS, delta="0.01"), "t.csv", patients())
     assert any("Check your table: 5 columns, 2 to look at" in box.label for box in at.expander)
