@@ -23,6 +23,9 @@ const DpvizStage = (() => {
   const wait = (time) => new Promise((done) => setTimeout(done, time));
   const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
+  // While the page goes on to another one a picture may have no room: it waits with what it draws.
+  const roomy = (canvas) => canvas.clientHeight > 64;
+
   const surface = (canvas) => {
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
     const ratio = Math.min(window.devicePixelRatio || 1, 2);
@@ -137,7 +140,7 @@ const DpvizStage = (() => {
     const canvas = make("canvas", "", place);
     canvas.setAttribute("role", "img");
     let now = 0;
-    const paint = () => { canvas.setAttribute("aria-label", draw(surface(canvas), now)); };
+    const paint = () => { if (roomy(canvas)) canvas.setAttribute("aria-label", draw(surface(canvas), now)); };
     return {
       fit: paint,
       at(stop) { now = stop; paint(); },
@@ -275,8 +278,8 @@ const DpvizStage = (() => {
     const nearest = () => scene.frames.reduce((best, one) => (
       Math.abs(Math.log(one.epsilon / now)) < Math.abs(Math.log(best.epsilon / now)) ? one : best));
     const paint = () => {
+      if (!roomy(canvas)) return;
       const { pen, width, height, ink, accent, font } = surface(canvas);
-      if (height <= 64) return; // the page goes on to another one: no room for a face
       const { count, text } = nearest();
       const step = Math.min(width / 10, (height - 64) / 10);
       const [left, size] = [(width - 10 * step) / 2, 0.4 * step];
