@@ -314,11 +314,11 @@ def _with_joblib(
     from joblib.parallel import get_active_backend
 
     global _last_use
-    # It says that another worker is started for one that idled out just now. As an error, which it
-    # is to whoever wants no warnings, it would end joblib's own thread, and nothing would come.
-    warnings.filterwarnings("ignore", IDLED_OUT, UserWarning)
     lone: dict[str, Any] = {}
     if pool.backend == "loky":
+        # It says that another worker is started for one that idled out just now. As an error, which
+        # it is to whoever wants no warnings, it would end joblib's thread, and nothing would come.
+        warnings.filterwarnings("ignore", IDLED_OUT, UserWarning)
         # a worker that has no job yet must end with its parent too
         lone = {"initializer": _end_with_the_parent, "idle_worker_timeout": IDLE_SECONDS}
     waiting, asked = deque(jobs), threading.Event()

@@ -87,7 +87,7 @@ async ([width, height]) => {{
 """
 
 
-# A page on its way to another one leaves a picture no room; the watched page fails on what it throws.
+# A page on its way to another one leaves a picture no room; a watched page fails on what is thrown.
 WITHOUT_ROOM = """
 async () => {
   const root = [...document.querySelectorAll("*")].map((node) => node.shadowRoot)
