@@ -482,6 +482,8 @@ def test_the_risk_of_one_person() -> None:
     for within, epsilon in (("within", 1.0), ("within_least", 0.1)):
         assert facts[within] == f"{100 / (1 + math.exp(-epsilon)):.0f}"
     assert facts["within"] == "73"
+    # a limit for every place, and beside it stands what is reached at hers
+    assert "nobody finds her more than {within} times" in COURSE[1].steps[1].say
     odds = 0.01 / 0.99 * math.e
     assert facts["after"] == f"{100 * odds / (1 + odds):.2g}\u00a0%" == "2.7\u00a0%"
     assert facts["sure"] == f"{math.log(0.88 / 0.12):.2g}" == "2"
