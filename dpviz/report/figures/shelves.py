@@ -43,6 +43,7 @@ def shelves_html(claims: pd.DataFrame, pictures: Mapping[str, str], opens: Opens
     }
     known = [(row, Verdict(row["verdict"])) for row in rows if row["verdict"]]
     found = {name: [row for row, verdict in known if kind(verdict)] for name, kind in kinds.items()}
+    verdicts = {verdict for _, verdict in known}
     drawn = [
         _shelf("hold", "", [_chip(row) for row in found["hold"]], found["hold"], opens),
         _shelf(
@@ -54,7 +55,7 @@ def shelves_html(claims: pd.DataFrame, pictures: Mapping[str, str], opens: Opens
         ),
         _shelf(
             "broken",
-            "one picture each",
+            "or not proved here" if Verdict.UNPROVEN in verdicts else "one picture each",
             [_card(row, pictures) for row in found["broken"]],
             found["broken"],
             opens,

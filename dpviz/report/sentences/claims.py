@@ -71,12 +71,15 @@ def beyond_words(spent: Spent) -> str:
 
 
 def headline(claims: pd.DataFrame) -> str:
-    """Return how many claims do not hold here (`dpviz.auditing.table.claims_now`)."""
+    """Return how many claims do not hold here, and how many are not proved (`dpviz.auditing.table.claims_now`)."""
     made = claims[claims["claimed_epsilon"].notna() & (claims["verdict"] != "")]
-    failing = sum(Verdict(verdict).fails for verdict in made["verdict"])
+    failing = [Verdict(verdict) for verdict in made["verdict"] if Verdict(verdict).fails]
     if not failing:
         return f"Which promises hold? All {len(made)}."
-    return f"Which promises hold? {failing} of {len(made)} do not."
+    # nothing known breaks what nobody has proved
+    open_ = failing.count(Verdict.UNPROVEN)
+    said = f"Which promises hold? {len(failing) - open_} of {len(made)} do not"
+    return f"{said}, {open_} {'is' if open_ == 1 else 'are'} not proved." if open_ else f"{said}."
 
 
 def support_caption(table: pd.DataFrame, epsilon: float, d: int) -> str:
