@@ -71,7 +71,13 @@ def beyond_words(spent: Spent) -> str:
 
 
 def headline(claims: pd.DataFrame) -> str:
-    """Return how many claims do not hold here, and how many are not proved (`dpviz.auditing.table.claims_now`)."""
+    """Return how many claims do not hold here, and how many are not proved.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        `dpviz.auditing.table.claims_now`.
+    """
     made = claims[claims["claimed_epsilon"].notna() & (claims["verdict"] != "")]
     failing = [Verdict(verdict) for verdict in made["verdict"] if Verdict(verdict).fails]
     if not failing:
