@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpviz.core.errors import CannotWrite, InvalidSetting
 
@@ -273,12 +273,17 @@ def strict_json(text: str) -> Any:
         of digits.
     """
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deep") from None
 
 
-def _refuse(name: str) -> None:
+def _finite(number: str) -> float:
+    found = float(number)
+    return found if math.isfinite(found) else _refuse(number)  # such as 1e999
+
+
+def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 

@@ -299,6 +299,12 @@ class Saved(Answer):
         self._content = content
         made = content["made"]
         self._made = None if made is None else Made(**made)
+        if self._made is not None:
+            _require(Mapping, self._made.options, self._made.versions)
+            _require(str, self._made.question, self._made.command, self._made.date)
+            _require(str, *self._made.versions.values())
+        _require(Mapping, content["figures"], *content["figures"].values())
+        _require(str, *content["left_out"])
         self.question = "" if self._made is None else self._made.question
         self.figures = tuple(content["figures"])  # type: ignore[misc]
         self.with_rows = tuple(content["left_out"])  # type: ignore[misc]
@@ -347,7 +353,12 @@ class Saved(Answer):
             raise InvalidSetting("figure", "one without rows of the table: none are kept", name)
         if not self.figures:
             return super().figure(name)
-        return figure_of(self._content["figures"][self._named(name)])
+        wanted = self._named(name)
+        try:
+            return figure_of(self._content["figures"][wanted])
+        except (ValueError, TypeError, LookupError, AttributeError):  # Plotly says it in many lines
+            allowed = "one that is as it was kept; the file was changed"
+            raise InvalidSetting("figure", allowed, wanted) from None
 
     def _drawn(self) -> Iterator[tuple[str, Any]]:
         yield from self._content["figures"].items()
@@ -407,9 +418,15 @@ def load(path: str | PathLike[str]) -> Saved:
         found = Saved(content)
         found.table()
         found.to_json()
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         raise InvalidSetting("path", allowed, file.name) from None
     return found
+
+
+def _require(kind: type, *values: object) -> None:
+    """Raise `TypeError` where a value of a file is of another kind."""
+    if not all(isinstance(value, kind) for value in values):
+        raise TypeError
 
 
 def _table_json(table: pd.DataFrame) -> dict[str, Any]:

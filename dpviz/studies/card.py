@@ -200,7 +200,21 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
     path : Path
         Its file.
     said : CardOptions
+
+    Raises
+    ------
+    DpvizError
+        If it is no release, or was made for another purpose.
     """
+    try:
+        return _public_card(found, path, said)
+    except DpvizError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        raise DpvizError(f"{path.name} is no release of this version of dpviz.") from None
+
+
+def _public_card(found: Mapping[str, Any], path: Path, said: CardOptions) -> dict[str, Any]:
     proved, unit = found["proved"], found.get("unit", {"protected": "row", "rows": 1})
     paid, purpose = found["ledger"], found.get("purpose", "")
     # the release states its purpose, and its file is not to be reworded by a card

@@ -241,6 +241,9 @@ def _apart(item: Difference) -> float:
     pair = (item.was, item.now)
     if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in pair):
         return math.inf
-    was, now = float(item.was), float(item.now)
+    try:
+        was, now = float(item.was), float(item.now)
+    except OverflowError:  # of a file that was changed
+        return math.inf
     # they differ, so one of them is not 0
     return abs(now - was) / max(abs(was), abs(now))

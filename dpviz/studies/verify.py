@@ -128,8 +128,6 @@ def _problems(card: Path, release: Path, ledger: Ledger) -> list[str]:
         digest = digest_of(release)
     except DpvizError as error:
         return [str(error)]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return [f"{release.name} is no release of this version of dpviz."]
     problems = []
     said = found.get("release")
     if not isinstance(said, Mapping) or said.get("sha256") != digest:
@@ -146,7 +144,8 @@ def _differing(found: Mapping[str, Any], fresh: Mapping[str, Any]) -> list[str]:
     checked = sorted({*fresh, *found} - _OWN)
     wrong = [name for name in checked if found.get(name) != fresh.get(name)]
     listed = found.get("assumptions")
-    what = [one.get("what") for one in listed] if isinstance(listed, list) else None
+    rows = listed if isinstance(listed, list) else [listed]
+    what = [one.get("what") if isinstance(one, Mapping) else one for one in rows]
     if what != [one["what"] for one in fresh["assumptions"]]:
         wrong.append("assumptions")
     return wrong

@@ -89,6 +89,31 @@ def _changed(path: Path, *where: str | int, value: Any) -> None:
     path.write_text(json.dumps(found))
 
 
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("unit",), ""), (("declared",), {}), (("proved",), 1.5), (("proved", "epsilon"), 10**400),
+        (("noise", "law"), 3), (("components", 0), "x"), (("matrix",), "x"), (("settings",), "x"),
+        (("ledger",), {}), (("versions",), {}), (("picture",), []), (("assumed_public",), 7),
+    ],
+    ids=lambda one: repr(one)[:20],
+)  # fmt: skip
+def test_a_release_that_was_changed_is_one_sentence(
+    folder: Path, where: tuple[str | int, ...], value: Any
+) -> None:
+    _changed(folder / "release-2.json", *where, value=value)
+    said = "release-2.json is no release of this version of dpviz."
+    with pytest.raises(DpvizError) as caught:
+        dpviz.card(folder / "release-2.json")
+    assert str(caught.value) == said
+    assert _problems(folder) == [said]
+
+
+def test_a_card_whose_assumptions_are_none_differs(folder: Path) -> None:
+    _changed(folder / "card.json", "assumptions", 0, value="x")
+    assert "assumptions" in _problems(folder)[0]
+
+
 def test_a_card_fits_its_release_and_its_ledger(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

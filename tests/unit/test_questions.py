@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import math
 import pkgutil
 import re
 from collections.abc import Callable
@@ -243,6 +244,46 @@ def test_an_answer_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
     assert "<table" in again._repr_html_()
     kept = tmp_path / "kept again.json"
     assert again.save(kept).read_bytes() == (tmp_path / "kept.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "said"),
+    [
+        (("made", "options"), -1, "a file that the save of an answer wrote"),
+        (("made", "versions"), [[]], "a file that the save of an answer wrote"),
+        (("made", "date"), None, "a file that the save of an answer wrote"),
+        (("table", "rows"), "x", "a file that the save of an answer wrote"),
+        (("left_out",), [1], "a file that the save of an answer wrote"),
+        (("figures",), "2020", "a file that the save of an answer wrote"),
+        (("answer", "gap"), math.inf, "a file that the save of an answer wrote"),
+        (("figures", "delta", "data", 0, "marker"), "x", "the file was changed; got 'delta'"),
+        (("figures", "delta", "data", 0, "type"), [], "the file was changed; got 'delta'"),
+    ],
+)
+def test_a_file_that_was_changed_is_one_sentence(
+    tmp_path: Path, where: tuple[Any, ...], value: Any, said: str
+) -> None:
+    kept = answer("audit").save(tmp_path / "kept.json")
+    found = place = json.loads(kept.read_text())
+    for key in where[:-1]:
+        place = place[key]
+    place[where[-1]] = value
+    # as 1e999, which is a number to JSON and none to a double
+    kept.write_text(json.dumps(found).replace("Infinity", "1e999"))
+    with pytest.raises(InvalidSetting) as caught:
+        dpviz.load(kept).figure("delta")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_number_too_long_for_a_double_differs_from_what_is_found(tmp_path: Path) -> None:
+    kept = dpviz.predict("iris", k=1, mechanisms="gaussian").save(tmp_path / "kept.json")
+    found = json.loads(kept.read_text())
+    found["answer"]["settings"]["trials"] = 10**400
+    kept.write_text(json.dumps(found))
+    again = dpviz.rerun(kept)
+    assert not again.same
+    assert again.summary().startswith("1 value differs")
 
 
 def test_no_row_and_no_folder_is_in_the_file(tmp_path: Path) -> None:
