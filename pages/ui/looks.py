@@ -90,9 +90,12 @@ div:has(> .st-key-notes), div:has(> div > div:only-child > .st-key-notes) { posi
   background: Canvas; box-shadow: 0 2px 12px #0004; padding: .6rem .9rem;
 }
 [data-testid="stMainBlockContainer"]:has(.st-key-notes [role="alert"]) { padding-bottom: 7rem; }
-.st-key-bar { min-height: 4.25rem; } /* what it comes to once the code of its parts is there */
+.st-key-bar { /* high as it comes to be once the code of its parts is there */
+  min-height: 4.25rem; container: bar / inline-size;
+}
 .st-key-bar button { padding-left: .3rem; padding-right: .3rem; }
-@media (max-width: 1250px) { /* nine parts stand in one row, and no word is cut */
+/* nine parts stand in one row, also beside an open sidebar, and no word is cut */
+@container bar (max-width: 1205px) {
   .st-key-bar [data-testid="stHorizontalBlock"] { gap: .4rem; }
   .st-key-bar :is(button, label, [data-baseweb="select"]) :is(p, input, div) { font-size: .85rem; }
   .st-key-bar [data-testid="stPopoverButton"] > div > div[aria-hidden]:last-child { display: none; }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.harness import Server, open_app, rerun, travel, wait_idle
+from tests.e2e.harness import Server, at_rest, open_app, rerun, travel, wait_idle
 
 CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
 
@@ -151,6 +151,12 @@ def test_no_word_of_the_row_above_is_cut(page: Page, server: Server) -> None:
         for width in (1024, 1200, 1400):
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate(_CUT_WORDS) == [], (place, width)
+    travel(page, f"{server.url}/tradeoffs?v=1&table=digits")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    at_rest(page.get_by_test_id("stSidebar"))
+    assert page.evaluate(_CUT_WORDS) == []
+    page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
+    at_rest(page.get_by_test_id("stSidebar"))
     # the check sees what is cut: half the room for the same words
     page.add_style_tag(content=".st-key-bar { width: 50%; }")
     assert page.evaluate(_CUT_WORDS) != []
