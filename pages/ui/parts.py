@@ -100,15 +100,16 @@ def newcomers() -> None:
         "change what is published: at 0.1 hardly at all, at 1 the odds of any guess about them "
         "change by at most a factor of 2.7, at 5 by 150. **Delta** is a small allowance "
         "beyond that limit: the chance of anything may exceed it by no more.\n\n"
-        "Each column is one mechanism, run many times on the same table. Move epsilon to the left: "
-        "first the small eigenvalues drown below the **noise edge**, then the released space turns "
-        "away from the true one, and at last the picture is pure chance. The line under each name "
-        "says whether what its paper promises is true in this setting. **Recovery** is what "
-        "is left of the structure: 0 % is what a random picture shows, 100 % the exact one.\n\n"
+        "On Explore each column is one mechanism, run many times on the same table. Move epsilon "
+        "to the left: first the small eigenvalues drown below the **noise edge**, then the "
+        "released space turns away from the true one, and at last the picture is pure chance. "
+        "The line under each name says whether what its paper promises is true in this setting. "
+        "**Recovery** is what is left of the structure: 0 % is what a random picture shows, 100 % "
+        "the exact one.\n\n"
         "Colour: the same mechanism has the same colour everywhere; dots of the picture are "
         "coloured and shaped by the table's label instead. Click a column to see it large.\n\n"
-        "To judge utility this page looks at the exact components, so the page itself is not "
-        "private: use it with public, synthetic or your own data."
+        "To judge utility all pages but Release look at the exact components, so they are not "
+        "private themselves: use them with public, synthetic or your own data."
     )
 
 

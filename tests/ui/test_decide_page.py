@@ -107,6 +107,7 @@ def test_without_a_delta_claims_have_no_exceptions() -> None:
 
 def test_what_cannot_be_answered_is_said_where_the_answer_would_be() -> None:
     at = start("decide", table="iris", k="4")
+    assert any("On Explore each column is" in box.value for box in at.markdown)  # and not here
     assert any("k must be" in box.value for column in at.columns for box in column.error)
 
 

@@ -119,7 +119,7 @@ def domain_caption(comparison: Comparison) -> str:
     return (
         "On the ball any direction may carry a whole row, so no shape of noise beats the isotropic "
         "one. What can still help here is the weighted estimate, which trusts the allocation to "
-        "say where the variance is. Choose the box under Preparation to see directions pay."
+        "say where the variance is. Choose the box in the sidebar to see directions pay."
     )
 
 
