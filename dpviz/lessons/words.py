@@ -77,7 +77,7 @@ def risk_words(offer: Offer, answers: Answers, risk: Risk) -> str:
     place = offer.mechanism.label
     if answers.releases > 1:
         place += f", {answers.releases} releases"
-    return f"{capital(phrases.risk_words(place, risk.spent, offer.epsilon))}."
+    return f"{capital(phrases.risk_words(place, risk.spent, rounded_up(offer.epsilon)))}."
 
 
 def label(card: Card) -> list[tuple[str, str]]:

@@ -297,6 +297,8 @@ def test_the_page_holds_the_card_and_asks_nobody(card: Card) -> None:
     assert page.count("data:image/svg+xml;base64,") == 2
     said = risk_words(card.best.mechanism.label, seen.spent, card.best.epsilon)  # of every page
     assert said[1:] in page
+    between = replace(card.best, target=replace(card.best.target, high=0.5021))  # command: 0.503
+    assert "after anything at ε 0.503 " in words.risk_words(between, card.answers, seen)
     assert "http" not in page
     for heading in ("Consequences", "Left to decide", "Least epsilon"):
         assert heading in page
