@@ -185,7 +185,7 @@ class ReleaseOptions(Declared):
         "bound",
         {
             "bound": "shortened to the row bound",
-            "unit": "scaled to length one: no bound is needed",
+            "unit": "scaled to length one: needs no bound",
         },
         label="Rows",
         help="What bounds a row: a row bound that was stated, or its own length. Scaled to length "

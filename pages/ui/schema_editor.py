@@ -276,7 +276,7 @@ def _reading() -> None:
         help="Lines above the line of names, or above the rows, that are not read.",
     )
     header.toggle(
-        "A line names the columns",
+        "A line of names",
         key="schema.header",
         persist_state="session",
         help="Without one the list below is that of all columns, in order.",
@@ -329,7 +329,7 @@ def _columns() -> None:
             "log": st.column_config.CheckboxColumn(
                 "Logarithm",
                 default=False,
-                width="small",
+                width=105,
                 help="For a long tail, such as CRP: a wide limit, and the logarithm of each cell "
                 "counts. Its low must be above 0.",
             ),
