@@ -39,6 +39,7 @@ from dpviz.report.figures.reproduction import (
     chart_panels,
     claims_html,
     curves_exhibit,
+    exhibit_place,
     exhibit_rows,
     key_html,
     squares_html,
@@ -95,7 +96,7 @@ def exhibit(found: Findings) -> None:
     if info.frames and charts:
         st.html(curves_exhibit(found.points, charts[0], info.frames, info.place, info.legend))
     elif len(rows) > 2:
-        st.html(table_exhibit(rows, info.place))
+        st.html(table_exhibit(rows, exhibit_place(info.place, found.claims)))
     elif charts:
         panels = chart_panels(found.points, charts[0])[:2]
         st.plotly_chart(

@@ -228,7 +228,7 @@ def test_the_page_opens_on_an_exhibit_and_cuts_no_name() -> None:
     at = start("papers", **QUICK)
     shown = drawn_text(at)
     assert at.session_state["papers"]["experiment"] == OPENING
-    assert "The paper: Table 4" in shown
+    assert "The paper: Table 4, Delta-rho<" in shown
     pictures = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", shown)
     left, right, _ = (base64.b64decode(picture).decode() for picture in pictures)
     for row in ("Random guess", "Exponential mechanism (PPCA)", "JL transform (Blocki et al.)"):

@@ -175,6 +175,14 @@ _ROW, _LINE, _LEFT, _WIDE, _LETTERS_WIDE = 27, 15, 214, 640, 31
 Row = tuple[str, Stated, Mean]
 
 
+def exhibit_place(place: str, claims: Sequence[Claim]) -> str:
+    """Return where rows stand, and what the numbers of a table are if all are of one kind."""
+    kinds = {claim.item.partition(" of ")[0] for claim in claims if exhibit_rows([claim])}
+    # elsewhere each is a statement of its own
+    named = place.startswith("Table") and len(kinds) == 1
+    return f"{place}, {kinds.pop()}" if named else place
+
+
 def exhibit_rows(claims: Sequence[Claim]) -> list[Row]:
     """Return the printed numbers that were measured, in the order of the table."""
     return [
