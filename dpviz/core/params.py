@@ -13,7 +13,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from numbers import Real
 from typing import Any, Self
+
+import numpy as np
 
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
@@ -231,6 +234,14 @@ def split_outside_brackets(text: str) -> tuple[str, ...]:
             current += letter
     items.append(current)
     return tuple(item.strip() for item in items if item.strip())
+
+
+def as_python(value: Any) -> Any:
+    """Return a number of NumPy, or a fraction, as Python's own; all else as it is."""
+    if isinstance(value, np.generic):
+        return value.item()
+    known = isinstance(value, (int, float)) or not isinstance(value, Real)
+    return value if known else float(value)
 
 
 def _declare(kind: str, default: Any, label: str, help: str, **more: Any) -> Any:

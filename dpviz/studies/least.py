@@ -12,7 +12,7 @@ import pandas as pd
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.metrics import FLAT, METRICS, chance_share
 from dpviz.core.number_text import numeral
-from dpviz.core.params import Declared, choice, integer, number
+from dpviz.core.params import Declared, as_python, choice, integer, number
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import without_paths
 from dpviz.preparation.prepared import Measured
@@ -248,6 +248,7 @@ def least(
         allowed = f"one of {', '.join(GOAL_METRICS)}, with the value to reach"
         raise InvalidSetting("the goal", allowed, ", ".join(named) or "none")
     ((metric, value),) = named.items()
+    value, of_draws, confidence = map(as_python, (value, of_draws, confidence))
     if over not in ("epsilon", "n"):
         raise InvalidSetting("over", "epsilon or n", over)
     if not (isinstance(confidence, (int, float)) and 0 < confidence < 1):

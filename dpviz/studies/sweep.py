@@ -13,7 +13,7 @@ import pandas as pd
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.metrics import METRICS, summarise
 from dpviz.core.number_text import numeral
-from dpviz.core.params import format_number
+from dpviz.core.params import as_python, format_number
 from dpviz.core.problem import Budget
 from dpviz.core.release import VERDICT_WORDS, Verdict
 from dpviz.core.settings import Settings
@@ -390,7 +390,7 @@ def axes_of(over: Any, values: Any) -> dict[str, list[Any]]:
                 format_number(float(value))
                 if param.kind == "text" and isinstance(value, (int, float))
                 else value
-                for value in ([item] if alone else item)
+                for value in map(as_python, [item] if alone else item)
             ]
     return axes
 

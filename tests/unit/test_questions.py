@@ -9,6 +9,7 @@ import math
 import pkgutil
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -274,6 +275,23 @@ def test_a_file_that_was_changed_is_one_sentence(
         dpviz.load(kept).figure("delta")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_numbers_of_numpy_are_numbers_and_are_kept(tmp_path: Path) -> None:
+    short: dict[str, Any] = {"k": 1, "trials": 2, "mechanisms": "gaussian"}
+    for over, values in (
+        ("epsilon", np.array([1, 2])),
+        ("epsilon", np.array([0.5, 2], dtype=np.float32)),
+        ("epsilon", [Fraction(1, 2), 2]),
+        ("row_bound", np.array([2], dtype=np.float32)),
+    ):
+        found = dpviz.sweep("iris", over=over, values=values, **short)
+        plain = dpviz.sweep("iris", over=over, values=[float(value) for value in values], **short)
+        pd.testing.assert_frame_equal(found.table(), plain.table())
+        assert dpviz.load(found.save(tmp_path / "kept.json")).to_json() == found.to_json()
+    asked = {"k": 1, "trials": 3, "mechanisms": "gaussian"}
+    half = dpviz.least("iris", recovery=np.float32(0.5), confidence=np.float64(0.95), **asked)
+    assert half.data() == dpviz.least("iris", recovery=0.5, **asked).data()
 
 
 def test_a_number_too_long_for_a_double_differs_from_what_is_found(tmp_path: Path) -> None:
