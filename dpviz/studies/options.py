@@ -14,7 +14,9 @@ import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from importlib import import_module
+from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import (
@@ -375,6 +377,8 @@ def _written(name: str, value: Any) -> Any:
             return [_written("", item) for item in value]
         case bool() | int() | float():
             return value
+        case Real() | Decimal():
+            return float(value)
     return None
 
 

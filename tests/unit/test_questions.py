@@ -9,6 +9,7 @@ import math
 import pkgutil
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -292,6 +293,10 @@ def test_numbers_of_numpy_are_numbers_and_are_kept(tmp_path: Path) -> None:
     asked = {"k": 1, "trials": 3, "mechanisms": "gaussian"}
     half = dpviz.least("iris", recovery=np.float32(0.5), confidence=np.float64(0.95), **asked)
     assert half.data() == dpviz.least("iris", recovery=0.5, **asked).data()
+    for epsilon in (Fraction(1, 2), Decimal("0.5")):
+        found = dpviz.compare("iris", epsilon=epsilon, **short)
+        assert found.made is not None
+        assert found.made.options["epsilon"] == 0.5
 
 
 def test_a_number_too_long_for_a_double_differs_from_what_is_found(tmp_path: Path) -> None:
