@@ -41,7 +41,9 @@ HARDLY = 0.5
 
 
 def epsilon_under(ceiling: float) -> float:
-    """Return the largest epsilon of two digits under which 1 % becomes at most the ceiling.
+    """Return the largest epsilon of three digits under which 1 % becomes at most the ceiling.
+
+    With two, 25 in 100 would be answered by 24.
 
     Parameters
     ----------
@@ -50,8 +52,8 @@ def epsilon_under(ceiling: float) -> float:
     """
     share = ceiling / 100
     exact = math.log(share / (1 - share)) - math.log(PRIOR / (1 - PRIOR))
-    step = 10.0 ** (math.floor(math.log10(exact)) - 1)
-    return float(f"{math.floor(exact / step + 1e-9) * step:.2g}")
+    step = 10.0 ** (math.floor(math.log10(exact)) - 2)
+    return float(f"{math.floor(exact / step + 1e-9) * step:.3g}")
 
 
 def becomes(epsilon: float) -> float:

@@ -192,7 +192,7 @@ def test_on_a_phone_a_picture_of_people_is_refused_and_what_may_leave_is_filled_
         assert not overflows(page)
     page.get_by_role("button", name="Release this").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Release")
-    expect(page.get_by_role("textbox", name="Epsilon", exact=True)).to_have_value("1.1")
+    expect(page.get_by_role("textbox", name="Epsilon", exact=True)).to_have_value("1.11")
     for place in (".st-key-schema-unit-said", ".dp-receipt"):
         told = page.locator(place).get_by_text("This protects a person, who has one row.")
         expect(told).to_be_visible()

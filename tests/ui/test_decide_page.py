@@ -59,7 +59,7 @@ def test_a_release_is_filled_in_from_the_card() -> None:
     assert errors(at) == []
     assert at.session_state["release.pictured"]
     assert at.session_state["release.picture"] == "0.65"
-    assert at.session_state["release.epsilon"] == "2.3"
+    assert at.session_state["release.epsilon"] == "2.39"
     assert at.session_state["release.rows"] == "unit"
     assert at.session_state["release.scale"] == "limits"
     assert "release.look" in keys(at) or "release.new.make" in keys(at)

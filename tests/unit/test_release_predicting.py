@@ -172,7 +172,7 @@ def test_a_card_that_is_drawn_again_predicts_nothing_anew(monkeypatch: pytest.Mo
         return outlook(rows, options, **more)
 
     monkeypatch.setattr(SchemaRows, "outlook", counted)
-    answers = Answers(ceiling=1.2)  # too low, so that the card says what would help
+    answers = Answers(ceiling=1.15)  # too low, so that the card says what would help
     first = ceiling.html(ceiling.card(prospect, answers))
     assert "What would help" in first
     drawn = len(asked)
@@ -186,8 +186,10 @@ def test_a_ceiling_is_never_passed_by_what_is_claimed() -> None:
     for after in (1.1, 2, 3, 5, 10, 25, 50, 90, 99):
         epsilon = ceiling.epsilon_under(after)
         assert ceiling.becomes(epsilon) <= after
-        assert ceiling.becomes(epsilon * 1.12) > after  # two digits are not far below it
-    assert ceiling.epsilon_under(3) == 1.1
+        assert ceiling.becomes(epsilon * 1.012) > after  # three digits are not far below it
+    assert ceiling.epsilon_under(3) == 1.11
+    for after in (2, 3, 5, 10, 25):  # what is asked for is what is answered
+        assert ceiling.of_hundred(ceiling.becomes(ceiling.epsilon_under(after))) == str(after)
     assert ceiling.of_hundred(2.91) == "3"
 
 
@@ -235,7 +237,7 @@ def test_the_card_says_yes_no_and_never() -> None:
     assert ">PLAN<" not in ceiling.html(yes)
     assert "dp-plan" in ceiling.page(yes)
     planned = json.loads(ceiling.plan(yes))
-    assert (planned["status"], planned["claim"]["epsilon"]) == ("PLAN", 1.1)
+    assert (planned["status"], planned["claim"]["epsilon"]) == ("PLAN", 1.11)
     assert planned["unit"]["protected"] == "person"
     assert planned["predicted"]["recovery"] == yes.outlook.recovery
 
