@@ -167,7 +167,8 @@ def test_a_table_without_labels_says_what_is_needed() -> None:
     at = page(table="spiked")
     (box,) = at.info
     assert box.value.startswith("A task needs a label for each row")
-    assert "choose a label column" in box.value
+    assert "choose the column that is the label" in box.value
+    assert "--" not in box.value  # how a command writes it
     assert not [node for node in nodes(at) if node.type == "plotly_chart"]
     change(at, "view.table", "Iris")
     assert len(table(at)) == 7

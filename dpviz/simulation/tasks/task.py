@@ -185,8 +185,8 @@ def learners_for(labels: NDArray[Any] | None) -> list[Learner]:
     """
     if labels is None:
         raise InvalidTable(
-            "A task needs a label for each row; this table has none: choose a label column (with "
-            "--label, or under the upload), or another table."
+            "A task needs a label for each row; this table has none: choose the column that is "
+            "the label, or another table."
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InvalidTable("A task needs a finite label for each row; some are not finite.")
