@@ -41,6 +41,14 @@ def arrive(raw: RawTable, file_id: str) -> None:
     state.put("leave_out", text)
 
 
+def first_sight() -> bool:
+    """Return whether a file has arrived since this was asked."""
+    arrived = st.session_state.get("check.number", 0)
+    new = arrived != st.session_state.get("check.seen", 0)
+    st.session_state["check.seen"] = arrived
+    return new
+
+
 def leave() -> None:
     """Forget what was left out, where the table is no upload."""
     for name in ("leave_out", "categories"):

@@ -152,7 +152,10 @@ def _label(raw: RawTable) -> str | None:
 
 
 def clamp(current: Current) -> None:
-    """Keep k within the table and the draw shown within the draws, and say so."""
+    """Keep k within the table and the draw shown within the draws, and say so.
+
+    A file that has as many features as components are shown begins with one less.
+    """
     most = limits.caps().trials
     if state.get("trials") > most:
         state.notice(
@@ -173,6 +176,12 @@ def clamp(current: Current) -> None:
     if state.get("k") > most:
         state.notice(
             f"k must be a whole number from 1 to {most} for this table; got {state.get('k')}. "
+            f"Using {most - 1} instead."
+        )
+        state.put("k", most - 1)
+    if check.first_sight() and state.get("k") == most > 1:
+        state.notice(
+            f"With k = {most} nothing of these {most} features is left out, whatever the noise. "
             f"Using {most - 1} instead."
         )
         state.put("k", most - 1)

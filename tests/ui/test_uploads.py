@@ -182,6 +182,15 @@ def test_changes_to_the_table_are_told() -> None:
     assert "variety" in said
 
 
+def test_a_file_of_two_columns_begins_with_one_component() -> None:
+    """Two keep all of two features: there would be nothing to see."""
+    at = upload(start(**SETTINGS), "two.csv", b"a,b\n1,2\n2,1\n4,3\n5,5\n2,7\n")
+    assert shown_value(at, "view.k") == 1
+    assert "With k = 2 nothing of these 2 features is left out" in " ".join(notices(at))
+    change(at, "view.k", 2)  # who asks for it has it
+    assert (shown_value(at, "view.k"), notices(at)) == (2, [])
+
+
 def test_choices_for_a_file_change_the_table() -> None:
     at = upload(start(**SETTINGS), "example.csv", CSV)
     facts = [caption.value for caption in at.caption if "people" in caption.value]
