@@ -108,4 +108,4 @@ def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch: pytest.Mon
     said = [
         getattr(node, "value", "") for node in nodes(at) if node.type in ("caption", "markdown")
     ]
-    assert any("it would take" in str(text) and "sweeps=2000" in str(text) for text in said)
+    assert any("it would take" in str(text) and "PPCA (sweeps 2000)" in str(text) for text in said)

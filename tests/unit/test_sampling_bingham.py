@@ -14,8 +14,13 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import Draws, generator
 from dpviz.sampling import bingham as vector
 from dpviz.sampling import columns as column_draws
-from dpviz.sampling.bingham import Convergence, bingham, convergence, sample_bingham
+from dpviz.sampling.bingham import Convergence, convergence, sample_bingham
 from dpviz.sampling.stiefel import stiefel_bingham
+
+
+def bingham(values: Any, draws: Draws) -> FloatArray:
+    """Return the drawn vectors alone."""
+    return sample_bingham(values, draws).vectors
 
 
 def trials(size: int) -> Draws:
