@@ -12,6 +12,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from numbers import Real
 from typing import Any, Self
@@ -237,10 +238,10 @@ def split_outside_brackets(text: str) -> tuple[str, ...]:
 
 
 def as_python(value: Any) -> Any:
-    """Return a number of NumPy, or a fraction, as Python's own; all else as it is."""
+    """Return a number of NumPy, a fraction or a decimal as Python's own; all else as it is."""
     if isinstance(value, np.generic):
         return value.item()
-    known = isinstance(value, (int, float)) or not isinstance(value, Real)
+    known = isinstance(value, (int, float)) or not isinstance(value, (Real, Decimal))
     return value if known else float(value)
 
 

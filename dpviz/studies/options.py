@@ -14,9 +14,7 @@ import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from importlib import import_module
-from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import (
@@ -37,7 +35,7 @@ from numpy.typing import ArrayLike
 from dpviz.core.entries import FeatureBounds, Pairs, bounds_of
 from dpviz.core.errors import WrongArgument
 from dpviz.core.number_text import numeral
-from dpviz.core.params import Declared, Param, format_number, params_of
+from dpviz.core.params import Declared, Param, as_python, format_number, params_of
 from dpviz.core.settings import Settings
 from dpviz.datasets import name_of
 from dpviz.mechanisms import Mechanism
@@ -366,7 +364,7 @@ def _written(name: str, value: Any) -> Any:
         value = value.pairs or [value.low, value.high]
     if hasattr(value, "tolist"):
         value = value.tolist()
-    match value:
+    match as_python(value):
         case Mechanism():
             return value.text
         case str() | PathLike():
@@ -375,10 +373,8 @@ def _written(name: str, value: Any) -> Any:
             return {str(key): _written("", item) for key, item in value.items()}
         case Iterable():
             return [_written("", item) for item in value]
-        case bool() | int() | float():
-            return value
-        case Real() | Decimal():
-            return float(value)
+        case bool() | int() | float() as number:
+            return number
     return None
 
 

@@ -283,7 +283,7 @@ def test_numbers_of_numpy_are_numbers_and_are_kept(tmp_path: Path) -> None:
     for over, values in (
         ("epsilon", np.array([1, 2])),
         ("epsilon", np.array([0.5, 2], dtype=np.float32)),
-        ("epsilon", [Fraction(1, 2), 2]),
+        ("epsilon", [Fraction(1, 2), Decimal(2)]),
         ("row_bound", np.array([2], dtype=np.float32)),
     ):
         found = dpviz.sweep("iris", over=over, values=values, **short)
