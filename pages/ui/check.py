@@ -37,16 +37,14 @@ def arrive(raw: RawTable, file_id: str) -> None:
     able = len([c for c in raw.columns if c.is_feature and c.name not in drops]) >= 2
     text = known if known is not None else names_listed(drops if able else ())
     st.session_state["check.file"] = file_id
+    st.session_state["check.arrived"] = True
     st.session_state["check.number"] = st.session_state.get("check.number", 0) + 1
     state.put("leave_out", text)
 
 
-def first_sight() -> bool:
+def arrived() -> bool:
     """Return whether a file has arrived since this was asked."""
-    arrived = st.session_state.get("check.number", 0)
-    new = arrived != st.session_state.get("check.seen", 0)
-    st.session_state["check.seen"] = arrived
-    return new
+    return bool(st.session_state.pop("check.arrived", False))
 
 
 def leave() -> None:

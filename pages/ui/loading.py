@@ -179,7 +179,7 @@ def clamp(current: Current) -> None:
             f"Using {most - 1} instead."
         )
         state.put("k", most - 1)
-    if check.first_sight() and state.get("k") == most > 1:
+    if check.arrived() and state.get("k") == most > 1:
         state.notice(
             f"With k = {most} nothing of these {most} features is left out, whatever the noise. "
             f"Using {most - 1} instead."

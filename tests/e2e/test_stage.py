@@ -89,12 +89,10 @@ async ([width, height]) => {{
 
 # A page on its way to another one leaves a picture no room; a watched page fails on what is thrown.
 WITHOUT_ROOM = """
-async () => {
-  const root = [...document.querySelectorAll("*")].map((node) => node.shadowRoot)
-    .find((one) => one?.querySelector(".dps"));
+async picture => {
   const frame = () => new Promise(done => requestAnimationFrame(() => done(null)));
   for (const display of ["none", ""]) {
-    root.querySelector(".dps-pic").style.display = display;
+    picture.style.display = display;
     await frame();
     await frame();
   }
@@ -162,7 +160,7 @@ def test_the_picture_has_the_screen(
             assert seen["wide"] <= 0, where
             assert seen["headline"] >= 24, where
             assert 0 <= seen["scrolled"] <= 70, where  # it stays while the words are scrolled
-        page.evaluate(WITHOUT_ROOM)
+        page.locator(".dps-pic").evaluate(WITHOUT_ROOM)
         # Before a hall, once for each kind of picture.
         if revealed and lesson.steps[place].scene not in presented:
             presented.add(lesson.steps[place].scene)
