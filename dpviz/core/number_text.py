@@ -53,6 +53,22 @@ def spaced(text: str) -> str:
     return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "\u202f", text)
 
 
+def towards(value: float, digits: int, side: int) -> float:
+    """Return a number of so many digits that is not above (side -1) or not below (side 1) another.
+
+    Parameters
+    ----------
+    value : float
+        Above 0.
+    digits : int
+    side : {-1, 1}
+    """
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    turned = math.floor if side < 0 else math.ceil
+    # a value that is round but for its last bit is not to be moved by a whole step
+    return float(f"{turned(value / step - side * 1e-9) * step:.{digits}g}")
+
+
 def numeral(value: float, digits: int = 2) -> str:
     """Return a number with so many digits: 3e-7, 0.00062, 1.5.
 

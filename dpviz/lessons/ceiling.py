@@ -19,7 +19,7 @@ from dpviz.accounting.accounting import Spent
 from dpviz.auditing.attack import excess_probability, posterior_bound
 from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import CannotRun
-from dpviz.core.number_text import decimals, numeral
+from dpviz.core.number_text import decimals, numeral, towards
 from dpviz.core.problem import Budget, Relation, Unit, protects
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.words import REFUSED
@@ -52,8 +52,7 @@ def epsilon_under(ceiling: float) -> float:
     """
     share = ceiling / 100
     exact = math.log(share / (1 - share)) - math.log(PRIOR / (1 - PRIOR))
-    step = 10.0 ** (math.floor(math.log10(exact)) - 2)
-    return float(f"{math.floor(exact / step + 1e-9) * step:.3g}")
+    return towards(exact, 3, -1)
 
 
 def becomes(epsilon: float) -> float:
@@ -121,9 +120,8 @@ class Prospect:
         ]
         if not found:  # beyond the curves
             return self._least(self.options, recovery, self.rows.n)
-        # two digits, rounded up: what is said to be enough must be
-        step = 10.0 ** (math.floor(math.log10(min(found))) - 1)
-        return float(f"{math.ceil(min(found) / step - 1e-9) * step:.2g}")
+        # upwards: what is said to be enough must be
+        return towards(min(found), 2, 1)
 
     @cached_property
     def helps(self) -> Callable[[float], list[tuple[str, float | None]]]:

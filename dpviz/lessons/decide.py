@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dpviz.core.metrics import chance_share
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, towards
 from dpviz.core.problem import EPSILON_RANGE, Budget
 from dpviz.core.release import Status, Verdict
 from dpviz.core.settings import Settings
@@ -315,8 +315,7 @@ def card(
 def rounded_up(epsilon: float) -> float:
     """Return an epsilon with three digits that is at least the one given."""
     # three digits, upwards: the goal must still be reached at what is said
-    step = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
-    return min(float(f"{math.ceil(epsilon / step - 1e-9) * step:.3g}"), EPSILON_RANGE[1])
+    return min(towards(epsilon, 3, 1), EPSILON_RANGE[1])
 
 
 def _fails(target: Target) -> str | None:

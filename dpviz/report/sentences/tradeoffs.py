@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from dpviz.core.metrics import METRICS
-from dpviz.core.number_text import numeral, per_cent, thousands
+from dpviz.core.number_text import numeral, per_cent, thousands, towards
 from dpviz.core.problem import (
     EPSILON_RANGE,
 )
@@ -118,10 +118,7 @@ def _inside(low: float, high: float) -> float:
 
 def _outwards(value: float, side: int) -> str:
     """Return a number of three digits that is not inside of the one given."""
-    step = 10.0 ** (math.floor(math.log10(value)) - 2)
-    turned = math.floor if side < 0 else math.ceil
-    # a value that is round but for its last bit is not to be moved by a whole step
-    return numeral(turned(value / step - side * 1e-9) * step, 3)
+    return numeral(towards(value, 3, side), 3)
 
 
 def sentence(target: Target, k: int) -> str:
