@@ -424,7 +424,7 @@ def _risk(found: CeilingCard) -> str:
         f"<small>before: 1 of 100 suspicions<br>“{said}” is right</small></figcaption></figure>"
         f"<figure>{hundred(math.ceil(after - 1e-9), f'after: at most {shown}', 92)}<figcaption>"
         f"<small>after: at most <b>{shown}</b>,<br>whatever else is known</small></figcaption>"
-        f"</figure></div><p><b>{who}</b> {phrase}. That is ε {numeral(epsilon, 2)}."
+        f"</figure></div><p><b>{who}</b> {phrase}. That is ε {numeral(epsilon, 3)}."
         f"<small>{odds}</small></p></div>"
     )
 

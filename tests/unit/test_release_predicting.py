@@ -198,6 +198,7 @@ def test_the_card_says_yes_no_and_never() -> None:
     yes = ceiling.card(prospect, Answers())
     assert yes.verdict == "yes"
     assert "parts survive at your ceiling" in yes.headline
+    assert "That is ε 1.11." in ceiling.html(yes)  # and no 1.1 or, above the ceiling, 3.5 for 3.49
     assert "drives component 1”? Yes." in ceiling.html(yes)
     often = math.floor(100 * yes.outlook.readable)
     told = f"In {often} of 100 releases both components can be told from"
