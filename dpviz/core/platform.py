@@ -38,15 +38,15 @@ _MORE = {
     "streamlit": (
         "the dashboard",
         "Streamlit",
-        ("pillow>=11", "plotly>=6,<8", "segno>=1.6.1,<2", "streamlit>=1.67,<2"),
+        ("pillow>=11", "plotly>=6.3,<8", "segno>=1.6.1,<2", "streamlit>=1.67,<2"),
     ),
-    "plotly": ("a figure", "Plotly", ("plotly>=6,<8",)),
+    "plotly": ("a figure", "Plotly", ("plotly>=6.3,<8",)),
     "pooch": ("a download", "Pooch", _DOWNLOADS),
     "unlzw3": ("a file of the program compress", "unlzw3", _DOWNLOADS),
     "xlrd": ("a table in the old Excel format", "xlrd", _DOWNLOADS),
-    "python_calamine": ("a workbook", "python-calamine", ("python-calamine>=0.4,<1",)),
+    "python_calamine": ("a workbook", "python-calamine", ("python-calamine>=0.5.4,<1",)),
     "xlsxwriter": ("a workbook of a release", "XlsxWriter", ("xlsxwriter>=3.2,<4",)),
-    "pyreadstat": ("an SPSS file", "pyreadstat", ("pyreadstat>=1.3,<2",)),
+    "pyreadstat": ("an SPSS file", "pyreadstat", ("pyreadstat>=1.3.3,<2",)),
 }
 ONE_PROCESS = "Inside a browser everything runs in one process: slower, and with the same numbers."
 UPLOADS_STAY = (

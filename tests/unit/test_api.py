@@ -253,7 +253,7 @@ def test_a_sparse_matrix_is_read_as_its_dense_rows_are(
     gap: bool, off: float, row_bound: str
 ) -> None:
     """Also where a row has a gap, and where X'X less the mean's would lose the digits."""
-    held = sparse.random_array((500, 6), density=0.2, rng=np.random.default_rng(0), format="csc")
+    held = sparse.random_array((500, 6), density=0.2, random_state=np.random.default_rng(0), format="csc")
     rows = held.toarray()
     rows[:, 0] += off
     if gap:
@@ -270,7 +270,7 @@ def test_a_sparse_matrix_is_read_as_its_dense_rows_are(
 
 
 def test_a_sparse_matrix_is_compared_and_refused_in_words() -> None:
-    rows = sparse.random_array((200, 5), density=0.3, rng=np.random.default_rng(1))
+    rows = sparse.random_array((200, 5), density=0.3, random_state=np.random.default_rng(1))
     named: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": "gaussian"}
     expected, found = (
         dpviz.compare(given, **named).table().select_dtypes("number")
