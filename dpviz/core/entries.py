@@ -30,10 +30,13 @@ PUBLIC = "public"
 MIDPOINT = "midpoint"
 UNIT = "unit"
 """In the place of a row bound: every row is scaled to length one."""
+LARGEST, SMALLEST = 1e100, 1e-100
+"""Sizes of what is declared of rows: their squares, summed, are still ordinary numbers."""
 ROW_BOUND_ALLOWED = (
-    "max, a positive number, none, private:adaptive, or private:Q or quantile:Q with Q above 0 and "
-    "at most 1"
+    "max, a number from 1e-100 to 1e100, none, private:adaptive, or private:Q or quantile:Q with Q "
+    "above 0 and at most 1"
 )
+RANGE_ALLOWED = "numbers of at most 1e100 in size with low below high, by 1e-100 or more"
 BOUNDS_WORDS = ("max", "known", PRIVATE)
 BOUNDS_ALLOWED = "max, known, private, LOW:HIGH or the path of a CSV or Parquet file"
 ADAPTIVE = f"{PRIVATE}:adaptive"
@@ -76,7 +79,7 @@ class FeatureBounds:
         """
         try:
             sides = [(float(low), float(high)) for low, high in pairs.values()]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidSetting(
                 "feature bounds", "a pair of numbers, low and high, for each feature", text,
                 "--bounds",
@@ -117,10 +120,10 @@ class FeatureBounds:
                 )
             found = np.array([pairs[name] for name in columns], dtype=float).T
         for name, low, high in zip(columns, *found, strict=True):
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            if not _is_range(low, high):
                 raise InvalidSetting(
                     f"the bounds of {name!r}",
-                    "finite numbers with low below high",
+                    RANGE_ALLOWED,
                     f"{numeral(low, 6)}, {numeral(high, 6)}",
                     "--bounds",
                 )
@@ -253,7 +256,7 @@ def bounds_of(value: Any) -> Any:
     )  # fmt: skip
     try:
         low, high = (np.asarray(side, dtype=np.float64) for side in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise error from None
     if low.ndim == high.ndim == 0:
         return ":".join(map(format_number, _in_order(float(low), float(high), value)))
@@ -282,7 +285,9 @@ def row_bound_of(value: Any) -> Any:
     if not isinstance(value, str):
         # True is a number in Python, and no length
         plain = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-        return row_bound_of(format_number(float(value))) if plain else value
+        # no float is as large as an int may be
+        legal = plain and value <= LARGEST
+        return row_bound_of(format_number(float(value) if legal else math.inf)) if plain else value
     others = {FROM_DATA: "max", "adaptive": ADAPTIVE, PRIVATE: f"{PRIVATE}:{USUAL_LEVEL}"}
     value = others.get(value, value)
     error = InvalidSetting("row bound", ROW_BOUND_ALLOWED, value, "--row-bound")
@@ -295,7 +300,7 @@ def row_bound_of(value: Any) -> Any:
         raise error from None
     if prefix in ("quantile", PRIVATE) and 0 < level <= 1:
         return f"{prefix}:{format_number(level)}"
-    if not colon and 0 < level < math.inf:
+    if not colon and SMALLEST <= level <= LARGEST:
         return format_number(level)
     raise error
 
@@ -324,9 +329,13 @@ def _number(text: str) -> float | None:
 
 
 def _in_order(low: float, high: float, given: object) -> tuple[float, float]:
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InvalidSetting("bounds", "finite numbers with low below high", given, "--bounds")
+    if not _is_range(low, high):
+        raise InvalidSetting("bounds", RANGE_ALLOWED, given, "--bounds")
     return low, high
+
+
+def _is_range(low: float, high: float) -> bool:
+    return max(abs(low), abs(high)) <= LARGEST and high - low >= SMALLEST
 
 
 def names_file(value: str | FeatureBounds) -> bool:

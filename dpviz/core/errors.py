@@ -34,7 +34,10 @@ def printable(text: object, most: int | None = QUOTED) -> str:
     most : int or None
         Characters that stay; a longer text ends in three dots. None cuts nothing.
     """
-    whole = str(text)
+    try:
+        whole = str(text)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        whole = f"a {type(text).__name__} too long to be written"
     if most is not None:
         whole = whole[: 16 * most]  # a pasted file need not be walked through
     if not whole.isprintable():  # a search asks for thousands of reasons

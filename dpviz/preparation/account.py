@@ -263,7 +263,7 @@ def _what_is_left(
         if low == EPSILON_RANGE[0]:
             raise CannotRun(
                 mechanism.text,
-                "the preparation's shares leave nothing for it: lower them, or epsilon",
+                "the preparation's shares leave nothing for it: lower them, or raise epsilon",
             )
         low, high = max(low / 2, EPSILON_RANGE[0]), low
     if low == whole.epsilon:

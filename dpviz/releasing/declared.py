@@ -48,8 +48,8 @@ AUTO, NONE = "auto", UNDECLARED
 CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
 SCALES = (NONE, PRIVATE, FROM_DATA)
 BOUND_ALLOWED = (
-    f"a number above 0 that was known before anybody looked at the data, {PRIVATE!r}, 'adaptive', "
-    f"{FROM_DATA!r}, or None for mechanisms that need none"
+    "a number from 1e-100 to 1e100 that was known before anybody looked at the data, "
+    f"{PRIVATE!r}, 'adaptive', {FROM_DATA!r}, or None for mechanisms that need none"
 )
 BOUNDS_ALLOWED = f"a pair of numbers or of arrays, or {PRIVATE!r}"
 

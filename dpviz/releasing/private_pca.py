@@ -79,11 +79,22 @@ def _has_variances(estimator: Any) -> bool:
     return True
 
 
+def _has_times(X: Any) -> bool:
+    """Return whether a column of a frame, of whatever library, is of dates, times or durations."""
+    kinds = getattr(X, "dtypes", ()) if hasattr(X, "dtypes") else getattr(X, "schema", ())
+    kinds = getattr(kinds, "types", kinds)
+    return any(str(kind).lower().startswith(("date", "time", "duration")) for kind in kinds)
+
+
 @contextmanager
 def _without_cells(X: object, spent: str = "") -> Iterator[None]:
     """Keep what X holds out of what is said of it."""
     if np.ma.is_masked(X):  # else the numbers under the mask would count
         raise InvalidTable(f"X must hold finite numbers; it has masked cells{spent}.")
+    if _has_times(X):  # else some libraries' dates would count as days since 1970
+        raise InvalidTable(f"X must hold numbers; it has columns of dates or times{spent}.")
+    if not getattr(getattr(X, "columns", None), "is_unique", True):
+        raise InvalidTable(f"X must have columns of different names{spent}.")
     try:
         yield
     except ValueError as error:
@@ -409,6 +420,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 ensure_min_samples=least,
                 ensure_min_features=2 if reset else 1,
             )
+            if array.dtype.kind == "O":  # decimals, which frames of Arrow's hand over as they are
+                array = array.astype(np.float64)
         if array.dtype.kind not in "fiub":
             raise InvalidTable("X must hold numbers: nothing was spent.")
         if sparse.issparse(array):
@@ -474,6 +487,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self)
         with _without_cells(X):
             along = check_array(X, dtype=[np.float64, np.float32])
+        if along.shape[1] != self.n_components_:
+            raise InvalidTable(
+                f"X has {along.shape[1]} features, but there are {self.n_components_} components."
+            )
         if self.whiten:
             along = along * self._deviations
         back = (along @ self.components_) * self.scale_ + self.mean_
@@ -486,6 +503,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         That of the model that scikit-learn's PCA has too: the noisy variances along the components
         and ``noise_variance_`` along all other directions.
         """
+        check_is_fitted(self)
         above = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
         matrix = (self.components_.T * above) @ self.components_
         matrix[np.diag_indices_from(matrix)] += self.noise_variance_
@@ -495,6 +513,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @available_if(_has_variances)  # type: ignore[untyped-decorator]
     def get_precision(self) -> FloatArray:
         """Return the inverse of the covariance, shape (d, d)."""
+        check_is_fitted(self)
         along, rest = self._positive_variances()
         matrix = (self.components_.T * (1 / along - 1 / rest)) @ self.components_
         matrix[np.diag_indices_from(matrix)] += 1 / rest

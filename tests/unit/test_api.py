@@ -253,7 +253,9 @@ def test_a_sparse_matrix_is_read_as_its_dense_rows_are(
     gap: bool, off: float, row_bound: str
 ) -> None:
     """Also where a row has a gap, and where X'X less the mean's would lose the digits."""
-    held = sparse.random_array((500, 6), density=0.2, random_state=np.random.default_rng(0), format="csc")
+    held = sparse.random_array(
+        (500, 6), density=0.2, random_state=np.random.default_rng(0), format="csc"
+    )
     rows = held.toarray()
     rows[:, 0] += off
     if gap:

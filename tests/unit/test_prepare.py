@@ -203,8 +203,7 @@ def test_known_bounds_of_digits() -> None:
             "low below high",
         ),
         (Settings(center="none", row_bound="quantile:0.5"), "zero or not finite"),
-        (Settings(center="none", row_bound="1e-200"), "within a factor"),
-        (Settings(center="none", row_bound="1e+200"), "within a factor"),
+        (Settings(center="none", row_bound="1e-100"), "within a factor"),
     ],
 )
 def test_bad_bounds_are_one_sentence(settings: Settings, words: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -109,7 +110,9 @@ def test_no_row_bound_has_to_be_declared(delta: float) -> None:
 @pytest.mark.parametrize("mechanism", ["auto", "gaussian", "wishart_difference"])
 def test_sparse_rows_give_what_dense_ones_do(mechanism: str) -> None:
     """Cut, centred and scaled as well; a mechanism that needs an array says so."""
-    held = sparse.random_array((900, 5), density=0.3, rng=np.random.default_rng(6), format="csr")
+    held = sparse.random_array(
+        (900, 5), density=0.3, random_state=np.random.default_rng(6), format="csr"
+    )
     named: dict[str, Any] = {"mechanism": mechanism, "random_state": 0, "bounds": (-1.0, 0.8)}
     named |= {} if mechanism == "auto" else {"row_bound": 1.5}
     dense = PrivatePCA(2, delta=1e-6, **named).fit(held.toarray())
@@ -368,12 +371,12 @@ def test_bounds_can_be_bought(rows: np.ndarray) -> None:
             "gaussian cannot run: it needs a row bound, and none is declared",
         ),
         ({"row_bound": None, "spectrum": "power:d=5,exponent=1,total=1"}, "auto cannot run: "),
-        ({"row_bound": -1.0}, "row_bound must be a number above 0"),
-        ({"row_bound": "max"}, "row_bound must be a number above 0"),
+        ({"row_bound": -1.0}, "row_bound must be a number from 1e-100"),
+        ({"row_bound": "max"}, "row_bound must be a number from 1e-100"),
         ({"row_bound": "private"}, "bounds must be given where row_bound is 'private'"),
         ({"center": "private"}, "bounds must be given where center"),
         ({"center": "mean"}, "center must be one of"),
-        ({"bounds": (4.0, -4.0)}, "bounds must be finite numbers with low below high"),
+        ({"bounds": (4.0, -4.0)}, "bounds must be numbers of at most 1e100"),
         ({"bounds": 3}, "bounds must be a pair"),
         ({"bounds": "wide"}, "bounds must be a pair of numbers or of arrays, or 'private'"),
         ({"epsilon": 0.0}, "epsilon must be a number from"),
@@ -718,6 +721,52 @@ def test_rows_of_a_wrong_kind_are_refused_without_their_cells(rows: object) -> N
     with pytest.raises(ValueError, match=r"2D|numeric|Complex|inhomogeneous") as caught:
         PrivatePCA(1).fit(rows)
     assert not any(cell in str(caught.value) for cell in ("1.5", "3.5", "'a'"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"row_bound": 1e300}, "row_bound"),
+        ({"row_bound": 10**5000}, "row_bound"),
+        ({"epsilon": 10**5000}, "epsilon"),
+        ({"row_bound": 1e-300}, "row_bound"),
+        ({"row_bound": "private", "bounds": (-1e300, 1e300)}, "bounds"),
+        ({"bounds": (0, 10**5000)}, "bounds"),
+        ({"bounds": (0.0, 5e-324)}, "bounds"),
+        ({"bounds": ([0.0] * 5, [1.0, 1.0, 1e300, 1.0, 1.0])}, "the bounds of 'column 3'"),
+    ],
+)
+def test_sizes_without_squares_are_refused_before_anything_is_spent(
+    changed: dict[str, Any], named: str, tmp_path: Path, rows: np.ndarray
+) -> None:
+    ledger = _ledger(tmp_path / "ledger")
+    with pytest.raises(InvalidSetting, match=rf"^{named} must be "):
+        _pca(**{"mechanism": "gaussian", "ledger": ledger.path, **changed}).fit(rows)
+    assert not ledger.read().spends
+
+
+def test_dates_are_no_numbers_in_any_library_and_decimals_are(rows: np.ndarray) -> None:
+    day, names = pd.Timestamp("2024-05-01"), list("abcde")
+    frame = pd.DataFrame(rows, columns=names)
+    dated = frame.assign(b=day)
+    polar = polars.DataFrame({name: frame[name].to_numpy() for name in names})
+    later = polar.with_columns(b=polars.lit(day.date()))
+    for table in (dated, dated[["b", "b"]], later, later.to_arrow()):
+        with pytest.raises(InvalidTable, match=r"^X must hold numbers; it has columns of dates"):
+            _pca().fit(table)
+    with pytest.raises(InvalidTable, match=r"^X must have columns of different names"):
+        _pca().fit(frame.set_axis(list("aabcd"), axis=1))
+    assert _pca().fit(polar.cast(polars.Decimal(20, 9))).components_.shape == (2, 5)
+
+
+def test_what_is_asked_before_a_fit_or_of_other_coordinates_is_a_sentence(
+    rows: np.ndarray,
+) -> None:
+    for name in ("get_covariance", "get_precision"):
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            getattr(PrivatePCA(2), name)()
+    with pytest.raises(InvalidTable, match="5 features, but there are 2 components"):
+        _pca().fit(rows).inverse_transform(rows)
 
 
 @quiet

@@ -297,7 +297,7 @@ def test_values_are_read_and_ranges_are_spaced_on_a_logarithmic_scale() -> None:
         ("k", "1.5", "a whole number from 1"),
         ("n", "1", "a whole number from 2 to 1e15; got '1'"),
         ("delta", "1", "below 1"),
-        ("row_bound", "quantile:2", "max, a positive number"),
+        ("row_bound", "quantile:2", "max, a number from 1e-100"),
         ("epsilon", "0:1:3", "low:high:count"),
         ("epsilon", "1:2:1", "a count of 2 to 1000; got '1:2:1'"),
         ("epsilon", "2:1:3", "low < high"),
