@@ -153,6 +153,7 @@ class EventView:
             "quadratic form along the loss": along_q,
             "quadrant": np.minimum(up, -down),
             "outer quadrant": np.maximum(up, -down),
+            "trace": np.trace(symmetric, axis1=1, axis2=2),
         }
         for label, table in (("first", first), ("second", second)):
             values, vectors = np.linalg.eigh(symmetric - table)

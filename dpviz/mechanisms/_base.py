@@ -10,9 +10,11 @@ To add one, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
 from __future__ import annotations
 
 import re
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, final
 
 import numpy as np
@@ -22,7 +24,7 @@ from dpviz.accounting.accounting import Spent
 from dpviz.accounting.losses import ExactLoss, LogRatio, Tables
 from dpviz.accounting.profiles import RowProfile
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import CannotRun
+from dpviz.core.errors import CannotRun, DpvizError
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared
@@ -294,7 +296,8 @@ class Mechanism(Declared, ABC):
         calibration = self.calibrate(problem, budget)
         if not (calibration.parts or self.ours):
             return None  # ours release nothing of the data then; of others nobody knows it
-        return accounting.spent(calibration.parts, budget)
+        # at the delta that is claimed: a pure claim has none, whatever the budget has
+        return accounting.spent(calibration.parts, self.claim(problem, budget) or budget)
 
     def row_profile(self, problem: Problem, budget: Budget) -> RowProfile | None:
         """Return the privacy profile of one row where parts do not say it, or None."""
@@ -627,8 +630,20 @@ def released(
     """Return the releases of some draws: whatever asks a mechanism for one asks here.
 
     The simulation does, and a mechanism that buys its directions from another one.
+
+    Raises
+    ------
+    CannotRun
+        Where code of another author fails: what it says may quote rows, so it is the cause alone.
     """
-    return mechanism.release_many(sees, calibration, draws)
+    try:
+        return mechanism.release_many(sees, calibration, draws)
+    except Exception as error:
+        if mechanism.ours or isinstance(error, DpvizError):
+            raise
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"line {last.lineno} of {Path(last.filename).name}"
+        raise CannotRun(mechanism.text, f"{type(error).__name__} in {where}") from error
 
 
 def claimed_against_spent(budget: Budget, spent: Spent) -> str:

@@ -72,6 +72,8 @@ class FunctionMechanism(Mechanism):
 
     def _checked(self, given: Any, d: int, k: int) -> FloatArray:
         """Return one release as an array, or say what is wrong with it."""
+        if np.iscomplexobj(given):  # else their real parts would pass for them
+            raise CannotRun(self.text, "it must return real numbers; got complex ones")
         try:
             found = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):

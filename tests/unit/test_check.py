@@ -15,7 +15,7 @@ from dpviz import extend
 from dpviz.cli import main
 from dpviz.core.errors import CannotRun, InvalidSetting, WrongArgument
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.release import Release
+from dpviz.core.release import Release, Verdict
 from dpviz.core.seeding import Draws
 from dpviz.extend import Calibration, GaussianPart, checks, frobenius, noise_std
 from dpviz.extend.checks import CHECKS, Check
@@ -103,6 +103,34 @@ def half_of_it(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale:
     return rows.T @ rows / len(rows) + scale / 2 * (noise + np.triu(noise, 1).T)
 
 
+@dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
+def exact_trace(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
+    """Put the trace back that the noise has moved: all else is as it should be."""
+    noise = np.triu(scale * rng.standard_normal((rows.shape[1],) * 2))
+    noise += np.triu(noise, 1).T
+    return rows.T @ rows / len(rows) + noise - np.trace(noise) / len(noise) * np.eye(len(noise))
+
+
+@dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
+def bold(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
+    """Draw next to no noise where epsilon is large."""
+    noise = np.triu(
+        scale * (0.01 if epsilon > 2 else 1.0) * rng.standard_normal((rows.shape[1],) * 2)
+    )
+    return rows.T @ rows / len(rows) + noise + np.triu(noise, 1).T
+
+
+def _gaussian_without_delta(problem: Problem, budget: Budget) -> Calibration:
+    return replace(_calibrated(problem, Budget(budget.epsilon, 1e-6)), budget=budget)
+
+
+@dpviz.mechanism(claim="pure", release="matrix", calibrate=_gaussian_without_delta)
+def pure_by_word(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
+    """Claim without a delta what Gaussian noise keeps with one."""
+    noise = np.triu(scale * rng.standard_normal((rows.shape[1],) * 2))
+    return rows.T @ rows / len(rows) + noise + np.triu(noise, 1).T
+
+
 class HalfOfWide(HalfTheNoise):
     """Runs where its rows are wide alone."""
 
@@ -140,6 +168,9 @@ FAULTS = [
     (exact, "no_audit_refutes_it"),
     (half_of_it, "no_audit_refutes_it"),
     (HalfOfWide, "no_audit_refutes_it"),
+    (exact_trace, "no_audit_refutes_it"),
+    (bold, "no_audit_refutes_it"),
+    (pure_by_word, "no_audit_refutes_it"),
 ]
 
 
@@ -149,6 +180,11 @@ def test_a_planted_fault_fails_its_check_and_no_other_thing_does(
 ) -> None:
     assert failed(mechanism, check, "small_dimensions_work", monkeypatch=monkeypatch) == [check]
     assert failed(Sound(), check, monkeypatch=monkeypatch) == []
+
+
+def test_a_pure_claim_is_judged_without_the_delta_of_the_budget() -> None:
+    problem, budget = Problem(100, 3, 1, Relation.REPLACE, Domain.ball(3)), Budget(1.0, 1e-6)
+    assert pure_by_word().status(problem, budget).verdict is Verdict.REFUTED
 
 
 def test_an_audit_serves_for_two_where_only_components_differ() -> None:

@@ -121,6 +121,7 @@ def test_a_calibration_says_what_is_spent() -> None:
         (lambda d, k: "no array", "an array of numbers; got str"),
         (lambda d, k: np.full((d, k), np.nan), "finite numbers"),
         (lambda d, k: np.ones((d, k)), "orthonormal columns"),
+        (lambda d, k: np.eye(d)[:, :k] + 0j, "real numbers; got complex ones"),
     ],
 )
 def test_what_comes_back_wrong_is_said_in_a_sentence(given: Any, words: str) -> None:
@@ -152,8 +153,11 @@ def test_rows_cannot_be_written_to() -> None:
         rows[0] = 0
         return rows.T @ rows
 
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(
+        CannotRun, match=r"^writes cannot run: ValueError in line \d+ of "
+    ) as caught:
         dpviz.compare(table(), mechanisms=[writes], trials=1)
+    assert "read-only" in str(caught.value.__cause__)
 
 
 class Mine(dpviz.Mechanism):
@@ -214,6 +218,26 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def bring(path: Path) -> None:
     all_mechanisms.cache_clear()
     plugins.add_plugins([str(path)])
+
+
+def test_what_an_author_s_code_says_of_a_row_is_not_said_again(
+    plugin: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugin.write_text(QUOTES, encoding="utf-8")
+    all_mechanisms.cache_clear()
+    command = ["compare", "iris", "--plugin", str(plugin), "--mechanism", "quotes", "--trials", "1"]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert said == "dpviz: --mechanism quotes cannot run: RuntimeError in line 6 of mine.py\n"
+
+
+QUOTES = """
+from dpviz.extend import mechanism
+
+@mechanism(claim="none", release="matrix")
+def quotes(rows, epsilon, delta, k, rng):
+    raise RuntimeError(str(rows[0]))
+"""
 
 
 def test_a_plugin_is_on_every_list_with_its_own_colour(plugin: Path) -> None:
