@@ -37,8 +37,15 @@ WITHOUT = (
 )
 
 
-def find_chromium() -> Path | None:
+WITH_WINDOWS = ("chromium", "chromium-browser", "google-chrome")
+SHELL = "chromium-headless-shell"
+
+
+def find_chromium(*, windows: bool = True) -> Path | None:
     """Return the browser named in ``DPVIZ_CHROMIUM``, or the first one found on PATH.
+
+    What is as users have it comes first, or without ``windows`` the same Chromium without what
+    draws them, which opens a page for a tenth less.
 
     Raises
     ------
@@ -52,7 +59,7 @@ def find_chromium() -> Path | None:
         if found is None:
             raise FileNotFoundError(f"DPVIZ_CHROMIUM names no program: {named!r}")
         return Path(found)
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+    for name in (*WITH_WINDOWS, SHELL) if windows else (SHELL, *WITH_WINDOWS):
         found = shutil.which(name)
         if found is not None:
             return Path(found)

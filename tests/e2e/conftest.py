@@ -78,7 +78,7 @@ def playwright_driver() -> Iterator[Playwright]:
 @pytest.fixture(scope="session")
 def browser(playwright_driver: Playwright) -> Iterator[Browser]:
     """The machine's own Chromium, headless; Playwright's download is never used."""
-    path = find_chromium()
+    path = find_chromium(windows=False)
     assert path is not None, "tests without a browser are skipped at collection"
     chromium = playwright_driver.chromium.launch(
         executable_path=path, args=[*CHROMIUM_FLAGS, WITHOUT]
