@@ -35,9 +35,10 @@ from pages.ui.texts import plain
 TAB_ICON = "🔍"
 
 
-# Runs a page again that was open while its server was restarted; the link says what was set.
-_RECONNECT = st.components.v2.component(
-    "dpviz_reconnect", js=(Path(__file__).parent / "reconnect.js").read_text(encoding="utf-8")
+# Runs a page again that was open while its server was restarted; the link says what was set. And
+# a page that adds its settings to the menu's address makes no step of history of it.
+_WINDOW = st.components.v2.component(
+    "dpviz_window", js=(Path(__file__).parent / "window.js").read_text(encoding="utf-8")
 )
 _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
 _FOLLOWING: ContextVar[list[Callable[[], None]]] = ContextVar("following")
@@ -115,8 +116,8 @@ def _run() -> None:
             _check(current, info)
         with limits.looking_up():
             page.run()
-        with st.container(key="reconnect", height="content", gap=None):
-            _RECONNECT(key="reconnect.back", on_back_change=lambda: None, height=1)
+        with st.container(key="window", height="content", gap=None):
+            _WINDOW(key="window.back", on_back_change=lambda: None, height=1)
         copying.watch()
         if info.term:
             glossary.info(info.term, "page")
