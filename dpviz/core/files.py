@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dpviz.core.errors import CannotWrite, InvalidSetting
+from dpviz.core.errors import CannotWrite, InvalidSetting, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -263,6 +263,25 @@ def json_text(value: Any) -> str:
     return json.dumps(finite(value), indent=1, allow_nan=False)
 
 
+class NamedTwice(ValueError):
+    """An object of a JSON text has a name twice; the message completes "it names ..."."""
+
+
+def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a JSON text, of which readers would take one or the other value.
+
+    Raises
+    ------
+    NamedTwice
+    """
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise NamedTwice(f"{printable(name)!r} twice")
+        found[name] = value
+    return found
+
+
 def strict_json(text: str) -> Any:
     """Return the data of a JSON text that somebody else wrote.
 
@@ -270,10 +289,12 @@ def strict_json(text: str) -> Any:
     ------
     ValueError
         If it is no JSON, nests too deep, or holds NaN, an infinity or a whole number of thousands
-        of digits.
+        of digits; `NamedTwice` where an object has a name twice.
     """
     try:
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        return json.loads(
+            text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=named_once
+        )
     except RecursionError:
         raise ValueError("nested too deep") from None
 

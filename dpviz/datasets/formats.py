@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, OtherEncoding, printable
+from dpviz.core.files import NamedTwice, named_once
 from dpviz.core.number_text import numeral
 from dpviz.core.platform import NO_WORKBOOKS, in_browser, need
 from dpviz.datasets.columns import counted, listed
@@ -533,10 +534,16 @@ def _spss(data: bytes) -> tuple[pd.DataFrame, list[str]]:
 def _records(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
     """Return JSON records, in one list or one a line, as a frame."""
     text = data.decode("utf-8-sig")
+    # NaN is read too: that is how Python writes what is missing
+    read = json.JSONDecoder(object_pairs_hook=named_once).decode
     try:
-        found = json.loads(text)
-    except json.JSONDecodeError:
-        found = [json.loads(line) for line in text.splitlines() if line.strip()]
+        try:
+            found = read(text)
+        except json.JSONDecodeError:
+            found = [read(line) for line in text.splitlines() if line.strip()]
+    except NamedTwice:
+        # not which: a name in a record within a record may be of the data
+        raise InvalidTable(f"{name} has a record that names something twice.") from None
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
         raise InvalidTable(
             f"{name} must hold JSON records, [{{...}}, {{...}}] or one {{...}} a line; save it as "

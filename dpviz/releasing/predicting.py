@@ -22,6 +22,7 @@ from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.metrics import FLAT, chance_share, recovery_of
 from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import towards
 from dpviz.core.params import format_number
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import generator
@@ -263,8 +264,7 @@ class SchemaRows:
         while high - low > 0.02:
             middle = (low + high) / 2
             low, high = (low, middle) if enough(middle) else (middle, high)
-        step = 10.0 ** (math.floor(high / math.log(10)) - 1)
-        return float(f"{math.ceil(math.exp(high) / step) * step:.2g}")
+        return towards(math.exp(high), 2, 1)
 
 
 def _surely(found: Sequence[float]) -> float:

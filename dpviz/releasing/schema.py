@@ -22,7 +22,7 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import FeatureBounds, kinds_of, stated_categories
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
-from dpviz.core.files import atomic_write, strict_json
+from dpviz.core.files import NamedTwice, atomic_write, strict_json
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Unit
 from dpviz.core.settings import is_scale
@@ -382,8 +382,9 @@ class Schema:
         """
         try:
             found = strict_json(text if isinstance(text, str) else text.decode())
-        except ValueError:
-            raise SchemaError(f"{name} cannot be read as a schema: it is no JSON.") from None
+        except ValueError as error:
+            why = f"it names {error}" if isinstance(error, NamedTwice) else "it is no JSON"
+            raise SchemaError(f"{name} cannot be read as a schema: {why}.") from None
         try:
             return cls._from_json(found)
         except InvalidSetting as error:

@@ -17,7 +17,7 @@ import pandas as pd
 from dpviz.auditing.attack import excess_probability, posterior_bound
 from dpviz.core import VERSION
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
-from dpviz.core.files import atomic_write, strict_json
+from dpviz.core.files import NamedTwice, atomic_write, strict_json
 from dpviz.core.params import Declared, text
 from dpviz.core.platform import need
 from dpviz.core.problem import protects
@@ -389,6 +389,8 @@ def _sources(
             pairs = strict_json(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise DpvizError(f"{printable(path.name)} cannot be read: {error.strerror}.") from None
+        except NamedTwice as error:
+            raise InvalidSetting("sources", allowed, str(error), "--sources") from None
         except ValueError:
             raise wrong from None
     found = {}

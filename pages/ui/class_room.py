@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.files import strict_json
 from dpviz.core.number_text import numeral
 from dpviz.lessons.in_or_out import Round
 from dpviz.lessons.languages import phone_words, require, wall_words
@@ -113,7 +114,7 @@ async def _bet(request: Request) -> Response:
     except ClientDisconnect:
         return PlainTextResponse("Lost.", 400)
     try:
-        said = json.loads(body)
+        said = strict_json(body.decode())
         step, phone, value = str(said["step"]), str(said["phone"]), float(said["value"])
     except (ValueError, KeyError, TypeError):
         return PlainTextResponse("Not a bet.", 400)

@@ -174,6 +174,8 @@ REFUSED = {
     "half an SPSS file": (b"$FL2@(#) secret" + b"\0" * 50, "starts like an SPSS file"),
     "half a Stata file": (stata()[:300], "starts like a Stata file"),
     "JSON of one": (b'{"a": {"secret": 1}}\n3', "JSON records"),
+    "a name twice": (b'[{"secret": 1, "secret": 2}]', "names something twice"),
+    "a name twice in a line": (b'{"a": 1}\n{"secret": 1, "secret": 2}', "names something twice"),
     "no JSON": (b'[{"secret', "starts like JSON"),
     "deep JSON": (b'[{"a":' + b"[" * 100_000, "starts like JSON"),
     "an R object": (b"X\n\0\0\0\3", "write.csv"),

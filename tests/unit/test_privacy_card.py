@@ -291,6 +291,9 @@ def test_somebody_confirms_what_is_assumed(made: Path, tmp_path: Path) -> None:
     for wrong in ({0: ("a", "b")}, {99: ("a", "b")}, {1: "a"}, {1: ("two\nlines", "b")}):
         with pytest.raises(InvalidSetting):
             dpviz.card(made / "release-2.json", sources=wrong)
+    sources.write_text('{"1": ["a", "b"], "1": ["c", "d"]}')
+    with pytest.raises(InvalidSetting, match="'1' twice"):
+        dpviz.card(made / "release-2.json", sources=sources)
     sources.write_text("no JSON")
     with pytest.raises(InvalidSetting, match="sources must be pairs of source and name"):
         dpviz.card(made / "release-2.json", sources=sources)

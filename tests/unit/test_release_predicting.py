@@ -182,6 +182,19 @@ def test_a_card_that_is_drawn_again_predicts_nothing_anew(monkeypatch: pytest.Mo
     assert len(asked) > drawn  # the control
 
 
+def test_the_last_epsilon_that_is_looked_at_is_not_rounded_beyond(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = SchemaRows.of(_far(), _schema(_far()))
+
+    def last_alone(self: SchemaRows, options: ReleaseOptions, epsilons: list[float], **rest: object
+    ) -> list[float]:  # fmt: skip
+        return [float(epsilon == 100) for epsilon in epsilons]
+
+    monkeypatch.setattr(SchemaRows, "recoveries", last_alone)
+    assert rows.least_epsilon(OPTIONS, 0.9) == 100  # and not 110
+
+
 def test_a_ceiling_is_never_passed_by_what_is_claimed() -> None:
     for after in (1.1, 2, 3, 5, 10, 25, 50, 90, 99):
         epsilon = ceiling.epsilon_under(after)

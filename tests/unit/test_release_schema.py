@@ -122,6 +122,7 @@ def _written(**changed: object) -> str:
         (_written().replace('"a"', '"a", "low": 1' + "0" * 5_000), "it is no JSON"),
         (_written().replace('"a"', '"a", "low": 1' + "0" * 400), "a number between -1e"),
         (_written().replace('"a"', '"a", "low": NaN'), "it is no JSON"),
+        (_written().replace('"a"', '"a", "low": 0, "low": 1'), "it names 'low' twice"),
         (_written(columns=[{"name": "a", "low": 0, "high": 1, "typical": 2}]), "within its bounds"),
         (_written(columns=[{"name": "a", "missing": ["NA"]}]), "missing of column 'a' must be a"),
         (_written(columns=[{"name": "a", "missing": -9}]), "missing must be a list of numbers"),
