@@ -290,8 +290,15 @@ def test_pictures_of_uploaded_rows_carry_a_ribbon_and_a_wall_shows_none_of_them(
     open_app(page, server.url + "/" + TWO)
     ribbon = page.locator(f"{BOARD} .dpv-ribbon")
     expect(ribbon).to_be_hidden()  # a built-in table is anybody's
-    send(page, "patients.csv", EXAMPLE.read_bytes())
     cost = "This picture costs epsilon 1 in all, axes and points together."
+    parts = [page.locator(f"{BOARD} .dpv-{part}") for part in ("bar", "grid")]
+    places = [part.bounding_box() for part in parts]
+    page.get_by_role("button", name="publishable").click()
+    expect(page.locator(f"{BOARD} .dpv-answer")).to_have_text(cost)
+    for part, place in zip(parts, places, strict=True):  # no part of the board moves by it
+        assert place and (part.bounding_box() or {})["y"] == place["y"]
+    page.get_by_role("button", name="working view").click()
+    send(page, "patients.csv", EXAMPLE.read_bytes())
     expect(ribbon).to_have_text(cost)
     labels = page.locator(f"{BOARD} canvas.dpv-picture").filter(visible=True)
 

@@ -583,7 +583,7 @@ def test_with_nothing_to_recover_no_claim_is_said_to_fail() -> None:
 @pytest.mark.parametrize(
     ("recovery", "text"),
     [
-        (-0.02, "0\u00a0%"),
+        (-0.02, "-2\u00a0%"),
         (0.0004, "< 0.1\u00a0%"),
         (0.126, "13\u00a0%"),
         (0.99999, "> 99.9\u00a0%"),

@@ -40,10 +40,6 @@ def _measure(results: Sequence[Result]) -> str:
     return "recovery" if all("recovery" in r.summaries for r in results) else "captured_share"
 
 
-def _told(share: float) -> str:
-    return percent(max(share, 0.0))  # as on the board: less than chance is nothing
-
-
 def verdict(comparison: Comparison) -> str:
     """Return the sentences on top of the page: what is lost, and by which mechanism."""
     said = [best(comparison)]
@@ -56,7 +52,7 @@ def verdict(comparison: Comparison) -> str:
         if pure and pure[0] is not ranked[0] and pure[0] not in others[:1]:
             verb, _ = _VERBS[measure]
             kept = pure[0].summaries[measure].mean
-            said.append(f"With no delta at all, {pure[0].mechanism.label} {verb} {_told(kept)}.")
+            said.append(f"With no delta at all, {pure[0].mechanism.label} {verb} {percent(kept)}.")
     for names, alone, promise in _not_counted(comparison):
         said.append(f"{names} {'is' if alone else 'are'} not counted: {promise}.")
     return " ".join(said)
@@ -78,7 +74,7 @@ def best(comparison: Comparison) -> str:
     noun = "one component" if k == 1 else f"{k} components"
     said = (
         f"At {budget_words(budget)}, {first.mechanism.label} {verb} "
-        f"{_told(first.summaries[measure].mean)} of what {noun} can {can}"
+        f"{percent(first.summaries[measure].mean)} of what {noun} can {can}"
     )
     # said first: a winner by luck is none
     ties = [r for r in ranked[1:] if _tied(first, r, measure)]
@@ -88,7 +84,7 @@ def best(comparison: Comparison) -> str:
         said += f"; these draws cannot tell it from {names}"
     if others:
         following = others[0].summaries[measure].mean
-        said += f"; next comes {others[0].mechanism.label} with {_told(following)}"
+        said += f"; next comes {others[0].mechanism.label} with {percent(following)}"
     return f"{said}."
 
 

@@ -123,8 +123,8 @@ def _spectrum(result: Result, most: int) -> Spectrum:
 
 
 def said_of(recovery: float) -> tuple[str, str]:
-    """Return a recovery as it is written, in per cent and in words; below chance is nothing."""
-    return percent(max(recovery, 0.0)), recovery_words(recovery)
+    """Return a recovery as it is written, in per cent, below 0 where chance is better, and in words."""
+    return percent(recovery), recovery_words(recovery)
 
 
 def _budget(epsilon: float, delta: float) -> str:

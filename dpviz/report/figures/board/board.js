@@ -399,7 +399,8 @@ class Board {
   dressRibbon() {
     const { ribbon } = this.payload;
     this.element.toggleAttribute("data-real", Boolean(ribbon)); // rows that are not anybody's
-    this.ribbon.hidden = !ribbon && !this.publishable;
+    // where no row is anybody's the price stands in the answer's place, so that nothing moves
+    this.ribbon.hidden = !ribbon && !(this.publishable && (this.presenting || !this.answer));
     setText(this.ribbon, this.publishable ? this.cost : ribbon || "");
   }
 
@@ -1102,7 +1103,7 @@ class Board {
   writeAnswer(frame, exact) {
     if (!this.answer) return;
     if (!this.reserved) this.reserveAnswer(this.answer);
-    const parts = this.answerParts(frame, exact, this.written);
+    const parts = this.publishable ? this.priceParts() : this.answerParts(frame, exact, this.written);
     const written = JSON.stringify(parts);
     if (written === this.answered) return;
     this.answered = written;
@@ -1140,7 +1141,6 @@ class Board {
     const { caution, least } = this.payload;
     /** @type {[string, string | null][]} */
     const parts = caution ? [[`⚠ ${caution}`, null]] : [];
-    if (this.publishable) return parts; // who is best only the truth tells
     if (this.masked) return [...parts, [`At ε ${written}: what is left?`, null]];
     if (!exact || !frame) return [...parts, [`At ε ${written}: predictions first, draws follow.`, null]];
     const { recovery, risk } = frame.answer;
@@ -1148,6 +1148,18 @@ class Board {
     parts.push([recovery, "recovery"]);
     if (least) parts.push([least, "least"]);
     return [...parts, [risk, "risk"]];
+  }
+
+  /**
+   * What stands there in the publishable view: who is best only the truth tells.
+   *
+   * @returns {[string, string | null][]}
+   */
+  priceParts() {
+    const { caution, ribbon } = this.payload;
+    /** @type {[string, string | null][]} */
+    const parts = caution ? [[`⚠ ${caution}`, null]] : [];
+    return ribbon ? parts : [...parts, [this.cost, null]];
   }
 
   /**
