@@ -377,15 +377,22 @@ def crossing(
         raise InvalidSetting("threshold", "above 0 and below 1", threshold)
     if most_draws < _FIRST_DRAWS:
         raise InvalidSetting("draws", f"at least {_FIRST_DRAWS}", most_draws)
-    most_draws = max(most_draws, 2 * _draws_to_show(threshold, confidence, shared))
+    most_draws = draws_of_a_test(threshold, confidence, shared, most_draws)
     search = _Search(points, sample, threshold, 1 - confidence, most_draws, shared)
     guess, step = (len(points) // 2, len(points) // 4 + 1) if start is None else (start, 4)
     return search.run(guess, step)
 
 
-def _draws_to_show(threshold: float, confidence: float, shared: bool) -> int:
-    """Return how many perfect draws show a mean above the threshold, or below it."""
+def draws_of_a_test(threshold: float, confidence: float, shared: bool, most_draws: int) -> int:
+    """Return the most draws at a point: twice what perfect ones need to show it, at least.
+
+    Parameters
+    ----------
+    threshold, confidence, shared, most_draws
+        Those of `crossing`.
+    """
     tests = 1 if shared else _MANY_TESTS
     log_needed = math.log(tests * (tests + 1) / (1 - confidence)) - math.log(_STAKES[0])
     farther = max(threshold, 1 - threshold)
-    return math.ceil(log_needed / math.log1p(_BETS[0] * (1 - farther) / farther))
+    perfect = math.ceil(log_needed / math.log1p(_BETS[0] * (1 - farther) / farther))
+    return max(most_draws, 2 * perfect)

@@ -26,6 +26,7 @@ Two ways keep the whole search at its confidence:
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -51,7 +52,7 @@ from dpviz.simulation.cells import (
     variants_of,
     why_not,
 )
-from dpviz.simulation.goal import SEARCH_STEP, Goal, crossing
+from dpviz.simulation.goal import SEARCH_STEP, Goal, crossing, draws_of_a_test
 from dpviz.simulation.predict import predict
 from dpviz.simulation.simulate import Cell, simulate
 
@@ -74,6 +75,8 @@ _GUESS_FROM = 10**9
 _GUESSES = 48, 4  # in few and in many dimensions, where a draw is slow and its measure steady
 _MANY = 64
 _GUESS_EVERY = 4  # of the lattice
+_TIMED_FROM, _TIMED = 2 * _GUESS_FROM, 32  # draws by which the time of a search is told
+_TESTS = 16  # as long as the longest, of about what a search makes
 
 
 # Targets -------------------------------------------------------------------
@@ -398,6 +401,97 @@ def about(
     return Predicted(mechanism, value, None if math.isinf(value) else question.status(value))
 
 
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """One mechanism's search, ready to start.
+
+    Attributes
+    ----------
+    question : _Question
+    able : ndarray
+        Where the mechanism can run at all.
+    place : int
+        The first guess, which changes the work and not the answer.
+    known : bool
+        Whether it is predicted.
+    shared : bool
+        Whether it is proved that every draw is monotone.
+    """
+
+    question: _Question
+    able: FloatArray
+    place: int
+    known: bool
+    shared: bool
+
+    @classmethod
+    def of(cls, question: _Question) -> _Search | Target:
+        """Return the search, or why the mechanism cannot answer."""
+        mechanism, what, goal = question.mechanism, question.what, question.goal
+        goal.check(question.measured.problem(question.settings))
+        if (reason := question.not_measured()) is not None:
+            return Target(mechanism, what, goal, reason=reason)
+        points = _lattice(what)
+        able = _possible(question, points)
+        if len(able) == 0:
+            nothing = "the preparation's shares leave nothing for it"
+            reason = question.why_not(float(points[-1])) or nothing
+            return Target(mechanism, what, goal, reason=reason)
+        place, known = _guess(question, able)
+        return cls(question, able, place, known, question.monotone_draws(able))
+
+    @property
+    def start(self) -> int:
+        return min(self.place, len(self.able) - 1)
+
+    @property
+    def threshold(self) -> float:
+        question = self.question
+        return question.goal.unit_threshold(question.measured.problem(question.settings))
+
+    def seconds(self, confidence: float, most_draws: int) -> float:
+        """Return about how long it takes, by the time of a few draws."""
+        point = float(self.able[self.start])
+        self.question.sample(point, range(_TIMED_FROM - 1, _TIMED_FROM))  # what comes once
+        started = time.monotonic()
+        self.question.sample(point, range(_TIMED_FROM, _TIMED_FROM + _TIMED))
+        each = (time.monotonic() - started) / _TIMED
+        return each * _TESTS * draws_of_a_test(self.threshold, confidence, self.shared, most_draws)
+
+    def run(self, confidence: float, most_draws: int) -> Target:
+        """Return where the goal is reached."""
+        question, able = self.question, self.able
+        found = crossing(
+            able,
+            question.sample,
+            self.threshold,
+            shared=self.shared,
+            start=self.start,
+            confidence=confidence,
+            most_draws=most_draws,
+        )
+        # a claim is judged where the goal is reached for sure, or at the end where it is not
+        where = found.high if found.high is not None else float(able[-1])
+        foreseen = self.known and question.goal.of_draws is None and question.measured.raw is None
+        return Target(
+            mechanism=question.mechanism,
+            what=question.what,
+            goal=question.goal,
+            low=found.low,
+            high=found.high,
+            first=float(able[0]),
+            last=float(able[-1]),
+            never=found.last_is_below,
+            confidence=confidence,
+            proved=self.shared,
+            monotone=found.monotone,
+            predicted=_value(able, self.place) if foreseen else None,
+            status=question.status(where),
+            tests=found.tests,
+            draws=found.draws,
+        )
+
+
 def least(
     measured: Measured,
     settings: Settings,
@@ -431,52 +525,8 @@ def least(
     InvalidSetting
         If the goal makes no sense for d and k.
     """
-    question = _Question(mechanism, measured, settings, goal, what)
-    goal.check(measured.problem(settings))
-    if (reason := question.not_measured()) is not None:
-        return Target(mechanism, what, goal, reason=reason)
-
-    # where it can run at all
-    points = _lattice(what)
-    able = _possible(question, points)
-    if len(able) == 0:
-        nothing = "the preparation's shares leave nothing for it"
-        reason = question.why_not(float(points[-1])) or nothing
-        return Target(mechanism, what, goal, reason=reason)
-
-    # a first guess changes the work and not the answer
-    place, known = _guess(question, able)
-    shared = question.monotone_draws(able)
-    found = crossing(
-        able,
-        question.sample,
-        goal.unit_threshold(measured.problem(settings)),
-        shared=shared,
-        start=min(place, len(able) - 1),
-        confidence=confidence,
-        most_draws=most_draws,
-    )
-
-    # a claim is judged where the goal is reached for sure, or at the end where it is not
-    where = found.high if found.high is not None else float(able[-1])
-    foreseen = known and goal.of_draws is None and measured.raw is None
-    return Target(
-        mechanism=mechanism,
-        what=what,
-        goal=goal,
-        low=found.low,
-        high=found.high,
-        first=float(able[0]),
-        last=float(able[-1]),
-        never=found.last_is_below,
-        confidence=confidence,
-        proved=shared,
-        monotone=found.monotone,
-        predicted=_value(able, place) if foreseen else None,
-        status=question.status(where),
-        tests=found.tests,
-        draws=found.draws,
-    )
+    search = _Search.of(_Question(mechanism, measured, settings, goal, what))
+    return search if isinstance(search, Target) else search.run(confidence, most_draws)
 
 
 @dataclass(frozen=True)
@@ -530,12 +580,20 @@ def targets(
     *,
     confidence: float = 0.95,
     most_draws: int = 256,
+    on_estimate: Callable[[float], None] | None = None,
 ) -> tuple[Target, ...]:
-    """Return the answer of every chosen mechanism, the least first, false claims last."""
-    answers = [
-        least(
-            measured, settings, mechanism, goal, what, confidence=confidence, most_draws=most_draws
-        )
+    """Return the answer of every chosen mechanism, the least first, false claims last.
+
+    ``on_estimate`` is called with about the seconds that all of them take, before any is searched.
+    """
+    searches = [
+        _Search.of(_Question(mechanism, measured, settings, goal, what))
         for mechanism in variants_of(settings)
+    ]
+    if on_estimate is not None:
+        able = [each for each in searches if isinstance(each, _Search)]
+        on_estimate(sum(each.seconds(confidence, most_draws) for each in able))
+    answers = [
+        each if isinstance(each, Target) else each.run(confidence, most_draws) for each in searches
     ]
     return tuple(sorted(answers, key=lambda answer: (not answer.counts, answer.estimate)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -188,6 +188,7 @@ def least(
     of_draws: float | None = None,
     confidence: float = 0.95,
     most_draws: int = 256,
+    on_estimate: Callable[[float], None] | None = None,
     **options: Any,
 ) -> Needed:
     """Find the least epsilon, or the fewest people, at which each mechanism reaches a goal.
@@ -206,6 +207,9 @@ def least(
     most_draws : int
         Most draws at each value tried at first. Ends that are still more than 15 % apart are
         brought closer by up to 32 times as many.
+    on_estimate : callable, optional
+        Called once with the seconds that the search is expected to take: a goal close to the end
+        of its scale takes many draws, a mean of .9999 some ten thousand at each value tried.
     **options
         One goal, a metric of `dpviz.core.metrics.METRICS` and the value to reach, such as
         ``recovery=0.9``; the rest as in `compare`. An epsilon is read for n alone.
@@ -255,7 +259,10 @@ def least(
         raise InvalidSetting("confidence", "above 0 and below 1", confidence)
     prepared, settings = ready(table, asked)
     goal = goal_of(metric, value, of_draws, prepared, settings.k)
-    found = targets(prepared, settings, goal, over, confidence=confidence, most_draws=most_draws)
+    found = targets(
+        prepared, settings, goal, over,
+        confidence=confidence, most_draws=most_draws, on_estimate=on_estimate,
+    )  # fmt: skip
     return Needed(found, (metric, float(value)), goal, over, prepared, settings)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import dpviz
 from dpviz.cli.terminal import tell_ahead
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
@@ -85,3 +88,25 @@ def test_a_sweep_is_told_before_it_starts_and_has_the_same_numbers() -> None:
     few: list[float] = []
     sweep("iris", over, replace(settings, table="iris", trials=5), on_estimate=few.append)
     assert few == []
+
+
+def test_a_search_tells_how_long_it_takes_by_the_draws_that_its_goal_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = SimpleNamespace(monotonic=count(step=32).__next__)  # 32 draws take 32 s
+    monkeypatch.setattr("dpviz.simulation.least.time", clock)
+    told: list[float] = []
+
+    def stop(seconds: float) -> None:
+        told.append(seconds)
+        raise KeyboardInterrupt
+
+    for goal in (0.9, 0.9999):
+        with pytest.raises(KeyboardInterrupt):
+            dpviz.least("iris", recovery=goal, k=1, mechanisms="gaussian", on_estimate=stop)
+    assert told[0] == 16 * 256  # draws at each value tried, if no more are needed
+    assert told[1] > 100 * told[0]
+    found = dpviz.least("iris", recovery=0.9, k=1, mechanisms="gaussian", on_estimate=told.append)
+    plain = dpviz.least("iris", recovery=0.9, k=1, mechanisms="gaussian")
+    assert len(told) == 3
+    assert found.to_json() == plain.to_json()
