@@ -123,7 +123,7 @@ def _spectrum(result: Result, most: int) -> Spectrum:
 
 
 def said_of(recovery: float) -> tuple[str, str]:
-    """Return a recovery as it is written, in per cent, below 0 where chance is better, and in words."""
+    """Return a recovery in per cent, below 0 where chance keeps more, and in words."""
     return percent(recovery), recovery_words(recovery)
 
 
