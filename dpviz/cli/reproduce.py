@@ -12,6 +12,7 @@ from dpviz.cli.data import download_progress
 from dpviz.cli.options import Commands, store_from, whole_number
 from dpviz.cli.terminal import Watch, end_progress, print_table
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.files import json_text
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.datasets import remote
@@ -42,7 +43,7 @@ def add(commands: Commands) -> None:
         "--format",
         choices=("table", "json", "latex"),
         default="table",
-        help="of --summary; latex is a table that an author can paste",
+        help="of --summary and --list; latex, of --summary, is a table that an author can paste",
     )
     redoing.add_argument("--quick", action="store_true", help="few runs, in seconds each")
     redoing.add_argument("--out", metavar="DIR", default=None, help="folder for the report's files")
@@ -67,7 +68,7 @@ def add(commands: Commands) -> None:
 
 def _reproduce(arguments: argparse.Namespace) -> int:
     if arguments.list:
-        _list()
+        _list(arguments.format)
         return 0
     if arguments.summary:
         said = coverage(arguments.experiment, store_from(arguments.cache))
@@ -95,16 +96,22 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _list() -> None:
+def _list(form: str) -> None:
     """Print the experiments, and which of their data are absent."""
-    rows = []
+    if form == "latex":
+        raise InvalidSetting("format", "table or json where --list is said", form, "--format")
+    header = ("key", "paper", "place", "title")
+    told, rows = [], []
     for key, item in experiments().items():
-        absent = absent_data(item)
-        needs = [f"{name} (absent)" if name in absent else name for name in item.data()]
-        rows.append(
-            [key, item.info.paper, item.info.place, item.info.title, ", ".join(needs) or "-"]
-        )
-    print_table(("key", "paper", "place", "title", "data"), rows)
+        cells = (key, item.info.paper, item.info.place, item.info.title)
+        data, absent = list(item.data()), absent_data(item)
+        told.append({**dict(zip(header, cells, strict=True)), "data": data, "absent": [*absent]})
+        needs = [f"{name} (absent)" if name in absent else name for name in data]
+        rows.append([*cells, ", ".join(needs) or "-"])
+    if form == "json":
+        print(json_text(told))
+    else:
+        print_table((*header, "data"), rows)
 
 
 def _chosen(key: str | None) -> list[Experiment]:

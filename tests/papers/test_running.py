@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -189,6 +190,11 @@ def test_the_list_names_every_experiment_and_its_data(
         assert item.info.place in line
         for name in item.data():
             assert f"{name} (absent)" in line
+    assert cli.main(["reproduce", "--list", "--format", "json"]) == 0
+    told = {one["key"]: one for one in json.loads(capsys.readouterr().out)}
+    assert {key: one["absent"] for key, one in told.items()} == {
+        key: list(item.data()) for key, item in dpviz.papers.experiments().items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,20 @@ def test_a_closed_output_is_one_sentence() -> None:
     assert "closed" in sentence_of(process, 2)
 
 
+def test_a_closed_stderr_and_a_plain_terminal_cost_no_answer() -> None:
+    """What is said aside goes nowhere, and not into the answer; what ASCII lacks has a stand-in."""
+    process = subprocess.run(
+        f"exec {sys.executable} -m dpviz iris --trials 2 --mechanism gaussian 2>&-",
+        shell=True, cwd=ROOT, capture_output=True,
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    )  # fmt: skip
+    assert process.returncode == 0
+    said = process.stdout.decode("ascii")
+    assert "gaussian" in said
+    assert "##" in said
+    assert "\\" not in said
+
+
 @pytest.mark.parametrize("what", ["out", "cache"])
 def test_a_disk_that_is_full_midway_leaves_nothing_half_written(what: str, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
