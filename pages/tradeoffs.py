@@ -145,12 +145,15 @@ class Chart:
     ----------
     rows : BoundedTable
     mechanisms : sequence of Mechanism
+    chosen : Choices
     """
 
-    def __init__(self, rows: BoundedTable, mechanisms: Sequence[Mechanism]) -> None:
+    def __init__(
+        self, rows: BoundedTable, mechanisms: Sequence[Mechanism], chosen: Choices
+    ) -> None:
         self.rows = rows
         self.mechanisms = curve_cache.coloured_first(mechanisms)
-        self.chosen = choices(picture=current.settings.picture > 0)
+        self.chosen = chosen
         self.settings = current.settings
         self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
         st.html(_LAYERS + looks.names_left_out("curve"))
@@ -448,9 +451,15 @@ chosen_mechanisms = parse_variants(current.settings.mechanisms)
 chart: Chart | None = None
 if current.prepared is not None:
     with guard():
-        chart = Chart(current.prepared, chosen_mechanisms)
-        chart.predict(shown=not chart.whole)
-        if chart.whole:  # nothing need be shown on the way but the picture that needs no script
+        chosen = choices(picture=current.settings.picture > 0)
+        along = chosen.metric == "recovery" and chosen.axis != "k"
+        nothing = tradeoffs_words.nothing_to_recover(current.prepared, current.settings.k)
+        if along and nothing:
+            st.info(nothing, icon=":material/info:")
+        else:
+            chart = Chart(current.prepared, chosen_mechanisms, chosen)
+            chart.predict(shown=not chart.whole)
+        if chart is not None and chart.whole:  # nothing need be shown on the way but the picture that needs no script
             chart.still(lambda: chart.theory.get("predicted"))
             chart.measure()
             chart = None

@@ -10,6 +10,7 @@ const load = (name) => import(pathToFileURL(path.join(folder, name)));
 const { apart, heights, logarithmic, nearest } = await load("axis.js");
 const { clipped, unpack } = await load("format.js");
 const { luminance, ramp, shape } = await load("palette.js");
+const { nameAxis } = await load("distance.js");
 const { ends, places } = await load("picture.js");
 const { titleOf } = await load("strip.js");
 
@@ -29,6 +30,19 @@ test("a text keeps what there is room for", () => {
   assert.equal(clipped(pen, "Gaussian", 80), "Gaussian");
   assert.equal(clipped(pen, "Gaussian", 70), "Gaussi…");
   assert.equal(clipped(pen, "Gaussian", 0), "Gau…"); // three letters say more than none
+});
+
+test("chance is named where its name has room beside the true space's", () => {
+  const named = (chance) => {
+    const texts = [];
+    const on = { ...pen, fillText: (text) => texts.push(text) };
+    nameAxis({ pen: on, width: 300, height: 40 }, { faint: "", says: (text) => text }, chance);
+    return texts;
+  };
+  assert.deepEqual(named(290), ["0 true space", "chance", "distance"]);
+  assert.deepEqual(named(180), ["0 true space", "chance", "distance"]);
+  assert.deepEqual(named(160), ["0 true space", "distance"]);
+  assert.deepEqual(named(8), ["0 true space", "distance"]); // k = d
 });
 
 test("the nearest epsilon is nearest by ratio", () => {

@@ -103,6 +103,15 @@ def test_every_measure_is_drawn_or_said_to_be_missing() -> None:
         assert ("scaling only" in labels) == (metric.key in ("low_rank_error", "noise_spectral"))
 
 
+def test_with_every_direction_there_is_no_recovery_to_draw() -> None:
+    at = page(k="4", m="gaussian")
+    assert "There is nothing to recover: any 4 of 4 directions" in at.info[0].value
+    assert not any(node.type == "plotly_chart" for node in nodes(at))
+    change(at, "tradeoffs.axis", "Components k")  # fewer of them have one
+    assert not any("nothing to recover" in info.value for info in at.info)
+    assert figure(at)["data"]
+
+
 def test_toggles_do_what_they_say() -> None:
     at = page()
     assert figure(at)["layout"]["xaxis"]["type"] == "log"

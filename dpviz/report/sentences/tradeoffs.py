@@ -7,14 +7,25 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from dpviz.core.metrics import METRICS
+from dpviz.core.metrics import FLAT, METRICS, chance_share
 from dpviz.core.number_text import numeral, per_cent, thousands, towards
 from dpviz.core.problem import (
     EPSILON_RANGE,
 )
 from dpviz.mechanisms import Mechanism
+from dpviz.preparation.prepared import Measured
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import PEOPLE_RANGE, Predicted, Target
+
+
+def nothing_to_recover(table: Measured, k: int) -> str:
+    """Return that any k directions keep as much as the exact ones, if they do; else nothing."""
+    if 1 - chance_share(table.reference, k) >= FLAT:
+        return ""
+    return (
+        f"There is nothing to recover: any {k} of {table.d} directions keep as much as the exact "
+        "ones. Choose fewer components, or another measure."
+    )
 
 
 def curve_caption(

@@ -84,6 +84,7 @@ import { Strip } from "./strip.js";
  * @property {string} written
  */
 
+const WHOLE = "k = d: the whole space";
 const ROWS = ["picture", "spectrum", "distance", "recovery"];
 const CONTROLS = ["scrub", "play", "pin", "draws", "fresh", "view", "present"];
 const PLAY_MS = 8000; // from the least private end to the most
@@ -1050,10 +1051,11 @@ class Board {
       return;
     }
     if (!column) {
-      setText(value, "100\u00a0%");
-      setText(words, this.says("recovered; chance: 0\u00a0%"));
+      const nothing = this.payload.chance.distance === 0;
+      setText(value, nothing ? "–" : "100\u00a0%");
+      setText(words, nothing ? WHOLE : this.says("recovered; chance: 0\u00a0%"));
       words.title = `Chance captures a share of ${this.payload.chance.share}`;
-      bar.style.width = "100%";
+      bar.style.width = nothing ? "0" : "100%";
       return;
     }
     if (hidden || !cell) {
@@ -1065,7 +1067,7 @@ class Board {
     }
     if (!cell.recovery) {
       setText(value, "–");
-      setText(words, "k = d: the whole space");
+      setText(words, this.payload.chance.distance === 0 ? WHOLE : "nothing to recover");
       return;
     }
     const [mean, low, high] = cell.recovery;

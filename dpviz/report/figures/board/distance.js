@@ -31,10 +31,12 @@ export function drawDistance(canvas, scene) {
   pen.lineWidth = 1;
   stroke(pen, 8, bottom + 0.5, width - 8, bottom + 0.5);
   const at = Math.round(x(chance.distance)) + 0.5;
-  pen.strokeStyle = look.faint;
-  pen.setLineDash([3, 3]);
-  stroke(pen, at, 3, at, bottom);
-  pen.setLineDash([]);
+  if (chance.distance > 0) { // with k = d every space is the true one
+    pen.strokeStyle = look.faint;
+    pen.setLineDash([3, 3]);
+    stroke(pen, at, 3, at, bottom);
+    pen.setLineDash([]);
+  }
   if (first) nameAxis(on, look, at);
   if (scene.hidden) {
     question(pen, look, width, height);
@@ -78,17 +80,21 @@ export function drawDistance(canvas, scene) {
 }
 
 /**
+ * Name the ends; chance goes without where it lies too near the true space.
+ *
  * @param {{ pen: CanvasRenderingContext2D, width: number, height: number }} on
  * @param {import("./sheet.js").Look} look
  * @param {number} chance
  */
-function nameAxis({ pen, width, height }, { faint, says }, chance) {
+export function nameAxis({ pen, width, height }, { faint, says }, chance) {
   pen.fillStyle = faint;
   pen.textBaseline = "bottom";
   pen.textAlign = "left";
   pen.fillText(says("0 true space"), 2, height);
   pen.textAlign = "right";
-  pen.fillText(says("chance"), Math.min(chance + 22, width), height);
+  const end = Math.min(chance + 22, width);
+  const taken = pen.measureText(`${says("0 true space")} ${says("chance")}`).width + 2;
+  if (taken <= end) pen.fillText(says("chance"), end, height);
   pen.textBaseline = "top";
   pen.textAlign = "left";
   pen.fillText(says("distance"), 2, 1);
