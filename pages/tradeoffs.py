@@ -459,7 +459,9 @@ if current.prepared is not None:
         else:
             chart = Chart(current.prepared, chosen_mechanisms, chosen)
             chart.predict(shown=not chart.whole)
-        if chart is not None and chart.whole:  # nothing need be shown on the way but the picture that needs no script
+        if (
+            chart is not None and chart.whole
+        ):  # nothing need be shown on the way but the picture that needs no script
             chart.still(lambda: chart.theory.get("predicted"))
             chart.measure()
             chart = None

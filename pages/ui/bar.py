@@ -69,7 +69,9 @@ def draw(
                 act()
 
     def uploading() -> None:
-        with controls.popover("Upload", icon=":material/upload:", width="stretch"):
+        # another one, and so closed, once a file has come: what is said of it lies underneath
+        key = f"bar.upload.{st.session_state.get('uploads', 0)}"
+        with controls.popover("Upload", icon=":material/upload:", width="stretch", key=key):
             upload()
 
     def chosen() -> None:

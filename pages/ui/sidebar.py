@@ -103,6 +103,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         # drawn anew on another page, the widget tells of the same file once more
         if file is not None and (before is None or before.file_id != file.file_id):
             state.put("table", UPLOAD)
+            st.session_state["uploads"] = st.session_state.get("uploads", 0) + 1
             for name, plain_value in (
                 ("sheet", ""), ("codes", ""), ("levels", ""), ("rows_a_person", None),
                 ("person", None),

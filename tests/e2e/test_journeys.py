@@ -21,6 +21,7 @@ from tests.e2e.harness import (
     new_page,
     open_app,
     open_group,
+    open_popover,
     problems_of,
     rerun,
     wait_idle,
@@ -259,6 +260,9 @@ def test_an_upload_is_analysed_and_its_link_asks_for_the_file(
     open_app(page, server.url + "/" + TWO + "&epsilon=4")
     send(page, "patients.csv", EXAMPLE.read_bytes())
     assert "people" in numbers(page)
+    # what is said of a file would lie under the box that it came by
+    expect(page.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)
+    open_popover(page, "Upload")
     choose(page, "Label column", "variety")
     working_view(page)
     assert "epsilon 4" in verdict(page)
@@ -346,7 +350,6 @@ def test_a_bad_upload_is_one_sentence(page: Page, server: Server) -> None:
         assert said.endswith(".")
         assert page.locator(BOARD).count() == 0
         expect(epsilon_box(page)).to_have_value("3")
-    page.keyboard.press("Escape")  # the upload's box lies open above the choice of table
     choose(page, "Table", "Wine")
     assert errors(page) == []
     assert "At epsilon 3" in verdict(page)
