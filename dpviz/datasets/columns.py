@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -138,7 +139,20 @@ def clean_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
         notes.append(f"{len(blank)} {were} named {listed([tidy[j] for j in blank])}.")
     unique, renamed = distinct(tidy)
     if renamed:
-        notes.append(f"Repeated column names were made distinct: {listed(renamed)}.")
+        whole, new = Counter(map(str, names)), {*renamed}
+        cut = [
+            now
+            for now, name in zip(unique, map(str, names), strict=True)
+            if now in new and len(name) > QUOTED and whole[name] == 1
+        ]
+        repeated = [name for name in renamed if name not in cut]
+        if repeated:
+            notes.append(f"Repeated column names were made distinct: {listed(repeated)}.")
+        if cut:
+            notes.append(
+                f"Long column names were cut to {QUOTED} letters, and numbered where they begin "
+                f"alike: {listed(cut)}."
+            )
     return unique, notes
 
 

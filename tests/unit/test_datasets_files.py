@@ -229,6 +229,10 @@ def test_names_are_repaired_with_notes() -> None:
     assert table.columns == ("a", "a (2)", "column 3", "a (3)")
     assert "Repeated column names were made distinct: 'a (2)' and 'a (3)'." in table.notes
     assert "1 column without a name was named 'column 3'." in table.notes
+    long = "x" * 90
+    said = " ".join(table_of(f"{long}1,{long}2\n1,2\n3,5\n").notes)
+    assert "Long column names were cut to 60 letters, and numbered where they begin alike" in said
+    assert "Repeated" not in said
 
 
 def test_counted_header_and_row_numbers() -> None:
