@@ -145,5 +145,5 @@ def test_the_payoff_stands_beside_equal_shares() -> None:
     assert list(first.marker.symbol) == ["circle-open", "circle"]
     assert first.text[1] == "95\u00a0%"
     assert second.text[1] == "-20\u00a0%"
-    assert figure.layout.xaxis.range[0] < -0.2
+    assert figure.layout.xaxis.range[0] <= -0.5  # room on a phone for -20 % beside its mark
     assert {note.text for note in figure.layout.annotations} == {"chance", "exact PCA"}

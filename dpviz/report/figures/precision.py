@@ -112,7 +112,9 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             x=x, y=1, yref="paper", yanchor="bottom", text=words, showarrow=False,
             font={"size": 12}, xanchor="right" if x else "center",
         )  # fmt: skip
-    figure.update_xaxes(title="recovery", range=[low - 0.08, 1.05], **SHARES)
+    # a number below 0 stands left of its mark, and not on the names
+    room = 0.3 if (shown["recovery"] < 0).any() else 0.08
+    figure.update_xaxes(title="recovery", range=[low - room, 1.05], **SHARES)
     figure.update_yaxes(
         tickvals=[number for number, _ in labels], ticktext=[label for _, label in labels],
         showgrid=False, range=[-0.6, len(labels) - 0.3], automargin=True,
