@@ -20,6 +20,7 @@ from tests.e2e.harness import (
     is_free,
     new_page,
     open_app,
+    open_popover,
     problems_of,
     rerun,
     wait_idle,
@@ -88,6 +89,7 @@ def test_an_upload_that_breaks_off_leaves_nothing_behind(page: Page, server: Ser
             route.continue_()
 
     page.route("**/upload_file/**", cut)
+    open_popover(page, "Upload")
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
         {"name": "table.csv", "mimeType": "text/csv", "buffer": people(61)}
     )
@@ -107,6 +109,7 @@ def test_a_file_replaced_while_work_runs_is_never_mixed_with_the_new_one(
     open_app(page, f"{server.url}/?v=1&table=upload&trials=200")
     send_only(page, people(900))
     page.wait_for_function("() => document.querySelector('[data-test-script-state=\"running\"]')")
+    expect(page.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)  # the box closes
     send_only(page, people(63))  # of the same name, while the first is drawn
     expect(page.get_by_text("63 people").first).to_be_visible()
     wait_idle(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 
 from playwright.sync_api import Page, expect
 
@@ -37,6 +38,15 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
             " * one.ownerSVGElement.getBoundingClientRect().width / 260)"
         )
         assert min(sizes) >= 14, (width, sizes)
+    for width in (700, 1400):  # the least spending have names of their own places
+        page.set_viewport_size({"width": width, "height": 900})
+        boxes = page.locator(".dp-pin").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect())"
+            ".map(box => [box.left, box.right, box.top, box.bottom])"
+        )
+        assert len(boxes) > 2
+        for (left, right, top, bottom), (start, end, high, low) in combinations(boxes, 2):
+            assert right <= start or end <= left or bottom <= high or low <= top, width
     evidence = page.locator("#claim-wishart")
     expect(evidence).to_be_hidden()
     card.click()

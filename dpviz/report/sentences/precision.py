@@ -77,7 +77,8 @@ def payoff_caption(comparison: Comparison) -> str:
     below = any(recovery is not None and recovery.mean < 0 for recovery in found)
     return (
         f"Filled: these shares. Open: equal shares. Mean of {comparison.settings.trials} draws."
-        + f" Below {percent(0)}: the noise points away from the structure, worse than a guess." * below
+        + f" Below {percent(0)} the noise points away from the structure: worse than a guess."
+        * below
     )
 
 
