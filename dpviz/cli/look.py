@@ -112,7 +112,7 @@ def _rows(results: Sequence[Result], width: int, colour: bool) -> list[str]:
     if not results:
         return []
     measure = _measure(results)
-    values = [min(max(one.summaries[measure].mean, 0.0), 1.0) for one in results]
+    values = [one.summaries[measure].mean for one in results]
     names = [one.mechanism.text for one in results]
     shares = [percent(value) for value in values]
     claims = [one.status.marked for one in results]
@@ -136,7 +136,7 @@ def _rows(results: Sequence[Result], width: int, colour: bool) -> list[str]:
 def _bar(value: float, width: int) -> str:
     """Return a bar in eighths of a character."""
     # blocks come in eighths, and few columns must show differences of a per cent
-    eighths = round(value * width * 8)
+    eighths = round(min(max(value, 0.0), 1.0) * width * 8)
     full, rest = divmod(eighths, 8)
     return ("█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width, "·")
 

@@ -148,9 +148,7 @@ def _mechanism(settings: Settings, place: int = 1) -> str:
 @_shown(percent)
 def _recovery(settings: Settings, draw: str = "mean") -> float:
     values = measures.recovery(settings, _key(settings))
-    value = values.mean() if draw == "mean" else values[measures.DRAWS[draw](values)]
-    # the mean of a release that keeps nothing lies a little below 0, and is written as 0
-    return max(0.0, float(value))
+    return float(values.mean() if draw == "mean" else values[measures.DRAWS[draw](values)])
 
 
 @_shown(percent)

@@ -101,6 +101,15 @@ def test_the_verdict_has_three_sentences_in_any_setting(
         assert "clipped_gaussian cannot run, as it needs a delta above 0; got 0" in claims
 
 
+def test_a_recovery_below_chance_keeps_its_sign_and_has_no_bar(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = "wine --domain box --epsilon 0.02 --trials 5 --mechanism gaussian".split()
+    row = printed(capsys, *asked).splitlines()[4]
+    assert re.search("· +-[0-9]+\u00a0%", row), row
+    assert "█" not in row
+
+
 def test_what_reading_left_out_is_said_before_what_comes_next(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
