@@ -104,7 +104,17 @@ def test_the_verdict_has_three_sentences_in_any_setting(
 def test_a_recovery_below_chance_keeps_its_sign_and_has_no_bar(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    asked = "wine --domain box --epsilon 0.02 --trials 5 --mechanism gaussian".split()
+    asked = [
+        "wine",
+        "--domain",
+        "box",
+        "--epsilon",
+        "0.02",
+        "--trials",
+        "5",
+        "--mechanism",
+        "gaussian",
+    ]
     row = printed(capsys, *asked).splitlines()[4]
     assert re.search("· +-[0-9]+\u00a0%", row), row
     assert "█" not in row
