@@ -102,7 +102,9 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 hovertemplate="%{hovertext}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
-    low = min([-0.1, *shown[["recovery", "uniform"]].min()])
+    # a number below 0 stands left of its mark, and not on the names
+    below = shown["recovery"][shown["recovery"] < 0]
+    low = min([-0.18, *shown["uniform"] - 0.08, *below - 0.3])
     for x, words in ((0.0, "chance"), (1.0, "exact PCA")):
         figure.add_shape(
             type="line", xref="x", x0=x, x1=x, yref="y domain", y0=0, y1=1,
@@ -112,9 +114,7 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             x=x, y=1, yref="paper", yanchor="bottom", text=words, showarrow=False,
             font={"size": 12}, xanchor="right" if x else "center",
         )  # fmt: skip
-    # a number below 0 stands left of its mark, and not on the names
-    room = 0.3 if (shown["recovery"] < 0).any() else 0.08
-    figure.update_xaxes(title="recovery", range=[low - room, 1.05], **SHARES)
+    figure.update_xaxes(title="recovery", range=[low, 1.05], **SHARES)
     figure.update_yaxes(
         tickvals=[number for number, _ in labels], ticktext=[label for _, label in labels],
         showgrid=False, range=[-0.6, len(labels) - 0.3], automargin=True,
