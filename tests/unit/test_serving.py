@@ -279,7 +279,12 @@ def test_pages_of_others_speak_to_no_server(
 
 
 @pytest.mark.usefixtures("options")
-def test_a_foreign_name_is_told_to_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_foreign_name_is_told_to_the_log_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # asked of the log itself: another test may have kept its words from the root
+    monkeypatch.setattr(serving.LOG, "handlers", [caplog.handler])
+    monkeypatch.setattr(serving.LOG, "propagate", False)
     guard = serving.Guard(Streamlit())
     for _ in range(3):
         ask(guard, host="evil.example\x1b[2J")
