@@ -459,12 +459,11 @@ if current.prepared is not None:
         else:
             chart = Chart(current.prepared, chosen_mechanisms, chosen)
             chart.predict(shown=not chart.whole)
-        if (
-            chart is not None and chart.whole
-        ):  # nothing need be shown on the way but the picture that needs no script
-            chart.still(lambda: chart.theory.get("predicted"))
-            chart.measure()
-            chart = None
+            if chart.whole:  # nothing on the way need be shown but the picture without a script
+                known = chart.theory
+                chart.still(lambda: known.get("predicted"))
+                chart.measure()
+                chart = None
     with guard():
         targets.section(current.data_key, current.prepared, current.settings, chosen_mechanisms)
     with guard():
