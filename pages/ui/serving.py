@@ -154,10 +154,10 @@ class Guard:
             await self._start(scope, receive, send)
             return
 
-        answered = False
+        answered = left = False
 
         async def sent(message: Message) -> None:
-            nonlocal answered
+            nonlocal answered, left
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 answered = True
                 own = [*message.get("headers", ()), *HEADERS]
@@ -166,7 +166,11 @@ class Guard:
                     page = scope["path"].removeprefix(f"{_base()}/")
                     own.append((b"link", first_screen(_base(), _elements().get(page, ()))))
                 message = {**message, "headers": own}
-            await send(message)
+            try:
+                await send(message)
+            except OSError:
+                left = True
+                raise
 
         refused = self._refused(scope)
         if refused is not None:
@@ -179,7 +183,10 @@ class Guard:
                 return
         try:
             await self._pass(scope, receive, sent)
-        except Exception:
+        except Exception as error:
+            # of a visitor who left while being told something Streamlit takes leave once more
+            if left and scope["type"] == "websocket" and isinstance(error, RuntimeError):
+                return
             if scope["type"] == "http" and not answered:
                 await PlainTextResponse("Internal Server Error\n", 500)(scope, receive, sent)
             raise

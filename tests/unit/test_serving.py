@@ -9,6 +9,7 @@ import re
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
 from dpviz.core.platform import NO_OPENDP
@@ -444,6 +446,37 @@ def test_so_does_the_answer_of_a_bug_which_stays_loud() -> None:
     assert status(sent) == 500
     assert b"content-security-policy" in dict(sent[0]["headers"])
     assert b"a bug" not in sent[1]["body"]
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+@pytest.mark.usefixtures("options")
+def test_who_leaves_while_being_told_something_is_no_bug(leaves: bool) -> None:
+    """Streamlit then asks for the next message, is refused it, and closes what is closed."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        line = WebSocket(scope, receive, send)
+        await line.accept()
+        with suppress(WebSocketDisconnect):
+            await line.send_bytes(b"a frame")
+        if not leaves:
+            await line.close()
+        with pytest.raises(RuntimeError, match="not connected"):
+            await line.receive_bytes()
+        await line.close()
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "websocket.send" and leaves:
+            raise BrokenPipeError
+
+    scope: Scope = {
+        "type": "websocket", "path": "/_stcore/stream", "client": None,
+        "headers": [(b"host", b"localhost")],
+    }  # fmt: skip
+    with nullcontext() if leaves else pytest.raises(RuntimeError, match="once a close"):
+        asyncio.run(serving.Guard(app)(scope, receive, send))
 
 
 @pytest.mark.usefixtures("options")
