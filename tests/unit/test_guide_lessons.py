@@ -472,6 +472,7 @@ def test_the_recoveries_of_precision() -> None:
         ]
         assert means[0] < 0.9 < means[1]
     assert (facts["change"], facts["cost"]) == ("much", "much")
+    assert of_hundred(facts["worst"]) < 0, "less than a guess has, as the reason says"
     # two of twenty features at a tenth of the precision: equal shares
     assert pytest.approx(2 / int(facts["d"])) == 0.1
     assert shaped().key == "directional_gaussian"
