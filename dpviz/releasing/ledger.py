@@ -220,7 +220,7 @@ class Contents:
         """
         if self.account == "basic":
             epsilon, delta = self.total
-            return max(self.limit.epsilon - epsilon, 0.0), max(self.limit.delta - delta, 0.0)
+            return _rest(self.limit.epsilon, epsilon), _rest(self.limit.delta, delta)
         rho, failing = _rho(self.spends)
         room = self.limit.delta - failing
         if room <= 0:
@@ -259,6 +259,12 @@ class Contents:
             "left": {"epsilon": left[0], "delta": left[1]},
             "spends": [spend.to_json() for spend in self.spends],
         }
+
+
+def _rest(limit: float, spent: float) -> float:
+    """Return what is left of a limit; what its roundings leave is nothing."""
+    rest = limit - spent
+    return rest if rest > limit * _ROUNDING else 0.0
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,14 @@ def test_a_limit_refuses_and_writes_nothing(tmp_path: Path) -> None:
         _new(tmp_path / "ledger", 5.0)
 
 
+def test_what_roundings_leave_of_a_limit_is_nothing(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "l.jsonl", epsilon=1.05, delta=2e-7)
+    _spend(ledger, 1 - 1e-14)
+    receipt = _spend(ledger, 0.05 - 5e-15)
+    assert receipt.left == ledger.read().left == (0.0, 0.0)
+    assert "has 0 and 0 left" in receipt.said
+
+
 def test_delta_alone_can_pass_the_limit(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="refuses"):
         _spend(_new(tmp_path / "ledger", 10.0, 1e-6), 0.5, 1e-5)
