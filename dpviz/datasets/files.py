@@ -435,7 +435,7 @@ def _read_named(
         needed = " (or ".join(keys) + (")" if len(keys) > 1 else "")
         raise InvalidTable(
             f"{name} must have the columns {needed}, {' and '.join(numbers)}; it has "
-            f"{', '.join(sorted(columns))[:80]}."
+            f"{listed(list(columns))}."
         )
     used = [columns[each] for each in (key, *numbers)]
     if any(column.missing for column in used) or not all(one.is_feature for one in used[1:]):

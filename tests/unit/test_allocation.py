@@ -231,6 +231,11 @@ def test_files_are_read_and_checked(tmp_path: Path) -> None:
         assert "\n" not in str(error.value)
     with pytest.raises(InvalidTable, match="must exist"):
         read_thetas(str(tmp_path / "none.csv"))
+    other = tmp_path / "other.csv"  # a table, of which no name is cut where the list ends
+    ones = ",".join("1" * 20)
+    other.write_text("\n".join([",".join(f"column {n}" for n in range(20)), ones, ones]))
+    with pytest.raises(InvalidTable, match=r"it has 'column 0'.*'column \d' and \d+ more\.$"):
+        read_thetas(str(other))
 
 
 def test_files_of_more_than_fifty_features(tmp_path: Path) -> None:
