@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpviz
 from dpviz.core.metrics import Summary
 from dpviz.core.number_text import numeral, percent
 from dpviz.core.problem import Budget, default_delta
@@ -26,7 +27,7 @@ from dpviz.report.sentences.explore import (
     verdict,
 )
 from dpviz.report.sentences.phrases import bias_note, budget_words, separated
-from dpviz.report.sentences.precision import loss_share
+from dpviz.report.sentences.precision import domain_caption, loss_share, precision_verdict
 from dpviz.simulation.compare import Comparison, Result, compare
 from dpviz.studies.waterfall import told
 
@@ -273,3 +274,25 @@ def test_projection_caption_names_what_drowned(comparison: Comparison) -> None:
 def test_loss_share(comparison: Comparison) -> None:
     values = comparison.prepared.reference.eigenvalues
     assert loss_share(comparison) == pytest.approx(values[2:].sum() / values.sum())
+
+
+def test_what_hardly_follows_the_shares_hides_no_loss_of_what_does() -> None:
+    options = {
+        "mechanisms": ("mvg", "directional_gaussian"),
+        "domain": "box",
+        "bounds": "known",
+        "trials": 5,
+    }
+    equal = dpviz.compare("planted", **options).comparison
+    for allocation, says in (
+        ("binary:3,4:0.8", "and 76\u00a0% by Directional Gaussian with equal shares: what the"),
+        ("binary:1,2:0.8", "against 76\u00a0% with equal shares: it pays here."),
+    ):
+        shared = dpviz.compare("planted", allocation=allocation, **options).comparison
+        assert says in precision_verdict(shared, equal)
+
+
+def test_one_favoured_direction_is_no_plural() -> None:
+    options = {"mechanisms": ("directional_gaussian",), "domain": "box", "trials": 2}
+    found = dpviz.compare("iris", allocation="binary:1:0.8", **options).comparison
+    assert "the favoured direction has its noise divided by" in domain_caption(found)

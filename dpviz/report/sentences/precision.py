@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -27,19 +29,18 @@ def loss_share(comparison: Comparison) -> float:
 def _gains(comparison: Comparison, uniform: Comparison) -> list[tuple[Result, Result]]:
     """Return (with the allocation, with equal shares) of every result that follows it."""
     before = {result.mechanism.text: result for result in uniform.results}
-    pairs = [
+    return [
         (result, before[result.mechanism.text])
         for result in comparison.results
         if result.mechanism.info.family == DIRECTIONAL_FAMILY
         and result.mechanism.text in before
         and result.mechanism.text == result.mechanism.key  # not a control variant
     ]
-    return sorted(
-        pairs,
-        key=lambda pair: (
-            -pair[0].summaries["recovery"].mean if "recovery" in pair[0].summaries else 0.0
-        ),
-    )
+
+
+def _recovery(result: Result) -> float:
+    found = result.summaries.get("recovery")
+    return -math.inf if found is None else found.mean
 
 
 def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
@@ -52,23 +53,21 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
             "The precision is shared equally, so shaped noise is isotropic: drag a bar, or pick an "
             "example."
         )
-    # the best of those that follow an allocation speaks for them
-    now, before = pairs[0]
+    # the best of those that follow an allocation speaks for them, before as now: one that gains
+    # next to nothing must not hide what a better one has lost
+    now, before = (max(results, key=_recovery) for results in zip(*pairs, strict=True))
     share, old = now.summaries.get("recovery"), before.summaries.get("recovery")
     if share is None or old is None:
         return "Nothing can be recovered here: any subspace is as good as the exact one."
     start = f"With these shares {now.mechanism.label} recovers {percent(share.mean)}"
+    by = "" if now.mechanism == before.mechanism else f" by {before.mechanism.label}"
+    equal = f"{percent(old.mean)}{by} with equal shares"
     # better by less than the draws vary is not told as a gain
     if not separated(share, old):
-        return (
-            f"{start}; these draws cannot tell that from the {percent(old.mean)} of equal shares."
-        )
+        return f"{start}; these draws cannot tell that from the {equal}."
     if share.mean > old.mean:
-        return f"{start}, against {percent(old.mean)} with equal shares: it pays here."
-    return (
-        f"{start}, and {percent(old.mean)} with equal shares: what the favoured directions gain is "
-        "less than the others lose."
-    )
+        return f"{start}, against {equal}: it pays here."
+    return f"{start}, and {equal}: what the favoured directions gain is less than the others lose."
 
 
 def payoff_caption(comparison: Comparison) -> str:
@@ -111,10 +110,12 @@ def domain_caption(comparison: Comparison) -> str:
             # against equal shares, of which each direction has 1/d
             times = beyond * d * allocation.tau / len(chosen)
             rest = beyond * d * (1 - allocation.tau) / (d - len(chosen))
+            favoured, others = len(chosen), d - len(chosen)
+            have = "direction has its" if favoured == 1 else f"{favoured} directions have their"
+            theirs = "one its" if others == 1 else f"{others} theirs"
             words += (
-                f". Here the {len(chosen)} favoured directions have their noise divided by "
-                f"{numeral(times, 3)}, and the other {d - len(chosen)} theirs multiplied by "
-                f"{numeral(1 / rest, 3)}"
+                f". Here the favoured {have} noise divided by {numeral(times, 3)}, and the other "
+                f"{theirs} multiplied by {numeral(1 / rest, 3)}"
             )
         return words + "."
     return (
