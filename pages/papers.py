@@ -171,10 +171,11 @@ def fetch(key: str, place: DeltaGenerator) -> None:
 def run(chosen: Experiment, effort: Effort) -> None:
     """Run what is missing, showing what is there after each part."""
     token = (chosen.key, str(effort))
-    running = st.session_state.setdefault(RUNNING, [])
+    running = st.session_state.setdefault(RUNNING, set())
     kept = reproduction_cache.kept(chosen, effort)
     complete = kept.progress.done == kept.progress.total
-    progress, place = st.empty(), st.empty()
+    # a place of its own for the offer: else its button stays beside Stop while this runs
+    progress, place, below = st.empty(), st.empty(), st.empty()
     if complete or token not in running:
         ready = shipped(chosen) if not kept.progress.done else None
         with place.container():
@@ -188,14 +189,15 @@ def run(chosen: Experiment, effort: Effort) -> None:
                     + ("" if ready.current else " The experiment's code has changed since.")
                 )
         if not complete:
-            offer(chosen, effort, kept.progress.done, kept.progress.total)
+            with below.container():
+                offer(chosen, effort, kept.progress.done, kept.progress.total)
         return
     with progress.container():
         st.button(
             "Stop",
             key="papers.stop",
             icon=":material/stop:",
-            on_click=running.remove,
+            on_click=running.discard,
             args=(token,),
         )
         bar = st.progress(0.0)
@@ -216,7 +218,7 @@ def run(chosen: Experiment, effort: Effort) -> None:
                 show(last, stage=str(now.done))
     progress.empty()
     place.empty()
-    running.remove(token)
+    running.discard(token)
     with place.container():
         show(last)
 
@@ -226,7 +228,7 @@ def offer(chosen: Experiment, effort: Effort, done: int, total: int) -> None:
     token = (chosen.key, str(effort))
 
     def begin() -> None:
-        st.session_state[RUNNING].append(token)
+        st.session_state[RUNNING].add(token)
 
     afresh = "Run" if shipped(chosen) is None else "Run it again here"
     st.button(
