@@ -74,7 +74,7 @@ def test_every_mechanism_has_a_row_with_a_picture_on_one_scale() -> None:
 
 def test_filters_narrow_and_combine() -> None:
     at = start("mechanisms", **QUICK)
-    change(at, "mechanisms.filter.guarantee", "pure")
+    change(at, "mechanisms.filter.guarantee", "pure epsilon")
     pure = {key for key, cls in all_mechanisms().items() if cls.info.guarantee == "pure"}
     assert set(shown(at)) == pure
     change(at, "mechanisms.filter.release", "subspace")
@@ -83,12 +83,12 @@ def test_filters_narrow_and_combine() -> None:
     }
     change(at, "mechanisms.filter.guarantee", "any")
     change(at, "mechanisms.filter.release", "any")
-    change(at, "mechanisms.filter.status", "refuted")
+    change(at, "mechanisms.filter.status", "claim is false")
     assert "wishart" in shown(at)
     assert "gaussian" not in shown(at)
     none = "No mechanism is all of that"
     assert none not in "".join(box.value for box in at.main.markdown)
-    change(at, "mechanisms.filter.guarantee", "none")
+    change(at, "mechanisms.filter.guarantee", "no guarantee")
     assert shown(at) == []
     assert none in "".join(box.value for box in at.main.markdown)
     assert errors(at) == []

@@ -104,7 +104,7 @@ def test_each_filter_divides_the_cards(found: list[MechanismCard], name: str) ->
 
 
 def test_filters_combine(found: list[MechanismCard]) -> None:
-    picked = {"guarantee": "pure", "release": "matrix", "semi-definite": "not always"}
+    picked = {"guarantee": "pure epsilon", "release": "matrix", "semi-definite": "not always"}
     keys = {card.mechanism.key for card in chosen_cards(found, picked, "kind")}
     assert {"laplace", "wishart_difference", "directional_wishart_difference"} <= keys
     assert "wishart" not in keys

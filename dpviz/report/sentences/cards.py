@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dpviz.accounting.accounting import Spent
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Problem, Relation
-from dpviz.core.release import Aim, Status, Verdict
+from dpviz.core.release import VERDICT_WORDS, Aim, Status
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._weighing import can_weigh
 from dpviz.report.sentences.phrases import account_words
@@ -138,18 +138,19 @@ def _line(relation: str, status: Status | str) -> StatusLine:
     return StatusLine(relation, status.mark, status.words, status.evidence)
 
 
+# in the words of the rows that they pick
 FILTERS: dict[str, tuple[str, ...]] = {
-    "guarantee": tuple(GUARANTEES),
+    "guarantee": tuple(GUARANTEES.values()),
     "release": ("matrix", "subspace", "data"),
     "semi-definite": ("always", "not always"),
-    "status": (*(str(verdict) for verdict in Verdict), CANNOT_RUN),
+    "status": (*VERDICT_WORDS.values(), CANNOT_RUN),
 }
 
 _PROPERTIES: dict[str, Callable[[MechanismCard], str]] = {
-    "guarantee": lambda card: card.mechanism.info.guarantee,
+    "guarantee": lambda card: card.guarantee,
     "release": lambda card: card.mechanism.info.release,
     "semi-definite": lambda card: "always" if card.mechanism.info.psd else "not always",
-    "status": lambda card: CANNOT_RUN if card.status is None else str(card.status.verdict),
+    "status": lambda card: CANNOT_RUN if card.status is None else card.status.words,
 }
 
 SORTS: dict[str, Callable[[MechanismCard], tuple[float, str]]] = {
