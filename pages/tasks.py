@@ -337,7 +337,8 @@ def page(ready: Prepared) -> None:
     try:
         offered = learners_for(ready.table.labels)
     except InvalidTable as needed:  # nothing is wrong: another table, or another label, will do
-        st.info(plain(needed), icon=":material/label:")
+        where = " The choice is behind Upload: Label column." * (state.get("table") == state.UPLOAD)
+        st.info(f"{plain(needed)}{where}", icon=":material/label:")
         return
     task = choices(ready, offered)
     mechanisms = chosen_mechanisms(task)

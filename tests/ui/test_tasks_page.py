@@ -169,7 +169,11 @@ def test_a_table_without_labels_says_what_is_needed() -> None:
     assert box.value.startswith("A task needs a label for each row")
     assert "choose the column that is the label" in box.value
     assert "--" not in box.value  # how a command writes it
+    assert "Upload" not in box.value  # where nothing of this table can be chosen
     assert not [node for node in nodes(at) if node.type == "plotly_chart"]
+    upload(at, "people.csv", b"age,height,sex\n" + b"40,170,f\n41,180,m\n" * 20)
+    (box,) = at.info
+    assert box.value.endswith("The choice is behind Upload: Label column.")
     change(at, "view.table", "Iris")
     assert len(table(at)) == 7
 
