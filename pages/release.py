@@ -89,10 +89,11 @@ def form() -> dict[str, str]:
     label = schema_editor.label()
     said = f", told apart by {plain(label)}" if label else ""
     pictured = st.toggle(
-        f"With a picture of the rows that may be shown{said}",
+        f"With a picture{said}",
         key="release.pictured",
         persist_state="session",
-        help="Counts of people in cells along the components, with noise, under the same epsilon.",
+        help="Of the rows, to be shown to anybody: counts of people in cells along the components, "
+        "with noise, under the same epsilon.",
     )
     written["picture"] = field("picture", begins=format_number(SHARE)) if pictured else "0"
     return written

@@ -111,10 +111,13 @@ def domain_caption(comparison: Comparison) -> str:
             times = beyond * d * allocation.tau / len(chosen)
             rest = beyond * d * (1 - allocation.tau) / (d - len(chosen))
             favoured, others = len(chosen), d - len(chosen)
-            have = "direction has its" if favoured == 1 else f"{favoured} directions have their"
+            have = (
+                "favoured direction has its" if favoured == 1
+                else f"{favoured} favoured directions have their"
+            )  # fmt: skip
             theirs = "one its" if others == 1 else f"{others} theirs"
             words += (
-                f". Here the favoured {have} noise divided by {numeral(times, 3)}, and the other "
+                f". Here the {have} noise divided by {numeral(times, 3)}, and the other "
                 f"{theirs} multiplied by {numeral(1 / rest, 3)}"
             )
         return words + "."
