@@ -284,10 +284,10 @@ def row_bound_of(value: Any) -> Any:
     """Return a row bound as settings keep it: one text for each meaning."""
     if not isinstance(value, str):
         # True is a number in Python, and no length
-        plain = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+            return value
         # no float is as large as an int may be
-        legal = plain and value <= LARGEST
-        return row_bound_of(format_number(float(value) if legal else math.inf)) if plain else value
+        return row_bound_of(format_number(float(value) if value <= LARGEST else math.inf))
     others = {FROM_DATA: "max", "adaptive": ADAPTIVE, PRIVATE: f"{PRIVATE}:{USUAL_LEVEL}"}
     value = others.get(value, value)
     error = InvalidSetting("row bound", ROW_BOUND_ALLOWED, value, "--row-bound")

@@ -152,10 +152,11 @@ def _seen(mechanism: Mechanism, name: str, progress: Callable[[str], None] | Non
             warnings.simplefilter("error")  # an overflow is a fault too
             CHECKS[name](mechanism)
     except Exception as raised:  # whatever an author's code raises is what was seen
-        refused = isinstance(raised, CannotRun)
-        if refused and raised.__cause__ is None:
-            return printable(raised, _MOST)
-        error = raised.__cause__ if refused and raised.__cause__ else raised  # rows are made here
+        error: BaseException = raised
+        if isinstance(raised, CannotRun):
+            if raised.__cause__ is None:
+                return printable(raised, _MOST)
+            error = raised.__cause__  # whose words are safe here, where rows are made up
         words = str(error).strip()
         if isinstance(error, AssertionError):
             # a bare assertion says what it asks for in its own line
