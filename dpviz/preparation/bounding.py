@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import (
     FROM_DATA,
+    LARGEST,
     MIDPOINT,
     PRIVATE,
     PUBLIC,
+    SMALLEST,
     Entry,
     FeatureBounds,
 )
@@ -41,7 +43,6 @@ PADDED = (
     "the number of rows n of the padded table, of whom how many are present is paid for, and "
     "the features' names"
 )
-_LARGE, _SMALL = 1e100, 1e-100  # sizes whose squares, summed, are still ordinary numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -438,10 +439,10 @@ class _Build:
         farthest = np.maximum(np.abs(seen.low - free.center), np.abs(seen.high - free.center))
         # in logarithms, for a quotient of extremes overflows
         apart = math.log((farthest / free.scale).max()) - math.log(bound)
-        if not (math.log(_SMALL) < apart < math.log(_LARGE)):
+        if not (math.log(SMALLEST) < apart < math.log(LARGEST)):
             raise InvalidSetting(
                 "row bound",
-                f"within a factor {numeral(_LARGE, 6)} of the lengths of the rows",
+                f"within a factor {numeral(LARGEST, 6)} of the lengths of the rows",
                 self.settings.row_bound,
                 "--row-bound",
             )
@@ -486,11 +487,11 @@ class _Build:
 
 def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: FloatArray) -> None:
     """Raise InvalidTable where squares of the numbers would overflow or vanish."""
-    legal = (np.maximum(np.abs(low), np.abs(high)) < _LARGE) & (high - low > _SMALL)
+    legal = (np.maximum(np.abs(low), np.abs(high)) < LARGEST) & (high - low > SMALLEST)
     if not legal.all():
         column = columns[int(np.argmin(legal))]
         raise InvalidTable(
-            f"{name} must hold numbers below {numeral(_LARGE, 6)} in size that vary by more than "
-            f"{numeral(_SMALL, 6)} within a column; column {column[:60]!r} does not: change its "
+            f"{name} must hold numbers below {numeral(LARGEST, 6)} in size that vary by more than "
+            f"{numeral(SMALLEST, 6)} within a column; column {column[:60]!r} does not: change its "
             "unit."
         )

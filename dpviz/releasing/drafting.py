@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.entries import FeatureBounds
+from dpviz.core.entries import LARGEST, FeatureBounds
 from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
 from dpviz.datasets.columns import MISSING_MARKERS, SENTINELS, clean_names, far_from
@@ -26,7 +26,6 @@ from dpviz.datasets.survey import is_text
 from dpviz.releasing.records import TableInput, lines_of, number_parser, open_records, split, usable
 from dpviz.releasing.schema import (
     DECIMALS,
-    LARGEST,
     THOUSANDS,
     Column,
     Schema,

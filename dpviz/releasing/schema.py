@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.entries import FeatureBounds, kinds_of, stated_categories
+from dpviz.core.entries import LARGEST, FeatureBounds, kinds_of, stated_categories
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.files import NamedTwice, atomic_write, strict_json
 from dpviz.core.number_text import numeral
@@ -32,8 +32,6 @@ FORMAT = 1
 PUBLIC = "public"
 FROM_DATA = "taken from the data, not private"
 MIDPOINT = "midpoint"
-LARGEST = 1e100
-"""Of a bound: squares of numbers up to it, and sums of them, are far from overflow."""
 MOST_COLUMNS = 20_000
 MOST_SKIPPED = 1_000
 MOST_ROWS_A_PERSON = 1_000

@@ -215,6 +215,11 @@ def test_bad_bounds_are_one_sentence(settings: Settings, words: str) -> None:
     assert caught.value.flag in ("--bounds", "--row-bound")
 
 
+def test_rows_far_shorter_than_their_bound_are_refused() -> None:
+    with pytest.raises(InvalidSetting, match="within a factor"):
+        prepare(table_of([[1e-9, 0], [0, 1e-9]]), Settings(center="none", row_bound="1e+100"))
+
+
 # Columns -------------------------------------------------------------------------------------
 
 
