@@ -2,8 +2,8 @@
 
 Geometry proposes: one person's row changes to an orthogonal one (on a box, a corner to the most
 nearly orthogonal one), to zero, or along the pair that is worst for an l1 norm, among other people
-whose rows are empty, point the same way, elsewhere, tie the k-th and (k+1)-th direction, or fill
-every direction alike. Random pairs and the search in `dpviz.auditing` add to them.
+whose rows are empty, point the same way, elsewhere, tie the k-th and (k+1)-th direction, fill every
+direction alike, or are of all lengths. Random pairs and the search in `dpviz.auditing` add to them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Problem, Relation
 
 _RANDOM_PAIRS = 4
+# So steep that one row moves every quantile of the lengths clearly, and so flat that the median is
+# not lost in rounding.
+_SHORTER, _MOST_STEPS = 0.8, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,9 @@ def candidates(
     d, box = problem.d, problem.domain.kind == "box"
     changes = _box_changes(problem, rows) if box else _changes(problem, rows)
     # noise that does not look at the table hides one row as well beside any others
-    backgrounds = ("empty",) if additive else tuple(_BACKGROUNDS)
+    backgrounds = ["empty"] if additive else list(_BACKGROUNDS)
+    if not (rows or additive):  # who is told X'X alone cannot read a length
+        backgrounds.remove("lengths")
     found = [
         Pair(f"{change}, {_BACKGROUNDS[kind]}", _others(kind, v, w, problem), v, w)
         for change, v, w in changes
@@ -198,6 +203,7 @@ _BACKGROUNDS = {
     "elsewhere": "the others like the second row, or elsewhere",
     "tied": "two directions tied",
     "isotropic": "the others in all directions alike",
+    "lengths": "each of the others shorter than the one before",
 }
 
 
@@ -218,6 +224,10 @@ def _others(kind: str, v: FloatArray, w: FloatArray, problem: Problem) -> FloatA
         rows[:] = axes[1]
     elif kind == "isotropic":
         rows[:] = axes[np.arange(count) % d]
+    elif kind == "lengths":
+        # one who leaves moves whatever is read off the longest rows, such as a clipping quantile
+        steps = np.minimum(np.arange(1, count + 1), _MOST_STEPS)
+        rows[:] = axes[np.arange(count) % d] * _SHORTER ** steps[:, None]
     elif kind == "tied":
         # k - 1 directions stand out; the rows of v and w then decide which comes k-th.
         ahead = min(problem.k - 1, d - 2)

@@ -131,6 +131,18 @@ def pure_by_word(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scal
     return rows.T @ rows / len(rows) + noise + np.triu(noise, 1).T
 
 
+@dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
+def clipped(
+    rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float, q: float = 0.9
+) -> Any:
+    """Clip rows at a quantile of their lengths, as if that length were public."""
+    lengths = np.linalg.norm(rows, axis=1)
+    most = np.quantile(lengths, q)
+    shorter = rows * np.minimum(1.0, most / np.maximum(lengths, 1e-300))[:, None]
+    noise = np.triu(most**2 * scale * rng.standard_normal((rows.shape[1],) * 2))
+    return shorter.T @ shorter / len(rows) + noise + np.triu(noise, 1).T
+
+
 class HalfOfWide(HalfTheNoise):
     """Runs where its rows are wide alone."""
 
@@ -171,6 +183,8 @@ FAULTS = [
     (exact_trace, "no_audit_refutes_it"),
     (bold, "no_audit_refutes_it"),
     (pure_by_word, "no_audit_refutes_it"),
+    (clipped(q=0.5), "no_audit_refutes_it"),
+    (clipped(), "no_audit_refutes_it"),
 ]
 
 
