@@ -69,16 +69,25 @@ class Report:
 
 
 def report(findings: Sequence[Finding]) -> str:
-    """Return what was found as lines: what fails, with how to mend it."""
+    """Return what was found as lines: each cause once, what it fails, and how to mend it."""
     names = ", ".join(dict.fromkeys(one.mechanism for one in findings))
     failed = [one for one in findings if not one.passed]
     lines = [f"{names}: {len(findings) - len(failed)} of {len(findings)} checks pass."]
+    causes: dict[str, list[Finding]] = {}
     for one in failed:
+        causes.setdefault(one.seen, []).append(one)
+    for seen, found in causes.items():
+        checks = list(dict.fromkeys(one.check for one in found))
+        asks, mend = found[0].asks, found[0].mend
+        if len(checks) > 1:  # what each asks cannot be told before what stops them all is gone
+            asks = f"one cause fails these {len(checks)} checks."
+            mend = "Mend this first, and check again."
+        variants = ", ".join(dict.fromkeys(one.mechanism for one in found))
         lines += [
             "",
-            f"✗ {one.check} ({one.mechanism}): {one.asks}",
-            f"  seen: {one.seen}",
-            f"  mend: {one.mend}",
+            f"✗ {', '.join(checks)} ({variants}): {asks}",
+            f"  seen: {seen}",
+            f"  mend: {mend}",
         ]
     return "\n".join(lines)
 

@@ -19,7 +19,7 @@ from dpviz.core.release import Release, Verdict
 from dpviz.core.seeding import Draws
 from dpviz.extend import Calibration, GaussianPart, checks, frobenius, noise_std
 from dpviz.extend.checks import CHECKS, Check
-from dpviz.extend.testing import check_mechanism
+from dpviz.extend.testing import check_mechanism, report
 from dpviz.mechanisms._weighing import FEATURES
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.gaussian import Gaussian
@@ -228,6 +228,29 @@ def test_a_release_that_lacks_an_array_of_one_neighbour_alone_is_one_sentence(
     monkeypatch.setattr(LittleNoiseOfOneRow, "bare", True)
     with pytest.raises(CannotRun, match="must release the same arrays of every table; of two ne"):
         dpviz.audit(LittleNoiseOfOneRow(share=0.3), epsilon=0.5, delta=0.1, dimension=3, trials=400)
+
+
+@dpviz.mechanism(claim="pure", release="subspace")
+def raises(rows: Any, epsilon: float, delta: float, k: int, rng: Any, share: float = 0.5) -> Any:
+    raise ValueError("my own words")
+
+
+def test_one_cause_is_said_once_with_what_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("trials_differ", "says_what_it_is", "small_dimensions_work")
+    monkeypatch.setattr("dpviz.extend.testing.CHECKS", {name: CHECKS[name] for name in names})
+    one, other = (check_mechanism(raises(share=share)).findings for share in (0.5, 0.2))
+    said = report(one + other)
+    assert said.startswith("raises, raises[share=0.2]: 2 of 6 checks pass.\n\n")
+    assert said.count("my own words") == 1
+    assert (
+        "✗ trials_differ, small_dimensions_work (raises, raises[share=0.2]): one cause fails "
+        "these 2 checks." in said
+    )
+    assert CHECKS["trials_differ"].mend not in said
+    # where one check fails alone, its own advice stands
+    alone = report([found for found in one + other if found.check == "trials_differ"])
+    assert "✗ trials_differ (raises, raises[share=0.2]): Two draws differ.\n" in alone
+    assert CHECKS["trials_differ"].mend in alone
 
 
 def test_every_check_says_what_it_asks_and_how_to_mend() -> None:
