@@ -78,6 +78,7 @@ _READING = ("GET", "HEAD", "OPTIONS", "DELETE")
 _INTERNET, _STREAM = (socket.AF_INET, socket.AF_INET6), socket.SOCK_STREAM
 _EVERYWHERE = ("0.0.0.0", "::")
 _TOLD = 20
+_NO_TEXT = 1003
 
 GRACE = 120.0
 """Seconds that somebody who left may take to come back; Streamlit's own limit may be shorter."""
@@ -154,7 +155,15 @@ class Guard:
             await self._start(scope, receive, send)
             return
 
-        answered = left = False
+        answered = left = mute = False
+
+        async def received() -> Message:
+            nonlocal mute
+            message = await receive()
+            if message["type"] == "websocket.receive" and message.get("bytes") is None:
+                mute = True  # to Streamlit, which ends with a traceback at a text, it hangs up
+                return {"type": "websocket.disconnect", "code": _NO_TEXT}
+            return message
 
         async def sent(message: Message) -> None:
             nonlocal answered, left
@@ -182,7 +191,9 @@ class Guard:
                 await part(scope, receive, sent)
                 return
         try:
-            await self._pass(scope, receive, sent)
+            await self._pass(scope, received, sent)
+            if mute:
+                await send({"type": "websocket.close", "code": _NO_TEXT})
         except Exception as error:
             # of a visitor who left while being told something Streamlit takes leave once more
             if left and scope["type"] == "websocket" and isinstance(error, RuntimeError):

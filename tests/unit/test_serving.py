@@ -480,6 +480,39 @@ def test_who_leaves_while_being_told_something_is_no_bug(leaves: bool) -> None:
 
 
 @pytest.mark.usefixtures("options")
+def test_who_sends_a_text_is_hung_up_on_without_a_traceback() -> None:
+    """Streamlit speaks in bytes alone, and takes a text for a bug of its own."""
+    told, sent = list[bytes](), list[Message]()
+    said = [
+        {"type": "websocket.connect"},
+        {"type": "websocket.receive", "bytes": b"a frame"},
+        {"type": "websocket.receive", "text": "a text"},
+    ]
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        line = WebSocket(scope, receive, send)
+        await line.accept()
+        with suppress(WebSocketDisconnect):
+            while True:
+                told.append(await line.receive_bytes())
+
+    async def receive() -> Message:
+        return said.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "websocket", "path": "/_stcore/stream", "client": None,
+        "headers": [(b"host", b"localhost")],
+    }  # fmt: skip
+    asyncio.run(serving.Guard(app)(scope, receive, send))
+    assert told == [b"a frame"]
+    assert [one["type"] for one in sent] == ["websocket.accept", "websocket.close"]
+    assert sent[-1]["code"] == 1003
+
+
+@pytest.mark.usefixtures("options")
 def test_the_counters_are_closed_to_strangers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert status(ask(serving.Guard(Streamlit()), "/_stcore/metrics")) == 200
     monkeypatch.setenv("DPVIZ_PUBLIC", "on")
