@@ -145,10 +145,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     try:
         with ExitStack() as after:
+            # here, so that a full disk or a closed pipe is met where it can be said; help too
+            after.callback(sys.stdout.flush)
             # plugins before anything is parsed: what they bring is in help and among the choices
             status = _run(with_stdin(with_plugins(words), after))
-            # here, so that a full disk or a closed pipe is met where it can be said
-            sys.stdout.flush()
     except InvalidSetting as error:
         print(f"dpviz: {error.as_option()}", file=sys.stderr)
         return 2
@@ -158,14 +158,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except DpvizError as error:
         print(f"dpviz: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # The reader (head, less) has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except OSError as error:
-        if error.errno not in FULL_OR_CLOSED:
+        said = FULL_OR_CLOSED.get(error.errno or 0)
+        if said is None and not isinstance(error, BrokenPipeError):
             raise
-        print(f"dpviz: {FULL_OR_CLOSED[error.errno]}", file=sys.stderr)
+        # what could not be written would be tried once more at the exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if said is None:  # the reader (head, less) has gone: nobody is left to tell
+            return 1
+        print(f"dpviz: {said}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("dpviz: interrupted", file=sys.stderr)

@@ -52,6 +52,10 @@ class OneLineParser(argparse.ArgumentParser):
             args = [self.actions[0], *args]
         return super().parse_known_args(args, namespace)
 
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; argparse keeps still where it cannot be written."""
+        print(self.format_help(), end="", file=file)
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and what may have been meant, and end."""
         self.exit(2, f"dpviz: {message}{self._hint(message)}\n")
