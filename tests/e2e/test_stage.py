@@ -53,6 +53,7 @@ MEASURE = """
     wide: get(".dps").scrollWidth - innerWidth,
     drawn: Math.max(...inner.map((one) => one.width * one.height)) / (view.width * view.height),
     cut: Math.max(...inner.map((one) => one.bottom)) - box.bottom,
+    end: Math.max(words.getBoundingClientRect().bottom, shown(get(".dps-rail")) ? innerHeight : 0),
     outside: Math.max(...drawn.flatMap((one) => [view.top - one.top, one.bottom - view.bottom])),
     headline: parseFloat(getComputedStyle(get("h1")).fontSize),
     least,
@@ -98,6 +99,34 @@ async picture => {
   }
 }
 """
+
+
+# Whether the edge cuts a name on the way: then there is ink in the first row.
+CUT = """
+cloud => {
+  window.dpvizCut = false;
+  cloud.addEventListener("pointermove", () => {
+    const first = cloud.getContext("2d").getImageData(0, 0, cloud.width, 1);
+    window.dpvizCut ||= first.data.some(Boolean);
+  });
+}
+"""
+
+
+def turned(page: Page) -> bool:
+    """Turn the cloud once round, and return whether the picture's edge cut a name."""
+    cloud = page.locator(".dps-cloud")
+    cloud.evaluate(CUT)
+    box = cloud.bounding_box()
+    assert box is not None
+    across, middle = box["x"] + 5, box["y"] + box["height"] / 2
+    for _ in range(3):  # 120 px are one radian
+        page.mouse.move(across, middle)
+        page.mouse.down()
+        page.mouse.move(across + 270, middle, steps=20)
+        page.mouse.up()
+    cut: bool = page.evaluate("dpvizCut")
+    return cut
 
 
 def measured(page: Page, size: tuple[int, int]) -> dict[str, Any]:
@@ -158,8 +187,11 @@ def test_the_picture_has_the_screen(
                 continue
             assert 0.38 <= seen["tall"] <= 0.42, where
             assert seen["wide"] <= 0, where
+            assert seen["end"] >= size[1] - 1, where  # no empty screen below the words
             assert seen["headline"] >= 24, where
             assert 0 <= seen["scrolled"] <= 70, where  # it stays while the words are scrolled
+            if number == 0 and lesson is lessons()[0]:
+                assert turned(page) is False, where
         page.locator(".dps-pic").evaluate(WITHOUT_ROOM)
         # Before a hall, once for each kind of picture.
         if revealed and lesson.steps[place].scene not in presented:

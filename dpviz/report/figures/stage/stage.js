@@ -156,7 +156,8 @@ const DpvizStage = (() => {
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", says("A cloud of {count} people", { count: scene.rows.length }));
     const TURNS = 16_000; // milliseconds of a whole turn
-    const reach = 1.1 * Math.max(...scene.rows.map((row) => Math.hypot(...row)));
+    const longest = Math.max(...scene.rows.map((row) => Math.hypot(...row)));
+    const reach = 1.1 * longest;
     const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
     let turn = 0.7;
     let widest = 0; // 1 from where it is widest
@@ -185,7 +186,7 @@ const DpvizStage = (() => {
         across[2] * up[0] - across[0] * up[2],
         across[0] * up[1] - across[1] * up[0],
       ];
-      const unit = Math.min(width, height) / 2 / reach;
+      const unit = (Math.min(width, height) / 2 - 28) / longest; // with room for a name above
       const at = (row) => [width / 2 + unit * dot(row, across), height / 2 - unit * dot(row, up)];
       const small = width < 500;
       pen.textAlign = "center";
