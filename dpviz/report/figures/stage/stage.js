@@ -36,7 +36,8 @@ const DpvizStage = (() => {
     pen.clearRect(0, 0, width, height);
     const style = getComputedStyle(canvas);
     const tone = (name) => style.getPropertyValue(name).trim() || style.color;
-    return { pen, width, height, ink: style.color, font: style.fontFamily, accent: tone("--st-primary-color") };
+    const [accent, ground] = [tone("--st-primary-color"), tone("--dps-ground")];
+    return { pen, width, height, ink: style.color, font: style.fontFamily, accent, ground };
   };
 
   // On a large screen texts grow with the picture: the last row of a hall sees as much of both.
@@ -387,7 +388,7 @@ const DpvizStage = (() => {
 
   // A small table, its mean, and its row bound with and without the last row.
   function leak(scene, says) {
-    return ({ pen, width, height, ink, accent, font }, at) => {
+    return ({ pen, width, height, ink, accent, ground, font }, at) => {
       const { shown, declared } = scene.stops[at];
       const pad = { left: 44, bottom: 40, top: 6, right: 10 };
       const reach = 1.08 * (declared ? scene.declared : scene.within);
@@ -418,7 +419,11 @@ const DpvizStage = (() => {
       const name = (text, row, up) => {
         pen.fillStyle = ink;
         pen.font = `600 ${width < 500 ? 14 : 18}px ${font}`;
-        pen.fillText(text, Math.min(X(row[0]) + 16, width - pen.measureText(text).width - 4), Y(row[1]) + up);
+        const place = [Math.min(X(row[0]) + 16, width - pen.measureText(text).width - 4), Y(row[1]) + up];
+        pen.strokeStyle = ground; // it may lie on dots
+        pen.lineWidth = 4;
+        pen.strokeText(text, ...place);
+        pen.fillText(text, ...place);
       };
       const last = scene.rows.length - 1;
       scene.rows.forEach((row, place) => dot(row, place === last ? 12 : 10, place === last ? accent : "#818d99"));
@@ -439,6 +444,7 @@ const DpvizStage = (() => {
         pen.stroke();
         name(says("printed mean"), scene.mean, 6);
         pen.beginPath();
+        pen.strokeStyle = "#e76300";
         pen.lineWidth = 4;
         pen.arc(X(scene.recovered[0]), Y(scene.recovered[1]), 22 * large, 0, 2 * Math.PI);
         pen.stroke();
@@ -461,7 +467,7 @@ const DpvizStage = (() => {
           pen.arc(X(0), Y(0), bound * unit, -Math.asin(Math.min(1, (0.6 * reach) / bound)), 0);
           pen.stroke();
           pen.setLineDash([]);
-          const tilt = dash.length ? 0.42 : 0.52;
+          const tilt = dash.length ? 0.8 : 0.52; // above the dots
           pen.textAlign = "right";
           pen.fillStyle = ink;
           pen.font = `600 ${width < 500 ? 14 : 18}px ${font}`;
