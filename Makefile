@@ -39,12 +39,15 @@ help:
 	@echo "make browser-edition  build the dashboard that runs inside a browser into build/browser"
 	@echo "make clean    remove $(VENV), caches and builds"
 
-# Compiled as pip would compile them: where nothing else may write bytecode, every start of a server
-# or a command does it again.
-COMPILE = @$(PY) -m compileall -q dpviz pages
+# Compiled on all cores, where pip would use one: what is not, every start of a server or a command
+# compiles again where nothing else may write bytecode.
+PIP_INSTALL = $(PY) -m pip install --quiet --no-compile
+COMPILE     = @$(PY) -m compileall -q -j 0
+# A package may ship files that are no Python of this version; its tests are never run.
+COMPILE_LIBRARIES = $(COMPILE) -q -x '/tests?/' $(VENV)/lib || true
 
 run: $(RUN_STAMP)
-	$(COMPILE)
+	$(COMPILE) dpviz pages
 	$(PY) -m dpviz app
 
 # The shipped settings watch no files; developers want the reload.
@@ -55,11 +58,11 @@ dev: $(RUN_STAMP)
 # tests/layers.py runs the layers, prints the time of each and closes with
 # "N passed, N failed, N skipped". ARGS goes to pytest: make test ARGS="-k wishart".
 test: $(DEV_STAMP)
-	$(COMPILE)
+	$(COMPILE) dpviz pages
 	$(PY) -m tests.layers $(if $(ARGS),-- $(ARGS))
 
 check: $(DEV_STAMP)
-	$(COMPILE)
+	$(COMPILE) dpviz pages
 	$(PY) -m tests.layers --changed lint style types unit contract $(if $(ARGS),-- $(ARGS))
 
 lint: $(DEV_STAMP)
@@ -98,13 +101,15 @@ $(PY):
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN_STAMP): requirements.txt | $(PY)
-	$(PY) -m pip install --quiet -r requirements.txt
+	$(PIP_INSTALL) -r requirements.txt
+	$(COMPILE_LIBRARIES)
 	@touch $@
 
 # --group reads [dependency-groups] of pyproject.toml, which pip knows since 25.1.
 $(DEV_STAMP): pyproject.toml $(RUN_STAMP)
-	$(PY) -m pip install --quiet --upgrade "pip>=25.1"
-	$(PY) -m pip install --quiet -r requirements.txt --group dev
+	$(PIP_INSTALL) --upgrade "pip>=25.1"
+	$(PIP_INSTALL) -r requirements.txt --group dev
+	$(COMPILE_LIBRARIES)
 	@touch $@
 
 clean:
