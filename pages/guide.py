@@ -133,12 +133,15 @@ def draw() -> None:
         elif word == "present":
             state.put("present", "yes" if value else "no", "guide")
 
+    question = lesson.question_at(step)
+    steers = steered(state.get("room", "guide"), name, question, phone_words(lesson.language))
+    room, new = steers or (None, False)
+    if new and question is not None:
+        moves().pop(name, None)  # the phones bet anew: no answer stands before them
     stage.draw(
         lesson,
         step,
-        room=steered(
-            state.get("room", "guide"), name, lesson.question_at(step), phone_words(lesson.language)
-        ),
+        room=room,
         bets=bets(),
         made=moves().get(name, 0),
         present=state.get("present", "guide") == "yes",

@@ -60,7 +60,7 @@ PHONE_WORDS = (
 
 WALL_WORDS = (
     "One release of {people} people for each phone, half of them with her.",
-    "{count} of {dealt} have tapped", "{right} of {count} were right.",
+    "{count} of {dealt} have tapped", "{right} of {count} were right.", "Nobody has tapped.",
     "She was in: {right} of {count} right", "She was out: {right} of {count} right",
     "Of 100 guesses who is in, after {mechanism}: at most {limit} right.",
     "On average over both hundreds, whoever guesses. Luck: at the limit, 95 of 100 such classes"

@@ -104,8 +104,8 @@ class Room:
         asked: ShownQuestion | None,
         words: Mapping[str, str] = MappingProxyType({}),
         played: Round | None = None,
-    ) -> None:
-        """Ask a step's question; a new one lets go of the bets before.
+    ) -> bool:
+        """Ask a step's question, and return whether it is new: then it lets go of the bets before.
 
         Parameters
         ----------
@@ -121,12 +121,13 @@ class Room:
                 asked = played = None
             # pages are drawn again and again: the same question keeps its bets
             if (step, asked) == (self._step, self._asked):
-                return
+                return False
             self._step, self._asked, self._words = step, asked, words
             # a bet on what was asked before is none on this
             self._bets, self._shown = {}, False
             self._round, self._places = played, {}
             self._version += 1
+            return True
 
     def play(self, played: Round, words: Mapping[str, str] = MappingProxyType({})) -> None:
         """Play a round of in or out: each phone that asks is dealt one release and may say which.
@@ -171,7 +172,7 @@ class Room:
                 self._version += 1
 
     def for_phones(self, phone: str = "") -> dict[str, Any]:
-        """Return what a phone is told: the question, never the answer or anybody's bet.
+        """Return what a phone is told: the question and its own bet, never the answer or another's.
 
         Parameters
         ----------
@@ -179,18 +180,18 @@ class Room:
             Its own number. In a round it is dealt a release, the same each time that it asks.
         """
         with self._lock:
-            if self.ended:
-                return {"ended": True}
-            asked = self._asked
-            told: dict[str, Any] = {"step": self._step}
+            told: dict[str, Any] = {"ended": True} if self.ended else {"step": self._step}
             if self._words:
                 told["words"] = dict(self._words)
-            if asked is None:
+            asked = self._asked
+            if asked is None or self.ended:
                 return told
             if self._round is not None:
                 told["picture"] = self._round.picture
                 place = self._dealt(phone)
                 told["release"] = None if place is None else self._round.release(place)
+            if phone in self._bets:
+                told["bet"] = self._bets[phone]
             return told | {
                 "ask": asked.ask,
                 "options": list(asked.options),
@@ -245,8 +246,8 @@ def steered(
     step: str,
     asked: ShownQuestion | None,
     words: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, Any] | None:
-    """Ask a step's question of the room, if the key is its own; return what the projector shows.
+) -> tuple[dict[str, Any], bool] | None:
+    """Ask a step's question of the room, if the key is its own.
 
     Parameters
     ----------
@@ -256,9 +257,14 @@ def steered(
         Its question, if it has one.
     words : mapping of str to str
         As `Room.ask` takes them.
+
+    Returns
+    -------
+    tuple of dict and bool, or None
+        What the projector shows, and whether the question is new.
     """
     found = room()
     if found is None or not key or not found.knows(key):
         return None
-    found.ask(step, asked, words)
-    return entrance(found)
+    new = found.ask(step, asked, words)
+    return entrance(found), new

@@ -105,7 +105,7 @@ def draw(
         How many of the step's moves are made.
     present : bool
     room : mapping or None
-        Of a projector: what `pages.ui.class_room.steered` says of its room.
+        Of a projector: what `dpviz.lessons.room.steered` says of its room.
     tell : callable
         Given one of `TOLD` and its value.
     """

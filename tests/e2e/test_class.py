@@ -210,6 +210,15 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         )
         assert page.locator('.dps-piles i[data-near="true"]').count() == near
         on_the_wall(page)
+        # Asked again, of the next class: the wall does not answer what the phones are asked.
+        travel(page, f"{server.url}/guide?v=1&lesson=3&step=1&present=yes&room={key}")
+        page.keyboard.press("n")
+        expect(page.locator(".dps h1")).to_have_text(asked.ask)
+        expect(page.locator(".dps-count")).to_have_text("0 bets")
+        page.keyboard.press("r")
+        expect(page.locator(".dps-piles")).to_be_attached()
+        page.keyboard.press("m")
+        expect(page.locator(".dps h1")).to_have_text("Nobody has bet.")
 
 
 def test_a_room_takes_bets_alone_shows_its_code_whole_and_uploads_stay_off(
@@ -260,6 +269,20 @@ def test_a_room_takes_bets_alone_shows_its_code_whole_and_uploads_stay_off(
         send.click()
         expect(send).to_have_text("Sent. Look up.")
         expect(page.locator(".dps-count")).to_have_text("2 bets")
+        # One that is loaded again knows its bet; when all are shown it has what was counted.
+        phone.reload()
+        own = phone.locator("#options button[aria-pressed=true]")
+        expect(own).to_have_text(asked.options[1])
+        expect(send).to_have_text("Sent. Look up.")
+        phone.get_by_role("button", name=asked.options[0]).click()
+        expect(send).to_have_text("Send")
+        page.keyboard.press("r")
+        expect(send).to_have_text("Look up")
+        expect(own).to_have_text(asked.options[1])
+        # A room of a server that is gone does not come back.
+        phone.route("**/events*", lambda route: route.fulfill(status=404))
+        phone.reload()
+        expect(phone.get_by_role("heading")).to_have_text("This room has ended.")
         phone.close()
         # The code gives way to the longest questions, and stays whole.
         page.set_viewport_size({"width": 1024, "height": 768})
@@ -386,8 +409,11 @@ def test_a_phone_taps_and_the_wall_draws_what_nobody_passes(
         assert not phone.evaluate("document.documentElement.scrollHeight > innerHeight")
         phone.reload()  # the same phone, and the same release
         expect(phone.locator("#release svg path.own")).to_have_count(2)
+        expect(phone.locator("[aria-pressed=true]")).to_have_text(says("She was out"))
+        expect(phone.locator("#send")).to_have_text(says("Sent. Look up."))
         assert phone.locator("#release svg path.own").first.get_attribute("d") == shape
-        phone.get_by_role("button", name=says("She was in")).click()
+        with phone.expect_response("**/bet"):
+            phone.get_by_role("button", name=says("She was in")).click()
         expect(phone.locator("#send")).to_have_text(says("Sent. Look up."))
         expect(page.locator("#count")).to_have_text(
             says("{count} of {dealt} have tapped", count=1, dealt=1)

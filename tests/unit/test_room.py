@@ -43,6 +43,7 @@ def test_only_the_count_is_told_until_the_bets_are_shown(room: Room) -> None:
         "step": "3.2", "ask": FLAG.ask, "options": [], "axis": [0.03, 3.0], "shown": False
     }  # fmt: skip
     assert FLAG.right_text not in str(told)
+    assert room.for_phones("a") == told | {"bet": 0.5}  # its own: it may have been loaded again
     room.show()
     assert room.for_wall()["bets"] == [0.5, 1.0]
     assert "0.5" not in str(room.for_phones())
@@ -60,9 +61,9 @@ def test_what_is_off_the_axis_is_no_bet(room: Room, value: float) -> None:
 def test_a_new_question_lets_go_of_the_bets(room: Room) -> None:
     room.bet("3.2", "a", 0.3)
     before = room.version
-    room.ask("3.2", FLAG)  # the projector draws the same step again
+    assert not room.ask("3.2", FLAG)  # the projector draws the same step again
     assert (room.count, room.version) == (1, before)
-    room.ask("1.2", CHOICE)
+    assert room.ask("1.2", CHOICE, {"Send": "Senden"})
     assert (room.count, room.version) == (0, before + 1)
     with pytest.raises(RoomClosed, match="This question is over"):
         room.bet("3.2", "a", 0.3)
@@ -83,9 +84,10 @@ def test_it_ends_after_three_hours(room: Room) -> None:
     room.clock.now += 1  # type: ignore[attr-defined]
     assert room.ended
     assert room.for_phones() == {"ended": True}
+    room.ask("1.2", CHOICE, {"Room": "Raum"})
+    assert room.for_phones() == {"ended": True, "words": {"Room": "Raum"}}
     with pytest.raises(RoomClosed, match="has ended"):
         room.bet("3.2", "b", 0.3)
-    room.ask("1.2", CHOICE)
     assert room.count == 0
 
 
@@ -154,6 +156,8 @@ def test_the_projector_shows_a_code_that_a_camera_reads(
     monkeypatch.setattr(rooms, "room", lambda: Room("KELP", "secret"))
     monkeypatch.setenv(rooms.ADDRESS, address)
     assert rooms.steered("wrong", "3.2", FLAG) is None
-    shown = rooms.steered("secret", "3.2", FLAG)
-    assert shown is not None
+    steers = rooms.steered("secret", "3.2", FLAG)
+    assert steers is not None
+    shown, new = steers
+    assert new
     assert decoded(shown["code"]) == f"http://{address}/c/KELP"

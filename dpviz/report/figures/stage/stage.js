@@ -957,17 +957,18 @@ const DpvizStage = (() => {
 
   // What is said of a bet, from the payload's plain values.
   function spoken(data) {
+    const says = dpvizSays(data.says);
     const won = (bet) => (data.asksAxis
       ? Math.abs(Math.log(bet / data.right)) <= Math.log(data.near) + 1e-9
       : bet === data.right);
     return {
       ...data,
-      saying: dpvizSays(data.says),
+      saying: says,
       verdict: (bet) => {
         const word = won(bet) ? data.words.right : data.words.wrong;
         return data.asksAxis ? `${word}: ${data.rightText}. ${data.words.said} ${said(bet)}.` : `${word}.`;
       },
-      hall: (bets) => `${bets.filter(won).length} ${data.words.of} ${bets.length} ${data.words[data.asksAxis ? "came" : "were"]}.`,
+      hall: (bets) => (bets.length === 0 ? says("Nobody has bet.") : `${bets.filter(won).length} ${data.words.of} ${bets.length} ${data.words[data.asksAxis ? "came" : "were"]}.`),
       thenOf: (bet) => {
         const text = data.then[data.asksAxis ? 0 : bet];
         return text[0].toUpperCase() + text.slice(1);
