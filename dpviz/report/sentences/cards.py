@@ -156,7 +156,11 @@ _PROPERTIES: dict[str, Callable[[MechanismCard], str]] = {
 SORTS: dict[str, Callable[[MechanismCard], tuple[float, str]]] = {
     "kind": lambda card: (card.mechanism.info.order, ""),
     "name": lambda card: (0, card.mechanism.info.label.lower()),
-    "spent epsilon": lambda card: (card.spent.epsilon if card.spent else math.inf, ""),
+    # by the digits that are shown: what an account's last one is orders nothing
+    "spent epsilon": lambda card: (
+        float(f"{card.spent.epsilon:.3g}") if card.spent else math.inf,
+        "",
+    ),
 }
 
 
