@@ -115,7 +115,7 @@ def _opened(source: Source, encoding: str, sheet: str, limits: Limits, *, packed
         len(head) > 3 and head[0] in _OLD_STATA and head[1] in (1, 2) and head[2] == 1
     ):
         return _of_frame(source, "a Stata file", _stata, limits)
-    if _JSON.match(head):
+    if is_json(head):
         share = Limits(limits.text_bytes // _JSON_SHARE, limits.cells, limits.columns)
         return _of_frame(source, "JSON", lambda data: _records(source.name, data), share)
     if sheet:
@@ -323,6 +323,11 @@ class SheetText(io.BytesIO):
     """
 
     formulas: int = 0
+
+
+def is_json(head: bytes) -> bool:
+    """Return whether a file that begins so holds JSON records."""
+    return _JSON.match(head) is not None
 
 
 def is_workbook(name: str, sheet: str = "") -> bool:

@@ -16,10 +16,12 @@ import pyarrow.parquet as parquet
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import LARGEST, FeatureBounds
+from dpviz.core.errors import InvalidTable
 from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
 from dpviz.datasets.columns import MISSING_MARKERS, SENTINELS, clean_names, far_from
 from dpviz.datasets.files import DAMAGED, flat_of
+from dpviz.datasets.formats import is_json
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.source import Limits, Source, readable
 from dpviz.datasets.survey import is_text
@@ -125,6 +127,10 @@ def _worded(levels: Scales, column: Column, values: pa.ChunkedArray) -> Column:
 def _of_text(source: Source, levels: Scales) -> tuple[Schema, bytes]:
     """Return how a text is written, judged on its start as Explore judges it, and the start."""
     start: bytes = source.open_text().read(_SAMPLE_BYTES)
+    if is_json(start):  # as delimited text, its cells would be names of columns
+        raise InvalidTable(
+            f"{source.name} is JSON, which a release does not read; save it as CSV or as Parquet."
+        )
     if len(start) == _SAMPLE_BYTES and b"\n" in start:
         # whole lines: the last one was cut by the sample and not by the file
         start = start[: start.rindex(b"\n") + 1]

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.cli import main
-from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable
 from dpviz.core.files import PACKAGE
 from dpviz.datasets import Limits, Table, builtin_tables, load_builtin
 from dpviz.releasing.drafting import draft
@@ -252,6 +252,12 @@ def test_a_first_schema_says_how_the_file_is_written(name: str, packed: bool) ->
     open_one = draft(data, "t.csv", "none")
     assert [(c.low, c.high) for c in open_one.used] == [(None, None)] * len(bounds)
     assert {(c.low, c.high) for c in draft(data, "t.csv", (0.0, 9.0)).used} == {(0.0, 9.0)}
+
+
+@pytest.mark.parametrize("text", [b'[{"age": 3, "bmi": 4}]', b'{"age": 3, "bmi": 4}\n' * 3])
+def test_json_has_no_first_schema_whose_names_are_its_cells(text: bytes) -> None:
+    with pytest.raises(InvalidTable, match=r"^t is JSON, which a release does not read; save"):
+        draft(text, "t")
 
 
 def test_columns_that_are_no_measurement_are_left_out_at_first() -> None:
