@@ -90,14 +90,17 @@ def _limits(schema: Schema | None) -> str:
 
 
 def _rows(said: Mapping[str, Any]) -> str:
-    around = "a private mean" if said.get("center") == PRIVATE else "the stated centre"
+    around = {PRIVATE: "a private mean", "none": "zero"}.get(
+        said.get("center", ""), "the stated centre"
+    )
+    scaled = "features over half the width of their limits, rows " * (said.get("scale") == "limits")
     if said.get("rows") == UNIT:
-        return f"scaled to length one around {around}"
+        return f"{scaled}scaled to length one around {around}"
     try:
         bound = float(stated_row_bound(said["row_bound"]))
     except DpvizError:
         return f"{_OPEN}: the row bound"
-    return f"shortened to {numeral(bound, 4)} around {around}"
+    return f"{scaled}shortened to {numeral(bound, 4)} around {around}"
 
 
 def _noise(said: Mapping[str, Any]) -> str:

@@ -227,7 +227,7 @@ SCHEMA_FROM_DATA = (
     "without protection"
 )
 ONE_ROW = "that nobody has a second row: this protects ONE ROW, and who has more is protected less"
-ROWS_A_PERSON = "that nobody has more than {} rows"
+ROWS_A_PERSON = "that nobody has more than {}"
 PERSON_COLUMN = "that column {!r} names the person of each row rightly"
 COLUMNS_PUBLIC = "the names and types of the table's columns"
 FORMULAS_PUBLIC = (
@@ -733,7 +733,8 @@ def _assumed_public(table: TableInput, schema: Schema, options: ReleaseOptions) 
     if schema.person:
         unit = PERSON_COLUMN.format(schema.person)
     elif schema.rows_a_person:
-        unit = ROWS_A_PERSON.format(schema.rows_a_person)
+        most = "one row" if schema.rows_a_person == 1 else f"{schema.rows_a_person} rows"
+        unit = ROWS_A_PERSON.format(most)
     else:
         unit = ONE_ROW
     bound = () if options.rows == "unit" else (BOUND_PUBLIC,)

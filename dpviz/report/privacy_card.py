@@ -349,7 +349,8 @@ def _unit(unit: Mapping[str, Any]) -> str:
             else f"the first {unit['rows']} of her rows count."
         )
     else:
-        who = f"<b>A person</b>, who is said to have at most {unit['rows']} rows."
+        most = "one row" if unit["rows"] == 1 else f"{unit['rows']} rows"
+        who = f"<b>A person</b>, who is said to have at most {most}."
     changed = {"replace": "replaced by any other", "zero-out": "taken away, the number staying"}
     whose = "one row" if unit["protected"] == "row" else "her rows"
     return f"{who} Neighbours: {whose} {changed[unit['neighbours']]}."
@@ -365,9 +366,10 @@ def _mechanism(mechanism: Mapping[str, Any]) -> str:
     mean = ", around a private mean paid for by the same ε" * (
         mechanism["center"] == "private mean"
     )
+    scaled = "features are divided by half the width of their limits, " * ("scale" in mechanism)
     return (
-        f"<b>{escape(mechanism['name'])}</b>: {_BOUNDED[mechanism['rows']]}{mean}, so that one "
-        f"moves the matrix by a known amount; {escape(mechanism['noise'])} noise covers "
+        f"<b>{escape(mechanism['name'])}</b>: {scaled}{_BOUNDED[mechanism['rows']]}{mean}, so that "
+        f"one moves the matrix by a known amount; {escape(mechanism['noise'])} noise covers "
         f"it. {escape(mechanism['proof'][:1].upper() + mechanism['proof'][1:])}. Components and "
         "variances follow from the noisy matrix and cost nothing."
     )
@@ -392,7 +394,8 @@ def use_words(use: Mapping[str, Any], k: int) -> str:
             "on do not interpret a component by itself."
         )
     else:
-        parts.append(f"All {k} components can be told from noise.")
+        every = {1: "The component", 2: "Both components"}.get(k, f"All {k} components")
+        parts.append(f"{every} can be told from noise.")
     return " ".join(parts)
 
 

@@ -261,6 +261,8 @@ def _public_card(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
             "proof": proved["source"],
             "noise": found["noise"]["law"],
             "rows": found["declared"].get("rows", "bound"),
+            # where they are: a card says nothing new of a release without
+            **({"scale": "limits"} if found["declared"].get("scale") else {}),
             "center": "private mean"
             if found.get("mean")
             else found["settings"].get("center", "typical"),

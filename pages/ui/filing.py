@@ -85,8 +85,8 @@ def _read(found: Mapping[str, Any]) -> None:
         shares = [100 * value / use["total_variance"] for value in use["variances"]]
         st.caption(
             f"Explained variance, % of the released total: "
-            f"{', '.join(numeral(share, 3) for share in shares[: found['k']])}. A step between "
-            f"variances shorter than {numeral(use['noise_edge'], 3)} is noise."
+            f"{', '.join(numeral(share, 3) for share in shares[: found['k']])}. A step shorter "
+            f"than {numeral(100 * use['noise_edge'] / use['total_variance'], 3)} is noise."
         )
 
 

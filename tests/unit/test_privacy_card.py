@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -22,7 +23,7 @@ from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.files import PACKAGE
 from dpviz.releasing.schema import Column, Schema
 from dpviz.report.figures.drawing import biplot_picture, loadings_picture, variances_picture
-from dpviz.report.privacy_card import of_million, suspicion_words, to_html
+from dpviz.report.privacy_card import of_million, suspicion_words, to_html, use_words
 from dpviz.studies.card import WITHHELD, counted, suspicions, workbook
 
 DATA = PACKAGE.parent / "data"
@@ -332,6 +333,21 @@ def test_a_card_of_another_ledger_is_not_made(made: Path, tmp_path: Path) -> Non
     dpviz.ledger(other, limit=(3, 1e-5))
     with pytest.raises(DpvizError, match=r"other\.jsonl did not pay for this release"):
         dpviz.card(made / "release-2.json", ledger=other)
+
+
+def test_a_card_says_that_features_were_scaled_and_that_one_row_is_one(tmp_path: Path) -> None:
+    ledger, out, schema = (tmp_path / name for name in ("mine.jsonl", "out.json", "schema.json"))
+    said = Schema.from_text(SCHEMA.read_text(encoding="utf-8"), "the schema")
+    schema.write_text(replace(said, rows_a_person=1).to_text(), encoding="utf-8")
+    dpviz.ledger(ledger, limit=(3, 1e-5), unit="person")
+    asked = {"row_bound": 60, "epsilon": 0.5, "delta": 1e-7, "scale": "limits"}
+    dpviz.release(TABLE, schema=schema, ledger=ledger, out=out, **asked)
+    page = to_html(json.loads(dpviz.card(out, ledger=ledger).to_json()))
+    assert "features are divided by half the width of their limits, rows are cut" in page
+    assert "A person</b>, who is said to have at most one row." in page
+    assert "that nobody has more than one row<" in page
+    use = {"recovery": None, "readable_components": 1, "features": ["a", "b"]}
+    assert use_words(use, 1).endswith("The component can be told from noise.")
 
 
 def test_the_page_shows_nothing_as_markup_and_what_is_open(made: Path) -> None:

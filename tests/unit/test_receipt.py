@@ -36,6 +36,9 @@ def test_what_is_stated_is_said() -> None:
     assert "length one around a private mean" in html(
         {**FORM, "rows": "unit", "center": "private"}, SCHEMA, 1
     )
+    assert "features over half the width of their limits, rows shortened to 60 around zero" in html(
+        {**FORM, "scale": "limits", "center": "none"}, SCHEMA, 1
+    )
 
 
 def test_what_is_not_stated_is_asked_for() -> None:
