@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from dpviz.core.number_text import numeral
 from dpviz.papers.measurements import Absent, Found, Mean
 
 FOLDER = Path(__file__).resolve().parent
@@ -88,7 +89,7 @@ class Stated:
     @property
     def text(self) -> str:
         """The number as text."""
-        error = f" ± {self.error:.4g}" if self.error else ""
+        error = f" ± {numeral(self.error, 4)}" if self.error else ""
         return f"{number(self.value)}{error}"
 
     def over(self, other: Stated) -> Stated:
@@ -104,14 +105,14 @@ def number(value: float) -> str:
     """Return a number as text: counts in full, anything else to four digits."""
     if not math.isfinite(value):
         return "none" if math.isnan(value) else "infinite"
-    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.4g}"
+    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e12 else numeral(value, 4)
 
 
 def short(value: float) -> str:
     """Return a number as a sentence has it: to three digits, or whole."""
     if not math.isfinite(value):
         return number(value)
-    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e6 else f"{value:.3g}"
+    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e6 else numeral(value, 3)
 
 
 # --- looking ----------------------------------------------------------------------------------
@@ -332,7 +333,7 @@ def _told(means: Sequence[Mean]) -> str:
     if len(means) == 1:
         mean = means[0]
         # below the four digits that are written
-        half = f" ± {mean.half:.2g}" if mean.half > 1e-4 * abs(mean.value) else ""
+        half = f" ± {numeral(mean.half)}" if mean.half > 1e-4 * abs(mean.value) else ""
         return number(mean.value) + half
     values = [mean.value for mean in means]
     return f"{number(min(values))} to {number(max(values))}"
@@ -491,7 +492,7 @@ class Power(Test):
         below = self.upper and power < stated.value
         mean = Mean(power, error, power - _Z * error, power + _Z * error, 1)
         sign = 1.0 if near or below else -1.0
-        told = f"a power of {power:.3f} ± {_Z * error:.1g}"
+        told = f"a power of {power:.3f} ± {numeral(_Z * error, 1)}"
         return Seen.at(told, [sign], [mean], inside=not near, stated=stated)
 
 

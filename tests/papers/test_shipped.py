@@ -226,6 +226,8 @@ def test_results_ship_and_the_report_is_written_from_them(key: str) -> None:
     assert found.current, f"{key} has changed since: python -m benchmarks.reproduction docs"
     own = DOCS / "reproduction" / f"{key}.md"
     assert own.read_text(encoding="utf-8") == own_report(found)
+    # 1.9e-5, as its charts write it, and not 1.9e-05
+    assert re.search(r"\de[-+]?0\d|e\+", own_report(found)) is None
     charts = drawn(found)
     assert len(charts) == len(experiment(key).charts())
     for chart in charts:
