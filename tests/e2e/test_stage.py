@@ -296,11 +296,38 @@ def test_explore_is_presented_on_the_stage(page: Page, server: Server) -> None:
     expect(page.locator(".dpv-col").filter(visible=True)).to_have_count(7)
 
 
+# The texts on a stage that lie on each other, or that are cut.
+JOSTLED = """
+board => {
+  const read = [...board.querySelectorAll("*")].filter(one => one.checkVisibility()
+    && [...one.childNodes].some(part => part.nodeType === 3 && part.textContent.trim())
+    && one.closest(".dpv-ask, .dpv-tail, .dpv-film, .dpv-head, .dpv-recovery, .dpv-key"));
+  const boxes = read.map(one => {
+    const text = document.createRange();
+    text.selectNodeContents(one);
+    return text.getBoundingClientRect();
+  });
+  const apart = (a, b) => a.right <= b.left + 1 || b.right <= a.left + 1
+    || a.bottom <= b.top + 3 || b.bottom <= a.top + 3;
+  const said = one => one.textContent.trim().slice(0, 30);
+  return read.flatMap((one, place) => [
+    ...(one.scrollWidth > one.clientWidth + 1 && one.clientWidth ? [`${said(one)} is cut`] : []),
+    ...read.slice(place + 1).filter((other, step) => !one.contains(other)
+      && !apart(boxes[place], boxes[place + 1 + step]))
+      .map(other => `${said(one)} on ${said(other)}`),
+  ]);
+}
+"""
+
+
 def test_a_board_in_a_file_opens_on_the_stage(page: Page, tmp_path: Path) -> None:
     settings = Settings(table="iris", mechanisms=("gaussian", "wishart", "laplace"), trials=2)
     path = tmp_path / "board.html"
     path.write_text(board_file(load_prepared(settings), settings), encoding="utf-8")
     page.goto(path.as_uri())
-    assert staged(page, page.locator(".dpv[data-present]"))["columns"][0] == "exact"
+    board = page.locator(".dpv[data-present]")
+    assert staged(page, board)["columns"][0] == "exact"
+    page.set_viewport_size({"width": 722, "height": 640})  # as in a page of the documentation
+    assert board.evaluate(JOSTLED) == []
     page.get_by_role("button", name="leave").click()
     expect(page.get_by_text("is not itself private")).to_be_visible()

@@ -62,7 +62,7 @@ export class Strip {
     const left = staged ? 110 : scaled(look, 40);
     const right = width - (phone || staged ? 12 : scaled(look, 150));
     const top = scaled(look, 18);
-    const bottom = height - (staged ? 4 : scaled(look, 20));
+    const bottom = height - scaled(look, staged ? 7 : 20);
     const axis = logarithmic(epsilons[0], epsilons[epsilons.length - 1], left, right);
     /** @param {number} share */
     const y = (share) => bottom - Math.max(-0.02, Math.min(1, share)) * (bottom - top);
