@@ -65,6 +65,9 @@ def write_generated(sources: Path) -> None:
     (sources / "glossary.md").write_text(_glossary(), encoding="utf-8")
     _write_gallery(sources / "gallery")
     _write_reference(sources / "reference")
+    papers = sources / "reproduction.md"
+    parts = ["", "```{toctree}", ":hidden:", ":glob:", "", "reproduction/*", "```", ""]
+    papers.write_text(papers.read_text(encoding="utf-8") + "\n".join(parts), encoding="utf-8")
     (sources / "theory").mkdir()
     for name, text in _theory().items():
         (sources / "theory" / f"{name}.md").write_text(text, encoding="utf-8")
