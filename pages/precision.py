@@ -163,7 +163,7 @@ def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
         hide_index=True,
         placeholder="–",
         key="gains",
-        alt="Recovery with this allocation and with equal shares",
+        alt="Recovery with these shares and with equal shares",
         column_order=["name", "recovery", "uniform", "spent", "status"],
         column_config={
             "name": "Mechanism",

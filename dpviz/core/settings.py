@@ -362,7 +362,7 @@ class Settings(Declared):
     )
     allocation: str = text(
         "uniform",
-        label="Precision allocation",
+        label="Shares of the precision",
         group="Precision",
         help="Share of the precision each direction gets, for mechanisms with shaped noise: "
         "uniform; binary:COLUMNS:TAU (the listed features, by name or number, divide the share "

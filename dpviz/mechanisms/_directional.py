@@ -179,7 +179,7 @@ def why_not_allocated(problem: Problem, budget: Budget, *, pure: bool) -> str | 
     allocation = problem.allocation
     if allocation.needs_spectrum and allocation.directions == "features":
         return (
-            "the max-pnr allocation takes its shares from the variances along the directions, so "
+            "max-pnr takes its shares from the variances along the directions, so "
             "directions must be private:SHARE or true; got features"
         )
     if allocation.directions == "private":
@@ -265,10 +265,10 @@ def belief_weights(matrices: FloatArray, shares: FloatArray, stds: FloatArray) -
 # --- the contract of matrix mechanisms with shaped noise --------------------------------------
 
 ESTIMATES = {
-    "weighted": "entries weighted by their noise and the allocation",
+    "weighted": "entries weighted by their noise and the shares",
     "plain": "the noisy matrix as it is",
 }
-NOISES = {"allocated": "shaped by the allocation", "isotropic": "the same in all directions"}
+NOISES = {"allocated": "shaped by the shares", "isotropic": "the same in all directions"}
 
 
 def estimate_param(default: str) -> Any:
@@ -278,7 +278,7 @@ def estimate_param(default: str) -> Any:
         ESTIMATES,
         label="Estimate",
         help="How components follow from the released matrix: weighted shrinks entries that are "
-        "mostly noise, trusting the allocation to say where variance is; plain takes the matrix "
+        "mostly noise, trusting the shares to say where variance is; plain takes the matrix "
         "as it is. Neither costs privacy, and they agree when all noise is alike.",
         examples=tuple(name for name in ESTIMATES if name != default),
     )
@@ -291,7 +291,7 @@ def noise_param() -> Any:
         NOISES,
         label="Noise",
         help="Shape of the noise: isotropic shows what the weights alone gain from the same "
-        "allocation, so that the rest is the gain of shaped noise.",
+        "shares, so that the rest is the gain of shaped noise.",
         examples=("isotropic",),
     )
 
@@ -530,7 +530,7 @@ def where_it_pays(problem: Problem) -> str:
     """Return a clause on what the allocation buys on this domain, for evidence."""
     if problem.domain.kind == "ball":
         if problem.allocation.strategy == "uniform":
-            return "on the ball no other allocation does better"
+            return "on the ball no other shares do better"
         most = " (at most a factor sqrt 2 on one entry)" * (problem.relation is Relation.REPLACE)
         return (
             "on the ball a row may point anywhere, so directions do not pay" + most + " and "

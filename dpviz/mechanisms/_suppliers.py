@@ -264,7 +264,7 @@ def why_not_bought(problem: Problem, budget: Budget, *, pure: bool) -> str | Non
         return f"{mechanism.text} cannot supply its directions: {reason}"
     if allocation.needs_spectrum and not mechanism.releases_variances:
         return (
-            "the max-pnr allocation takes its shares from the variances along the directions, so "
+            "max-pnr takes its shares from the variances along the directions, so "
             "they must come from a mechanism that releases a matrix, or variances beside its "
             f"subspace; got {mechanism.text}"
         )

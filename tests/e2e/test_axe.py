@@ -390,6 +390,6 @@ def test_a_grid_that_cannot_be_read_is_found(page: Page, server: Server) -> None
     assert unread(page) == []
     painted = "document.querySelector('[data-testid=\"data-grid-canvas\"]')"
     page.evaluate(f"() => {painted}.parentElement.append({painted}.cloneNode())")
-    name = "Recovery with this allocation and with equal shares"
+    name = "Recovery with these shares and with equal shares"
     (found,) = unread(page, 100)
     assert found.startswith(f"grid: {name}: 0 heads, 0 cells, ")

@@ -83,7 +83,7 @@ def test_favour_drag_and_share(page: Page, server: Server, other_context: Browse
     equal = main_text(page)
     assert "shared equally" in equal
     open_popover(page, "Directions")
-    choose(page, "Precision allocation", "favour some")
+    choose(page, "Shares of the precision", "favour some")
     choose(page, "Favoured directions", "petal length (cm)")
     page.keyboard.press("Escape")  # this list stays open, and hides the page from screen readers
     assert "2 favoured directions" in main_text(page)
@@ -320,7 +320,7 @@ def test_a_box_that_opens_shows_what_was_set_while_it_was_closed(
     assert followed["allocation"][0].startswith("binary:")
     assert "directional_gaussian" in followed["m"][0]
     page.get_by_role("button", name="Directions", exact=True).click()
-    kind = body.get_by_role("combobox", name="Precision allocation")
+    kind = body.get_by_role("combobox", name="Shares of the precision")
     expect(kind).to_have_value("favour some")
     page.keyboard.press("Escape")
     with rerun(page):

@@ -16,6 +16,7 @@ from dpviz.report.tables.precision import EXAMPLES, precision_variants, shares_f
 from dpviz.simulation import compare as running
 from dpviz.simulation.compare import Result
 from dpviz.simulation.simulate import Cell
+from tests.links import markdown_of
 from tests.ui.driver import (
     QUICK,
     as_seen,
@@ -431,6 +432,8 @@ def test_a_bad_share_file_is_one_sentence() -> None:
 def test_ball_and_box_say_different_things() -> None:
     at = start("precision", **QUICK, allocation="binary:1:0.8")
     assert "no shape of noise beats the isotropic one" in captions(at)
+    # one word for one thing: --allocation is the option's name, and the page says shares
+    assert [text for text in markdown_of(at) if "allocation" in text.lower()] == []
     assert "bounds.use" not in keys(at)
     change(at, "view.domain", "box (bounded features)")
     assert errors(at) == []

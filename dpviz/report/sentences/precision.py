@@ -47,13 +47,13 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
     """Return whether the allocation was worth it, from the draws."""
     pairs = _gains(comparison, uniform)
     if not pairs:
-        return "None of the mechanisms that follow an allocation can run here."
+        return "None of the mechanisms that follow the shares can run here."
     if comparison.problem.allocation.strategy == "uniform":
         return (
             "The precision is shared equally, so shaped noise is isotropic: drag a bar, or pick an "
             "example."
         )
-    # the best of those that follow an allocation speaks for them, before as now: one that gains
+    # the best of those that follow the shares speaks for them, before as now: one that gains
     # next to nothing must not hide what a better one has lost
     now, before = (max(results, key=_recovery) for results in zip(*pairs, strict=True))
     share, old = now.summaries.get("recovery"), before.summaries.get("recovery")
@@ -123,7 +123,7 @@ def domain_caption(comparison: Comparison) -> str:
         return words + "."
     return (
         "On the ball any direction may carry a whole row, so no shape of noise beats the isotropic "
-        "one. What can still help here is the weighted estimate, which trusts the allocation to "
+        "one. What can still help here is the weighted estimate, which trusts the shares to "
         "say where the variance is. Choose the box in the sidebar to see directions pay."
     )
 
