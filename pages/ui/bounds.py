@@ -78,14 +78,14 @@ def editor(prepared: Prepared) -> None:
             on_change=state.on_change(picked),
             help="Bounds must be known without looking at the data; taken from it they leak.",
         )
-        now = _current(prepared)
+        now, own = _current(prepared), state.get("bounds") == BOUNDS_FILE
         edited = st.data_editor(
             {
                 "feature": list(now),
                 "low": [low for low, _ in now.values()],
                 "high": [high for _, high in now.values()],
             },
-            disabled=["feature"] if state.get("bounds") == BOUNDS_FILE else True,
+            disabled=["feature"] if own else True,
             key=f"bounds.editor.{hash(tuple(now.items()))}",
             hide_index=True,
             alt="Lowest and highest value of each feature",
@@ -104,7 +104,8 @@ def editor(prepared: Prepared) -> None:
         left.button(
             "Use these bounds",
             key="bounds.use",
-            disabled=state.get("bounds") != BOUNDS_FILE,
+            disabled=not own,
+            help=None if own else f"To edit them, choose '{kinds[BOUNDS_FILE]}' above.",
             on_click=state.on_change(use),
         )
         right.download_button(

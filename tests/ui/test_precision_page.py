@@ -452,8 +452,11 @@ def test_bounds_known_taken_and_edited() -> None:
     table = frame(at, editor_key(at, "bounds.editor"))
     assert table["high"].max() < 0.5
     change(at, "view.bounds", "known for this table")
+    assert found(at, "bounds.use").proto.disabled
+    assert found(at, "bounds.use").proto.help == "To edit them, choose 'edited below' above."
     change(at, "view.bounds", "edited below")
     assert errors(at) == []
+    assert not found(at, "bounds.use").proto.help
     noise = facts(at)
     edit(at, "bounds.editor", {0: {"low": -2.0, "high": 2.0}})
     press(at, "bounds.use")
