@@ -453,9 +453,13 @@ if current.prepared is not None:
     with guard():
         chosen = choices(picture=current.settings.picture > 0)
         along = chosen.metric == "recovery" and chosen.axis != "k"
-        nothing = tradeoffs_words.nothing_to_recover(current.prepared, current.settings.k)
-        if along and nothing:
-            st.info(nothing, icon=":material/info:")
+        alike = tradeoffs_words.all_alike(current.prepared, current.settings.k)
+        if along and alike:
+            st.info(
+                f"There is nothing to recover: {alike}. Choose fewer components, or another "
+                "measure.",
+                icon=":material/info:",
+            )
         else:
             chart = Chart(current.prepared, chosen_mechanisms, chosen)
             chart.predict(shown=not chart.whole)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dpviz.core.metrics import FLAT, METRICS, chance_share
+from dpviz.core.metrics import METRICS, chance_share
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import BoundedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import bias_note
-from dpviz.report.sentences.tradeoffs import goal_words, predicted_lines, sentence
+from dpviz.report.sentences.tradeoffs import all_alike, goal_words, predicted_lines, sentence
 from dpviz.simulation.goal import Goal
 from pages.ui import target_cache
 
@@ -26,15 +26,11 @@ FIRST_SHARE = 90  # per cent
 
 
 def goal_in_force(rows: Measured, k: int) -> Goal:
-    """Return the goal that the section's slider states, or states when it is first drawn.
-
-    Where any k directions capture as much there is nothing to recover: it is then a share.
-    """
+    """Return the goal that the section's slider states, or states when it is first drawn."""
     measure = st.session_state.get("target.measure") or "recovery"
     value = st.session_state.get(f"target.{measure}", FIRST_SHARE) / 100
-    chance = chance_share(rows.reference, k)
-    if measure == "recovery" and 1 - chance >= FLAT:
-        return Goal.of_recovery(value, chance)
+    if measure == "recovery":
+        return Goal.of_recovery(value, chance_share(rows.reference, k))
     return Goal("captured_share", value)
 
 
@@ -76,6 +72,8 @@ def section(
     )
     goal, what = goal_in_force(rows, settings.k), what or "epsilon"
     say_predicted(data_key, rows, settings, mechanisms, goal, what)
+    if all_alike(rows, settings.k):
+        return
     if st.toggle(
         "Search",
         key="target.search",
@@ -101,6 +99,10 @@ def say_predicted(
     what: str,
 ) -> None:
     """Say the least epsilon or n that the prediction finds, the least first."""
+    alike = all_alike(rows, settings.k)
+    if alike:
+        st.markdown(f"Any {GOALS[what]} is enough: {alike}.")
+        return
     found = target_cache.predicted_targets(data_key, rows, settings, goal, mechanisms, what)
     st.markdown(
         f"Predicted without a draw{bias_note(rows.d)}, least {GOALS[what]} "

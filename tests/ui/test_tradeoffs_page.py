@@ -107,6 +107,11 @@ def test_with_every_direction_there_is_no_recovery_to_draw() -> None:
     at = page(k="4", m="gaussian")
     assert "There is nothing to recover: any 4 of 4 directions" in at.info[0].value
     assert not any(node.type == "plotly_chart" for node in nodes(at))
+    assert "Any epsilon is enough: any 4 of 4 directions keep as much as the exact" in said(at)
+    assert "Predicted without a draw" not in said(at)
+    assert "target.search" not in keys(at)
+    change(at, "target.what", "number of people")
+    assert "Any number of people is enough: any 4 of 4 directions" in said(at)
     change(at, "tradeoffs.axis", "Components k")  # fewer of them have one
     assert not any("nothing to recover" in info.value for info in at.info)
     assert figure(at)["data"]

@@ -18,14 +18,11 @@ from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import PEOPLE_RANGE, Predicted, Target
 
 
-def nothing_to_recover(table: Measured, k: int) -> str:
+def all_alike(table: Measured, k: int) -> str:
     """Return that any k directions keep as much as the exact ones, if they do; else nothing."""
     if 1 - chance_share(table.reference, k) >= FLAT:
         return ""
-    return (
-        f"There is nothing to recover: any {k} of {table.d} directions keep as much as the exact "
-        "ones. Choose fewer components, or another measure."
-    )
+    return f"any {k} of {table.d} directions keep as much as the exact ones"
 
 
 def curve_caption(
