@@ -25,7 +25,7 @@ from dpviz.auditing.account import account_view
 from dpviz.auditing.neighbours import candidates
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
-from dpviz.core.metrics import FLAT, METRICS, Outcome, chance_share, measure
+from dpviz.core.metrics import METRICS, Outcome, chance_share, measure, nothing_to_recover
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
@@ -498,7 +498,7 @@ def metrics_stay_in_range(mechanism: Mechanism) -> None:
                 assert key not in measured
                 continue
             if key == "recovery" and key not in measured:
-                assert 1 - chance_share(data, problem.k) < FLAT
+                assert nothing_to_recover(chance_share(data, problem.k))
                 continue
             values = measured[key]
             assert values.shape == (6,)

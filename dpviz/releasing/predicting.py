@@ -20,7 +20,7 @@ from dpviz.accounting.gaussian import mu_of
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import DpvizError, InvalidSetting
-from dpviz.core.metrics import FLAT, chance_share, recovery_of
+from dpviz.core.metrics import chance_share, nothing_to_recover, recovery_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import towards
 from dpviz.core.params import format_number
@@ -324,7 +324,7 @@ class _Seen:
         values, vectors = np.linalg.eigh(A)
         truth = fix_signs(vectors[:, ::-1][:, :k])
         chance = chance_share(SecondMoment(A, len(centred)), k) if values[-1] > 0 else 1.0
-        if chance > 1 - FLAT:
+        if nothing_to_recover(chance):
             raise DpvizError("the table has no structure: any directions are as good.")
         paid = options.center == PRIVATE
         mean = bounded(rows.cut, within_limits(how)).mean(0) if paid else np.zeros(d)

@@ -26,7 +26,7 @@ import scipy.linalg
 from scipy.special import ndtri
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.metrics import FLAT, chance_share, recovery_of
+from dpviz.core.metrics import chance_share, nothing_to_recover, recovery_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.seeding import generator
 from dpviz.releasing.noise import Law, off_diagonal_std
@@ -142,7 +142,7 @@ def _recovery(
     cut = np.maximum(values, 0)
     reference = SecondMoment((vectors * cut) @ vectors.T, 1)
     chance = chance_share(reference, k) if cut[0] > 0 else 1.0
-    if chance > 1 - FLAT:
+    if nothing_to_recover(chance):
         return None
     share, draws = 0.0, _DRAWS if d <= _WIDE else _WIDE_DRAWS
     for draw in range(draws):

@@ -15,11 +15,11 @@ from dpviz.accounting.accounting import Spent
 from dpviz.core.arrays import FloatArray, on_the_simplex
 from dpviz.core.eigen import top_eigen
 from dpviz.core.metrics import (
-    FLAT,
     METRICS,
     Summary,
     chance_share,
     measure,
+    nothing_to_recover,
     optimum,
     recovery_of,
     summarise,
@@ -68,7 +68,7 @@ _ALL_THE_WAY = 0.995
 def bias_of(cell: Cell, prepared: Measured) -> float | None:
     """Return the recovery of a release of a cell without noise, see `Result.bias`."""
     chance = chance_share(prepared.reference, cell.problem.k)
-    if cell.private is not None or 1 - chance < FLAT:
+    if cell.private is not None or nothing_to_recover(chance):
         return None
     mechanism, reference = cell.mechanism, prepared.reference
     data = prepared.moment_with_rows if mechanism.needs_rows else prepared.moment

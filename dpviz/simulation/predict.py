@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.metrics import FLAT, farthest_distance, recovery_of
+from dpviz.core.metrics import farthest_distance, nothing_to_recover, recovery_of
 from dpviz.sampling.limits import FreeNoise
 
 # Noise below this share of the spectrum's size is raised to it: doubles place
@@ -295,7 +295,7 @@ class Prediction:
             case "recovery":
                 return (
                     None
-                    if 1 - self.chance < FLAT
+                    if nothing_to_recover(self.chance)
                     else float(recovery_of(self.captured_share, self.chance))
                 )
             case "captured_share":

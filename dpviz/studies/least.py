@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import pandas as pd
 
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.metrics import FLAT, METRICS, chance_share
+from dpviz.core.metrics import METRICS, chance_share, nothing_to_recover
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, as_python, choice, integer, number
 from dpviz.core.settings import Settings
@@ -280,7 +280,7 @@ def goal_of(metric: str, value: Any, of_draws: float | None, prepared: Measured,
     if metric != "recovery":
         return Goal(metric, float(value), of_draws)
     chance = chance_share(prepared.reference, k)
-    if chance > 1 - FLAT:
+    if nothing_to_recover(chance):
         allowed = f"another measure than recovery: any {k} directions capture as much here"
         raise InvalidSetting("the goal", allowed, f"recovery {numeral(value, 6)}")
     return replace(Goal.of_recovery(float(value), chance), of_draws=of_draws)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.core.entries import ADAPTIVE, PRIVATE, row_bound_of
 from dpviz.core.errors import CannotRun, InvalidSetting
-from dpviz.core.metrics import FLAT, chance_share
+from dpviz.core.metrics import chance_share, nothing_to_recover
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.settings import Settings
@@ -137,7 +137,7 @@ def stages(prepared: Prepared, settings: Settings) -> list[Stage]:
     found = []
     for step, here in steps_of(settings):
         ready = prepare(prepared.table, prepared.stating(here))
-        if here.k > ready.d - 1 or 1 - chance_share(ready.reference, here.k) < FLAT:
+        if nothing_to_recover(chance_share(ready.reference, here.k)):
             allowed = f"a whole number from 1 to {ready.d - 1} that leaves something to recover"
             raise InvalidSetting("k", allowed, here.k, "--k")
         cell = cell_at(ready, here, mechanism, range(here.trials))

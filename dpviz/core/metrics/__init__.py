@@ -11,13 +11,13 @@ from collections.abc import Iterable
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.metrics._base import (
-    FLAT,
     Metric,
     Outcome,
     Summary,
     chance_distance,
     chance_share,
     farthest_distance,
+    nothing_to_recover,
     optimum,
     principal_angles,
     recovery_of,
@@ -27,7 +27,6 @@ from dpviz.core.metrics._base import (
 from dpviz.core.plugins import from_outside, kept_apart, modules_of
 
 __all__ = [
-    "FLAT",
     "METRICS",
     "Metric",
     "Outcome",
@@ -36,6 +35,7 @@ __all__ = [
     "chance_share",
     "farthest_distance",
     "measure",
+    "nothing_to_recover",
     "offered",
     "optimum",
     "principal_angles",

@@ -126,8 +126,17 @@ def chance_share(reference: SecondMoment, k: int) -> float:
     return k / d * reference.total / optimum(reference, k)
 
 
-FLAT = 1e-6
-"""Where chance is within this of 1 any subspace is as good, and nothing can be recovered."""
+def nothing_to_recover(chance: float) -> bool:
+    """Return whether any subspace keeps as much as the exact one, but for rounding.
+
+    So it is at k = d and for a spectrum without structure.
+
+    Parameters
+    ----------
+    chance : float
+        From `chance_share`.
+    """
+    return 1 - chance < 1e-6
 
 
 def recovery_of(share: FloatArray | float, chance: float) -> FloatArray | float:

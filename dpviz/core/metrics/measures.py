@@ -12,11 +12,11 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.eigen import residual_norms, spectral_norms
 from dpviz.core.metrics._base import (
-    FLAT,
     Outcome,
     chance_share,
     farthest_distance,
     metric,
+    nothing_to_recover,
     one,
     optimum,
     recovery_of,
@@ -33,9 +33,8 @@ from dpviz.core.metrics._base import (
 )
 def recovery(outcome: Outcome) -> FloatArray | None:
     """Captured variance on a scale from 0, a random subspace, to 1, exact PCA."""  # noqa: D401  # what pages say
-    # at k = d, or with a flat spectrum, any subspace is as good and 0/0 is left
     chance = chance_share(outcome.reference, outcome.k)
-    if 1 - chance < FLAT:
+    if nothing_to_recover(chance):  # else 0/0
         return None
     return np.asarray(recovery_of(_share(outcome), chance))
 

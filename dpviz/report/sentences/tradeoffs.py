@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from dpviz.core.metrics import FLAT, METRICS, chance_share
+from dpviz.core.metrics import METRICS, chance_share, nothing_to_recover
 from dpviz.core.number_text import numeral, per_cent, thousands, towards
 from dpviz.core.problem import (
     EPSILON_RANGE,
@@ -20,7 +20,7 @@ from dpviz.simulation.least import PEOPLE_RANGE, Predicted, Target
 
 def all_alike(table: Measured, k: int) -> str:
     """Return that any k directions keep as much as the exact ones, if they do; else nothing."""
-    if 1 - chance_share(table.reference, k) >= FLAT:
+    if not nothing_to_recover(chance_share(table.reference, k)):
         return ""
     return f"any {k} of {table.d} directions keep as much as the exact ones"
 

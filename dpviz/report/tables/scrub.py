@@ -11,11 +11,7 @@ import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.cancelling import in_threads
-from dpviz.core.metrics import (
-    FLAT,
-    chance_share,
-    recovery_of,
-)
+from dpviz.core.metrics import chance_share, nothing_to_recover, recovery_of
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import EPSILON_RANGE
 from dpviz.core.release import Verdict
@@ -279,8 +275,8 @@ def predicted(
     """
     k = settings.k
     chance, found = chance_share(prepared.reference, k), {}
-    # nothing can be recovered, or a preparation that is bought has no law to predict from
-    if 1 - chance < FLAT or prepared.raw is not None:
+    # a preparation that is bought has no law to predict from
+    if nothing_to_recover(chance) or prepared.raw is not None:
         return {}
     for mechanism in parse_variants(settings.mechanisms):
         line: list[Told | None] = []
@@ -319,7 +315,7 @@ def least_epsilons(
         label and epsilon, or None.
     """
     chance = chance_share(prepared.reference, settings.k)
-    if 1 - chance < FLAT or prepared.raw is not None:
+    if nothing_to_recover(chance) or prepared.raw is not None:
         return {"approximate": None, "pure": None, "elsewhere": None}
     goal = Goal.of_recovery(wanted, chance)
 
