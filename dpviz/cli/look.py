@@ -8,14 +8,17 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpviz.auditing.table import audit_command
 from dpviz.cli.asking import asked_of, run
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import STDIN
 from dpviz.cli.terminal import Steps, end_progress, tell_ahead, tell_memory
-from dpviz.core.number_text import numeral, percent
+from dpviz.core.number_text import percent
+from dpviz.core.settings import Settings
 from dpviz.report.sentences import explore
 from dpviz.simulation.compare import Comparison, Result
 from dpviz.simulation.compare import compare as compare_prepared
@@ -143,15 +146,17 @@ def _bar(value: float, width: int) -> str:
 
 def _commands(found: Comparison, ranked: Sequence[Result], table: str) -> list[str]:
     """Return three commands that go on from here."""
-    named = shlex.quote(table)
+    # the same question goes on; which mechanisms and how many draws, each command chooses itself
+    asked = replace(found.settings, mechanisms=(), trials=Settings().trials)
+    board = asked.command(table, "board")
+    sweep = replace(asked, epsilon=Settings().epsilon).command(table, "sweep")
     best = next((one.mechanism.text for one in ranked if one.status.verdict.counts), None)
     variant = f" --mechanism {shlex.quote(best)}" if best else ""
-    budget = found.budget
-    audited = shlex.quote(ranked[-1].mechanism.text) if ranked else ""
-    third = f"audit {audited} --epsilon {numeral(budget.epsilon, 6)}" if audited else "mechanisms"
-    return [
-        "Next:",
-        f"  dpviz board {named} --out board.html",
-        f"  dpviz sweep {named} --over epsilon --values 0.1:10:9{variant} --out curve.csv",
-        f"  dpviz {third}",
+    audited = ranked[-1].mechanism if ranked else None
+    third = audit_command(audited, found.problem, found.budget) if audited else "dpviz mechanisms"
+    lines = [
+        f"{board} --out board.html",
+        f"{sweep} --over epsilon --values 0.1:10:9{variant} --out curve.csv",
+        third,
     ]
+    return ["Next:", *(f"  {line.removeprefix('python -m ')}" for line in lines)]

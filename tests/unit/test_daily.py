@@ -170,9 +170,14 @@ def test_a_file_and_options_are_looked_at_too(
 ) -> None:
     path = tmp_path / "my table.csv"
     path.write_text("a,b,c\n" + "1,2,4\n2,1,0\n5,3,3\n" * 20, encoding="utf-8")
-    shown = printed(capsys, str(path), "--epsilon", "2", *QUICK)
+    asked = ("--epsilon", "2", "--k", "1", "--relation", "zero-out", "--scale", "standardize")
+    shown = printed(capsys, str(path), *asked, *QUICK)
     assert "At epsilon 2" in shown
-    assert f"dpviz board '{path}' --out board.html" in shown
+    # what comes next asks the same of the same table
+    same = "--k 1 --relation zero-out --scale standardize"
+    assert f"dpviz board '{path}' --epsilon 2 {same} --out board.html" in shown
+    assert f"dpviz sweep '{path}' {same} --over epsilon" in shown
+    assert "dpviz audit gaussian --epsilon 2 --delta 1e-6 --k 1 --relation zero-out\n" in shown
     whole = printed(capsys, str(path), *QUICK, "--format", "json")
     assert json.loads(whole) == json.loads(
         printed(capsys, "compare", str(path), *QUICK, "--format", "json")
