@@ -65,7 +65,7 @@ def load() -> Current:
         if table is None:
             what = (
                 "This view is of an uploaded table. Upload the file above to see it; "
-                "all settings are in place."
+                "the settings in its link are in place."
             )
             return Current(settings, None, (), what)
         if not bounds.fit(table):
