@@ -158,6 +158,12 @@ def page() -> None:
     bars = steps_of(settings)
     public, paid = bars[0][1].row_bound, bars[-1][1].row_bound
     alike = public.removeprefix("quantile:") == paid.removeprefix(f"{PRIVATE}:")
+    cut = (
+        f" Rows are cut at their {public.removeprefix('quantile:')} quantile here, and not on "
+        "Explore: its recovery is another."
+        if current.settings.row_bound == "max" != public
+        else ""
+    )
     with above:
         st.markdown(f"**{told(table)}**")
         st.plotly_chart(
@@ -168,7 +174,7 @@ def page() -> None:
         st.caption(
             "From 100 %: blue is lost to the mechanism's noise, orange to a step that is paid for"
             f"{', green is gained' * bool((table['change'] > 0).any())}; whiskers are two "
-            "standard errors."
+            f"standard errors.{cut}"
         )
         with st.popover("How to read this chart", icon=":material/info:"):
             st.markdown(

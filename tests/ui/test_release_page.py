@@ -323,9 +323,12 @@ def test_the_waterfall_follows_its_controls() -> None:
     assert re.fullmatch(r"everything public<br>\d+\u00a0%", chart["data"][0]["x"][0])
     alike = "Every bar cuts rows at the same quantile."
     assert any(alike in box.value for box in at.main.markdown)
+    cut = "Rows are cut at their 0.9 quantile here, and not on Explore: its recovery is another."
+    assert any(cut in box.value for box in at.main.caption)
     # a stated bound is no quantile
     stated = start("preparation", **SETTING, row_bound="60", epsilon="1000")
     assert not any(alike in box.value for box in stated.main.markdown)
+    assert not any("Rows are cut at" in box.value for box in stated.main.caption)
     stated.session_state["numbers.waterfall"] = True
     (numbers,) = (box.value for box in stated.run().dataframe)
     assert any("e-" in str(change) for change in numbers["change"])
