@@ -298,7 +298,7 @@ def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
     at = start("claims", **QUICK, part="attacker")
     change(at, "claims.attack.mechanism", parse_variant("wishart_difference").label)
     # e/(1 + e), and with a prior of a fifth e/(4 + e)
-    assert "becomes at most 73.1\u00a0%" in words(at)
+    assert "becomes at most 73.2\u00a0%" in words(at)
     risk = "Of 100 guesses who is in, after {}: {}"  # in the words of Explore
     assert risk.format("Wishart difference", "73 right, 27 wrong.") in words(at)
     change(at, "claims.attack.prior", 20)

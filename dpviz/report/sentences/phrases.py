@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dpviz.accounting.accounting import Spent
 from dpviz.auditing.attack import both_worlds, posterior_bound, worlds_at
 from dpviz.core.metrics import Summary
-from dpviz.core.number_text import decimals, numeral, of_hundred, per_cent
+from dpviz.core.number_text import decimals, numeral, of_hundred, per_cent, towards
 from dpviz.core.problem import (
     Budget,
 )
@@ -52,7 +52,9 @@ def risk_of(mechanism: str, risk: tuple[str, str], epsilon: float) -> str:
 def belief_words(prior: float, spent: Spent) -> str:
     """Return what a release can make of a belief, but for what delta allows."""
     before = per_cent("100") if prior == 1 else belief(prior)
-    after = belief(posterior_bound(prior, spent.epsilon))
+    most = posterior_bound(prior, spent.epsilon)
+    # a limit is rounded to the unkind side, as on a card
+    after = belief(towards(most, 2 if most < 0.1 else 3, 1))
     return f"a belief of {before} that she is in becomes at most {after}"
 
 
