@@ -24,7 +24,7 @@ from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.tasks import task_figure
 from dpviz.report.figures.theme import panels_of
 from dpviz.report.sentences import tasks as tasks_words
-from dpviz.report.sentences.phrases import FAILS_THERE, duration, join_words, since_words
+from dpviz.report.sentences.phrases import FAILS_THERE, by_reason, duration, join_words, since_words
 from dpviz.simulation.tasks import (
     LEARNERS,
     Learner,
@@ -280,7 +280,7 @@ def results(plan: TaskPlan, table: pd.DataFrame, bands: pd.DataFrame, figure: go
             "status": "Status of the claim",
         },
     )
-    for reason, names in tasks_words.left_out(plan).items():
+    for reason, names in by_reason(plan.skipped).items():
         labels = join_words(parse_variant(name).label for name in names)
         st.caption(f"Not run: {labels}, because {reason}.")
     parts.numbers("tasks", table)

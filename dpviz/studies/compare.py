@@ -17,7 +17,7 @@ from dpviz.preparation.bounding import BoundedTable, Prepared
 from dpviz.preparation.load import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore
-from dpviz.report.sentences.phrases import text_table
+from dpviz.report.sentences.phrases import left_out, text_table
 from dpviz.report.tables.comparison import distance_table, measure_table, spectrum_table
 from dpviz.report.tables.frame import pictured
 from dpviz.report.tables.projection import picture_table
@@ -64,7 +64,7 @@ class Compared(Answer):
         """Return the verdict, what was analysed, what was left out and what is assumed public."""
         found = self.comparison
         lines = [explore.verdict(found), explore.facts(found), *found.prepared.notes]
-        lines += [f"{item.mechanism} was left out: {item.reason}." for item in found.skipped]
+        lines += left_out(found.skipped)
         lines.append("Assumed public: " + "; ".join(found.assumed_public) + ".")
         return "\n".join(lines)
 
@@ -95,7 +95,7 @@ class Compared(Answer):
         lines.append(text_table(["mechanism", "status", "spent_epsilon", *names], rows))
         hinted = [result for result in found.results if result.hint is not None]
         lines += [f"{result.mechanism.text} {result.hint}" for result in hinted]
-        lines += [f"skipped {item.mechanism}: {item.reason}" for item in found.skipped]
+        lines += left_out(found.skipped)
         return "\n".join(lines)
 
     def table(self) -> pd.DataFrame:

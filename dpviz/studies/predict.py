@@ -17,7 +17,7 @@ from dpviz.core.params import Declared, number, text
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import PREFIX, plan_of, planned, whole_people, without_paths
 from dpviz.preparation.prepared import Measured
-from dpviz.report.sentences.phrases import budget_words
+from dpviz.report.sentences.phrases import budget_words, left_out
 from dpviz.report.tables.comparison import (
     MEASURE_COLUMNS,
     PredictedVariant,
@@ -93,7 +93,7 @@ class Predictions(Answer):
             if ranked
             else "None of the chosen mechanisms has a prediction without draws."
         ]
-        lines += [f"{item.mechanism} was left out: {item.reason}." for item in self.skipped]
+        lines += left_out(self.skipped)
         lines.append("Assumed public: " + "; ".join(rows.assumed_public) + ".")
         return "\n".join(lines)
 

@@ -19,7 +19,7 @@ from dpviz.datasets import ReadOptions, name_of, read_in_memory
 from dpviz.preparation.load import with_bounds_read, without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import tasks as words
-from dpviz.report.sentences.phrases import text_table
+from dpviz.report.sentences.phrases import left_out, text_table
 from dpviz.simulation.cells import variants_of
 from dpviz.simulation.jobs import Progress
 from dpviz.simulation.store import Store
@@ -59,10 +59,7 @@ class Learned(Answer):
         lines = [words.verdict(plan, self._bands), words.facts(plan), *plan.notes]
         lines += [f"Protected: {item}" for item in words.protected(plan)]
         lines += [f"Not protected: {item}" for item in words.unprotected(plan)]
-        lines += [
-            f"{', '.join(names)} was left out: {reason}."
-            for reason, names in words.left_out(plan).items()
-        ]
+        lines += left_out(plan.skipped)
         lines.append("Assumed public: " + "; ".join(plan.assumed_public) + ".")
         return "\n".join(lines)
 
@@ -88,10 +85,7 @@ class Learned(Answer):
         score = plan.learner.score.label
         header = ("mechanism", "epsilon", score, "low", "high", "rounds", "status")
         lines.append(text_table(header, rows))
-        lines += [
-            f"skipped {', '.join(names)}: {reason}"
-            for reason, names in words.left_out(plan).items()
-        ]
+        lines += left_out(plan.skipped)
         return "\n".join(lines)
 
     def table(self) -> pd.DataFrame:
@@ -108,9 +102,7 @@ class Learned(Answer):
             "assumed_public": list(plan.assumed_public),
             "results": self._bands.to_dict("records"),
             "skipped": [
-                {"mechanism": name, "reason": reason}
-                for reason, names in words.left_out(plan).items()
-                for name in names
+                {"mechanism": item.mechanism, "reason": item.reason} for item in plan.skipped
             ],
         }
 

@@ -180,7 +180,9 @@ def test_compare_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(laplace.split()) == columns
     (ppca,) = [line for line in lines if line.startswith("ppca ")]
     assert ppca.split()[-1] == "-"  # a metric that does not apply
-    assert any(line.startswith("skipped gaussian: it needs a delta above 0") for line in lines)
+    (left,) = [line for line in lines if "it needs a delta above 0" in line]
+    assert left.startswith("gaussian, analyze_gauss, ")  # each reason once
+    assert left.endswith(" were left out: it needs a delta above 0; got 0.")
     assert captured.err == ""
 
 

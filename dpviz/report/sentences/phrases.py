@@ -12,6 +12,7 @@ from dpviz.core.number_text import decimals, numeral, of_hundred, per_cent, towa
 from dpviz.core.problem import (
     Budget,
 )
+from dpviz.simulation.cells import Skipped
 
 # Two means count as different when they are this many standard errors apart;
 # a normal difference exceeds that by chance about once in 370 comparisons.
@@ -134,6 +135,22 @@ def join_words(items: Iterable[str]) -> str:
     if len(listed) < 2:
         return "".join(listed)
     return ", ".join(listed[:-1]) + " and " + listed[-1]
+
+
+def by_reason(skipped: Iterable[Skipped]) -> dict[str, list[str]]:
+    """Return the variants that could not run, by the reason."""
+    found: dict[str, list[str]] = {}
+    for item in skipped:
+        found.setdefault(item.reason, []).append(item.mechanism)
+    return found
+
+
+def left_out(skipped: Iterable[Skipped]) -> list[str]:
+    """Return which variants could not run, a sentence for each reason."""
+    return [
+        f"{join_words(names)} {'was' if len(names) == 1 else 'were'} left out: {reason}."
+        for reason, names in by_reason(skipped).items()
+    ]
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -311,14 +311,6 @@ def unprotected(plan: TaskPlan) -> list[str]:
     return found
 
 
-def left_out(plan: TaskPlan) -> dict[str, list[str]]:
-    """Return the variants that cannot run, by the reason."""
-    found: dict[str, list[str]] = {}
-    for item in plan.skipped:
-        found.setdefault(item.reason, []).append(item.mechanism)
-    return found
-
-
 def table_rows(plan: TaskPlan, bands: pd.DataFrame) -> pd.DataFrame:
     """Return the bands with the names a reader sees, floors first.
 

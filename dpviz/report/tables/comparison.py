@@ -166,7 +166,7 @@ def expectations(
         account = account_of(mechanism, problem, budget)
         noise = mechanism.free_noise(account.calibration)
         if noise is None:
-            reason = "there is no limiting law of its noise to predict from"
+            reason = "there is no limiting law of the noise to predict from"
             skipped.append(Skipped(mechanism.text, reason))
             continue
         seen = predict(measured.moment.eigenvalues, problem.k, noise, reference_variances(measured))
