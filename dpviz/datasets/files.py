@@ -1,7 +1,7 @@
 """Reads a file into a `RawTable`: delimited text, Parquet, or what `formats` makes one of them.
 
 What a file is follows from its bytes: its name is only looked at to say that
-a ``.parquet`` holds text.
+a ``.parquet`` holds text, or a ``.json`` no records.
 """
 
 from __future__ import annotations

@@ -247,6 +247,11 @@ def _separator(lines: Sequence[str], source: Source) -> tuple[str, int]:
         delimiters = (source.delimiter,)
     delimiter = _delimiter(lines[skipped:], delimiters)
     if delimiter is None:
+        if source.name.lower().endswith(".json"):
+            raise InvalidTable(
+                f"{source.name} is named JSON and holds no records, [{{...}}, {{...}}] or one "
+                "{...} a line; save it as CSV."
+            )
         raise InvalidTable(
             f"{source.name} shows one column only: at least 2 are needed, separated by "
             "a comma, semicolon, tab, vertical bar or space."

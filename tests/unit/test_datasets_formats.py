@@ -210,6 +210,14 @@ def test_a_cell_far_out_is_no_bomb() -> None:
         read_raw(zipped(members), name="t.xlsx")
 
 
+@pytest.mark.parametrize("held", ["[]", '"secret"', "{secret", "secret\n1\n2\n"])
+def test_what_is_called_json_and_has_no_records_is_told_so(held: str) -> None:
+    """And not that it shows one column only, as a text of one does."""
+    with pytest.raises(InvalidTable, match="is named JSON and holds no records, ") as refused:
+        read_raw(held.encode(), name="t.JSON")
+    assert "secret" not in str(refused.value)
+
+
 def test_json_is_read_by_its_records() -> None:
     records = [{"a": 1, "b": True, "c": [1]}, {"b": False, "a": 2.5}, {"a": None, "b": True}]
     raw = read_raw(json.dumps(records).encode(), name="t.json")
