@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, towards
 from dpviz.core.params import Declared, inherit, params_of
 from dpviz.core.settings import Settings
 from dpviz.lessons import words
@@ -72,8 +72,8 @@ class Decision(Answer):
     def printed(self) -> str:
         """Return the summary and a line for each offer, as the command prints them."""
         rows = [
-            [row["mechanism"], _short(row["epsilon"]), _short(row["low"]), _short(row["delta"]),
-             str(row["status"]), _short(row["people_at_half"])]
+            [row["mechanism"], _short(row["epsilon"], 1), _short(row["low"], -1),
+             _short(row["delta"]), str(row["status"]), _short(row["people_at_half"])]
             for row in self.table().to_dict("records")
         ]  # fmt: skip
         header = ("mechanism", "epsilon", "from", "delta", "status", "people at half of it")
@@ -127,8 +127,11 @@ class Decision(Answer):
         return card_page(self.card, self.risk, command, "")
 
 
-def _short(value: float | None) -> str:
-    return "-" if value is None or math.isnan(value) else numeral(value, 3)
+def _short(value: float | None, side: int = 0) -> str:
+    """Return three digits; with a side as the sentences round what a goal is reached at."""
+    if value is None or math.isnan(value):
+        return "-"
+    return numeral(towards(value, 3, side) if side else value, 3)
 
 
 @asks("the least epsilon that keeps what must survive, and what it risks", DecideOptions, Settings)

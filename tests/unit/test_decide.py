@@ -494,6 +494,10 @@ def test_the_function_answers_as_the_page_does(monkeypatch: pytest.MonkeyPatch) 
     assert found.table()["mechanism"].tolist() == [o.mechanism.text for o in card.offers]
     assert found.table()["epsilon"].tolist() == [o.epsilon for o in card.offers]
     assert found.summary().startswith(words.headline(card))
+    # the sentence and the row below it round the same ends alike, to the side that is true
+    low, high = re.findall(r"between (\S+) and (\S+)\.$", words.headline(card))[0]
+    first = found.printed().splitlines()[-len(card.offers)]
+    assert first.split()[1:3] == [high, low]
     assert found.risk is not None
     assert 0.5 < found.data()["risk"]["believed_at_most"] == found.risk.most < 1
     assert "<html" in found.html()
