@@ -307,7 +307,7 @@ def unprotected(plan: TaskPlan) -> list[str]:
             f"The training rows{labels}: the learner reads them as they are, so what it learns is "
             f"not private.{again}"
         )
-    found.append("The test rows, their labels, and the scores on this page.")
+    found.append("The test rows, their labels, and their scores.")
     return found
 
 
