@@ -29,6 +29,7 @@ from dpviz.core.entries import (
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral, percent
+from dpviz.core.params import text_of
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, categories_in
@@ -435,10 +436,7 @@ class _Build:
                     "max" if stated.source == PRIVATE else self.settings.row_bound,
                     "--row-bound",
                 )
-        seen, free = self.seen, self.free
-        farthest = np.maximum(np.abs(seen.low - free.center), np.abs(seen.high - free.center))
-        # in logarithms, for a quotient of extremes overflows
-        apart = math.log((farthest / free.scale).max()) - math.log(bound)
+        apart = self._reach(self.seen.low, self.seen.high) - math.log(bound)
         if not (math.log(SMALLEST) < apart < math.log(LARGEST)):
             raise InvalidSetting(
                 "row bound",
@@ -447,6 +445,14 @@ class _Build:
                 "--row-bound",
             )
         return bound
+
+    def _reach(self, low: FloatArray, high: FloatArray) -> float:
+        """Return how far a feature may lie from the centre, in scaled units.
+
+        Its logarithm, for a quotient of extremes overflows.
+        """
+        farthest = np.maximum(np.abs(low - self.free.center), np.abs(high - self.free.center))
+        return math.log((farthest / self.free.scale).max())
 
     def _paid(self, row_bound: float) -> tuple[FloatArray | None, Transform | None]:
         """Return the raw rows, and what is public about a preparation that is paid for.
@@ -466,6 +472,10 @@ class _Build:
         if not private:
             return None, None
         assert self.limits is not None
+        # noise grows with the square of the bounds, and its own squares must exist
+        if self._reach(*self.limits) - math.log(row_bound) > math.log(LARGEST) / 2:
+            allowed = f"within a factor {numeral(math.sqrt(LARGEST), 6)} of the rows"
+            raise InvalidSetting("bounds", allowed, text_of(self.settings.bounds), "--bounds")
         public = replace(
             self.free,
             low=self.limits[0],

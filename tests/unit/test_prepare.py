@@ -204,6 +204,8 @@ def test_known_bounds_of_digits() -> None:
         ),
         (Settings(center="none", row_bound="quantile:0.5"), "zero or not finite"),
         (Settings(center="none", row_bound="1e-100"), "within a factor"),
+        # noise on such rows would be no number once it is squared
+        (Settings(row_bound="private:0.8", bounds="-1e+100:1e+100"), "within a factor 1e50 of"),
     ],
 )
 def test_bad_bounds_are_one_sentence(settings: Settings, words: str) -> None:
