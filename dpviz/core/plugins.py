@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dpviz.core.errors import InvalidSetting
+from dpviz.core.errors import DpvizError, InvalidSetting
 
 VARIABLE = "DPVIZ_PLUGINS"
 """Files to load, and names of modules, parted as in ``PATH``."""
@@ -335,7 +335,7 @@ def plugin_module(file: str) -> ModuleType:
 
     Raises
     ------
-    InvalidSetting
+    DpvizError
         If it cannot be run: the message says where.
     """
     if not file.endswith(".py"):
@@ -351,6 +351,9 @@ def plugin_module(file: str) -> ModuleType:
     sys.modules[name] = module  # so that its classes are found by name
     try:
         spec.loader.exec_module(module)
+    except DpvizError as error:  # a sentence already, which says what an author is to write
+        del sys.modules[name]
+        raise DpvizError(f"{path.name}{_line_of(error, path)}: {error}") from error
     except Exception as error:
         del sys.modules[name]
         given = f"{path.name}{_line_of(error, path)}: {type(error).__name__}: {error}"

@@ -277,6 +277,11 @@ def test_a_plugin_of_the_command_line_reaches_workers(
         ("def broken(:\n", "mine.py, line 1: SyntaxError"),
         ("x = 1\nx.y\n", "mine.py, line 2: AttributeError"),
         (PLUGIN.replace("from_a_file", "gaussian"), "gaussian twice"),
+        (
+            "import dpviz\n@dpviz.mechanism(claim='pure', release='matrix')\n"
+            "def f(A, epsilon, rng):\n    return A\n",
+            "f must take rows, epsilon, delta, k, rng first",  # what to write is not cut off
+        ),
     ],
 )
 def test_a_plugin_that_does_not_run_is_one_sentence(
