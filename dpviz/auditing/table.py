@@ -22,6 +22,7 @@ from dpviz.auditing import (
 from dpviz.auditing.run import LEAST_TRIALS
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
+from dpviz.core.plugins import plugin_words
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import Mechanism, all_mechanisms
 
@@ -294,4 +295,4 @@ def audit_command(
     if seed != 0:
         words += ["--seed", str(seed)]
     words += ["--k", str(min(problem.k, d - 1)), "--relation", str(problem.relation)]
-    return shlex.join(words)
+    return shlex.join([*words, *plugin_words()])

@@ -82,6 +82,12 @@ def with_plugins(words: Sequence[str]) -> list[str]:
     return rest
 
 
+def plugin_words() -> list[str]:
+    """Return what a command needs to load the same; where a file lies is to be filled in."""
+    named = ("YOUR_PLUGIN.py" if file.endswith(".py") else file for file in _files())
+    return [word for file in named for word in ("--plugin", file)]
+
+
 def kept_apart(ours: Mapping[str, T], brought: Iterable[tuple[str, T]]) -> dict[str, T]:
     """Return what others bring by name.
 

@@ -51,6 +51,7 @@ from dpviz.core.params import (
     text_of,
     texts,
 )
+from dpviz.core.plugins import plugin_words
 from dpviz.core.problem import DELTA_ALLOWED, EPSILON_RANGE, check_delta
 
 AS_RELEASED, FREE = "none", "free"
@@ -630,7 +631,7 @@ class Settings(Declared):
                 flag = params[name].flag
                 # A value that starts with a dash would be read as an option.
                 words += [f"{flag}={written}"] if written.startswith("-") else [flag, written]
-        return shlex.join(words)
+        return shlex.join([*words, *plugin_words()])
 
     def to_json(self) -> dict[str, Any]:
         """Return all values by name, with defaults that need no data resolved."""

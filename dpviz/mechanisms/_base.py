@@ -10,6 +10,7 @@ To add one, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
 from __future__ import annotations
 
 import re
+import shlex
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ from dpviz.core.errors import CannotRun, DpvizError
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared
+from dpviz.core.plugins import plugin_words
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Aim, Calibration, Release, Status, Verdict
 from dpviz.core.seeding import Draws
@@ -559,7 +561,7 @@ class Mechanism(Declared, ABC):
     def rerun(self) -> str:
         """The command that reruns the evidence for this mechanism."""
         if not self.ours:
-            return f"python -m dpviz audit {self.text}"
+            return shlex.join(["python", "-m", "dpviz", "audit", self.text, *plugin_words()])
         return f"python -m pytest tests -k {self.key}"
 
     @property

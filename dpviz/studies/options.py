@@ -36,6 +36,7 @@ from dpviz.core.entries import FeatureBounds, Pairs, bounds_of
 from dpviz.core.errors import WrongArgument
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, Param, as_python, format_number, params_of
+from dpviz.core.plugins import plugin_words
 from dpviz.core.settings import Settings
 from dpviz.datasets import name_of
 from dpviz.mechanisms import Mechanism
@@ -400,7 +401,7 @@ def command_of(question: Study, options: Mapping[str, Any]) -> str:
         # an axis and its values are one pair of flags, written by `_axes_words`
         elif name not in ("over", "values"):
             rest += _flags(name, param, value)
-    return shlex.join([*words, *_axes_words(options), *rest])
+    return shlex.join([*words, *_axes_words(options), *rest, *plugin_words()])
 
 
 def _flags(name: str, param: Param | None, value: Any) -> list[str]:

@@ -21,6 +21,7 @@ from dpviz import extend
 from dpviz.cli import main
 from dpviz.core import plugins
 from dpviz.core.errors import CannotRun, InvalidSetting, WrongArgument
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms, featured, parse_variant
 from dpviz.report.figures.theme import BROUGHT, GREY, HIGHLIGHTS, colour_of_key, panels_unjudged
 from tests.workers import every_job
@@ -253,6 +254,13 @@ def test_a_plugin_is_on_every_list_with_its_own_colour(plugin: Path) -> None:
     assert panel.highlighted
     assert panel.dash != "solid"
     assert "from_a_file" in dpviz.list_mechanisms().keys
+    # a command that is copied loads it too; where its file lies is nobody's business
+    for command in (
+        Settings(mechanisms=("from_a_file",)).command(),
+        parse_variant("from_a_file").rerun,
+        dpviz.account("gaussian").made.command,
+    ):
+        assert command.endswith(" --plugin YOUR_PLUGIN.py"), command
 
 
 def test_a_plugin_of_the_command_line_reaches_workers(
