@@ -36,6 +36,7 @@ from dpviz.simulation.compare import compare
 from dpviz.simulation.picture.account import SHARE
 from pages.ui import addresses, check, controls, deciding, state, take, unit
 from pages.ui.guard import guard
+from pages.ui.texts import plain
 
 VIEW = "decide"
 
@@ -244,7 +245,7 @@ def live(found: ceiling.CeilingCard) -> None:
     if found.answers.shows_rows:
         instead()
         return
-    options = found.outlook.options
+    options, switched_off = found.outlook.options, shell.no_releases()
     stated = not found.prospect.rows.schema.from_data
 
     def fill() -> None:
@@ -276,7 +277,8 @@ def live(found: ceiling.CeilingCard) -> None:
                 key="decide.fill",
                 type="primary",
                 on_click=fill,
-                disabled=in_browser(),
+                disabled=in_browser() or switched_off is not None,
+                help=None if switched_off is None else plain(switched_off),
             )
     with act:
         st.download_button(

@@ -110,8 +110,9 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     if settings.table != UPLOAD or not limits.caps().uploads:
         if settings.table not in builtin_tables():
             state.put("table", "digits")
+            own = f" or {UPLOAD}" * limits.caps().uploads
             state.notice(
-                f"In the link, table must be one of {', '.join(builtin_tables())} or {UPLOAD}; "
+                f"In the link, table must be one of {', '.join(builtin_tables())}{own}; "
                 f"got {settings.table[:40]!r}. Using digits instead."
             )
             settings = state.settings()

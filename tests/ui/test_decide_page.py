@@ -65,6 +65,17 @@ def test_a_release_is_filled_in_from_the_card() -> None:
     assert "release.look" in keys(at) or "release.new.make" in keys(at)
 
 
+def test_where_nothing_is_released_the_way_to_a_release_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DPVIZ_RELEASE", "off")  # as without OpenDP: there is no such page
+    at = start("decide", table="digits")
+    button = at.button(key="decide.fill")
+    assert button.disabled
+    assert button.help == "Releases are switched off here."
+    assert errors(at) == []
+
+
 def test_the_unit_is_asked_and_what_is_answered_follows_to_the_release() -> None:
     at = start("decide", table="digits", ceiling="10")
     assert "? This protects one ROW" in html(at)

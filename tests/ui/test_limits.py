@@ -23,6 +23,7 @@ def test_the_public_demo_takes_no_uploads(monkeypatch: pytest.MonkeyPatch) -> No
     assert errors(at) == []
     assert "upload" not in keys(at)
     assert any("1 to 50 on this server; got 200" in said for said in notices(at))
+    assert any("face, school; got 'upload'. Using digits" in said for said in notices(at))
     assert at.session_state["view"]["table"] == "digits"
 
 
