@@ -3,7 +3,7 @@
 Geometry proposes: one person's row changes to an orthogonal one (on a box, a corner to the most
 nearly orthogonal one), to zero, or along the pair that is worst for an l1 norm, among other people
 whose rows are empty, point the same way, elsewhere, tie the k-th and (k+1)-th direction, fill every
-direction alike, or are of all lengths. Random pairs and the search in `dpviz.auditing` add to them.
+direction alike, or differ in length. Random pairs and the search in `dpviz.auditing` add to them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _RANDOM_PAIRS = 4
 # So steep that one row moves every quantile of the lengths clearly, and so flat that the median is
 # not lost in rounding.
 _SHORTER, _MOST_STEPS = 0.8, 100
+# How many rows are longer than the quantiles that are usual, and how much shorter the next are.
+_SHARES, _LOWER = (0.01, 0.05, 0.1, 0.25, 0.5), 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +90,20 @@ def candidates(
     d, box = problem.d, problem.domain.kind == "box"
     changes = _box_changes(problem, rows) if box else _changes(problem, rows)
     # noise that does not look at the table hides one row as well beside any others
-    backgrounds = ["empty"] if additive else list(_BACKGROUNDS)
-    if not (rows or additive):  # who is told X'X alone cannot read a length
-        backgrounds.remove("lengths")
+    backgrounds = ("empty",) if additive else tuple(_BACKGROUNDS)
     found = [
         Pair(f"{change}, {_BACKGROUNDS[kind]}", _others(kind, v, w, problem), v, w)
         for change, v, w in changes
         for kind in backgrounds
     ]
+    if rows and not additive:
+        # a row that goes moves what is read off the lengths, such as a clipping quantile
+        found += [
+            Pair(f"{change}, {_LENGTHS[kind]}", _others(kind, v, w, problem), v, w)
+            for change, v, w in changes
+            for kind in _LENGTHS
+            if not w.any()
+        ]
     for number in range(_RANDOM_PAIRS):
         if box:
             v, w = rng.choice([-1.0, 1.0], (2, d)) * np.asarray(problem.domain.half_widths)
@@ -203,7 +211,10 @@ _BACKGROUNDS = {
     "elsewhere": "the others like the second row, or elsewhere",
     "tied": "two directions tied",
     "isotropic": "the others in all directions alike",
-    "lengths": "each of the others shorter than the one before",
+}
+_LENGTHS = {
+    "falling": "each of the others shorter than the one before",
+    "levels": "a few of the others long, more short, most shorter still",
 }
 
 
@@ -224,10 +235,13 @@ def _others(kind: str, v: FloatArray, w: FloatArray, problem: Problem) -> FloatA
         rows[:] = axes[1]
     elif kind == "isotropic":
         rows[:] = axes[np.arange(count) % d]
-    elif kind == "lengths":
-        # one who leaves moves whatever is read off the longest rows, such as a clipping quantile
+    elif kind == "falling":
         steps = np.minimum(np.arange(1, count + 1), _MOST_STEPS)
         rows[:] = axes[np.arange(count) % d] * _SHORTER ** steps[:, None]
+    elif kind == "levels":
+        # a quantile that falls a level lets all rows on it count, and they point another way
+        level = np.searchsorted(_SHARES, np.arange(2, count + 2) / problem.n)
+        rows[:] = axes[level % d] * _LOWER ** level[:, None]
     elif kind == "tied":
         # k - 1 directions stand out; the rows of v and w then decide which comes k-th.
         ahead = min(problem.k - 1, d - 2)

@@ -143,6 +143,15 @@ def clipped(
     return shorter.T @ shorter / len(rows) + noise + np.triu(noise, 1).T
 
 
+@dpviz.mechanism(claim="approximate", release="subspace", calibrate=_calibrated)
+def directions_of_clipped(
+    rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float, q: float = 0.9
+) -> Any:
+    """Show the components of the same alone: they do not tell how large the quantile is."""
+    matrix = clipped.function(rows, epsilon, delta, k, rng, scale=scale, q=q)
+    return np.linalg.eigh(matrix)[1][:, ::-1][:, :k]
+
+
 class HalfOfWide(HalfTheNoise):
     """Runs where its rows are wide alone."""
 
@@ -185,6 +194,7 @@ FAULTS = [
     (pure_by_word, "no_audit_refutes_it"),
     (clipped(q=0.5), "no_audit_refutes_it"),
     (clipped(), "no_audit_refutes_it"),
+    (directions_of_clipped(), "no_audit_refutes_it"),
 ]
 
 
