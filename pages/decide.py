@@ -21,7 +21,7 @@ from dataclasses import replace
 from dpviz.core.entries import PRIVATE
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number, params_of
-from dpviz.core.platform import in_browser
+from dpviz.core.platform import NO_LEDGER, in_browser
 from dpviz.core.settings import Settings
 from dpviz.lessons import ceiling, words
 from dpviz.lessons.card import card_html, card_page
@@ -245,7 +245,8 @@ def live(found: ceiling.CeilingCard) -> None:
     if found.answers.shows_rows:
         instead()
         return
-    options, switched_off = found.outlook.options, shell.no_releases()
+    options = found.outlook.options
+    switched_off = NO_LEDGER if in_browser() else shell.no_releases()
     stated = not found.prospect.rows.schema.from_data
 
     def fill() -> None:
@@ -277,7 +278,7 @@ def live(found: ceiling.CeilingCard) -> None:
                 key="decide.fill",
                 type="primary",
                 on_click=fill,
-                disabled=in_browser() or switched_off is not None,
+                disabled=switched_off is not None,
                 help=None if switched_off is None else plain(switched_off),
             )
     with act:

@@ -74,6 +74,10 @@ def test_where_nothing_is_released_the_way_to_a_release_says_so(
     assert button.disabled
     assert button.help == "Releases are switched off here."
     assert errors(at) == []
+    monkeypatch.setattr("dpviz.core.platform.in_browser", lambda: True)  # as the page asks
+    button = at.run().button(key="decide.fill")
+    assert button.disabled
+    assert button.help.startswith("Inside a browser no real release can be made")
 
 
 def test_the_unit_is_asked_and_what_is_answered_follows_to_the_release() -> None:
