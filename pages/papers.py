@@ -89,7 +89,7 @@ def reading() -> None:
         )
 
 
-def exhibit(found: Findings) -> None:
+def exhibit(found: Findings, stage: str) -> None:
     """Draw the paper's own beside ours, in the same axes; what is neither a table has charts."""
     info, rows = found.experiment.info, exhibit_rows(found.claims)
     charts = drawn(found)
@@ -101,7 +101,7 @@ def exhibit(found: Findings) -> None:
         panels = chart_panels(found.points, charts[0])[:2]
         st.plotly_chart(
             chart_figure(found.points, charts[0], panels),
-            key=f"papers.exhibit.{len(found.points)}",
+            key=f"papers.exhibit.{stage}",
             alt=charts[0].title,
         )
 
@@ -251,7 +251,7 @@ def show(found: Findings, *, stage: str = FINAL) -> None:
     if points.empty:
         st.caption("Nothing has been measured yet. What the paper says:")
     else:
-        exhibit(found)
+        exhibit(found, stage)
         st.markdown(reproduction_sentence(found))
     if told := runs(found):
         st.markdown(told[0])

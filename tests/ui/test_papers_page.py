@@ -45,6 +45,7 @@ OTHER = "jiang_theorem5"  # not the first, which links leave out
 DONE = 2  # parts before the stop
 ROW = (Stated(1.0, 0.1), Mean.near(2.0, 0.1, 100))
 GENERATED = "jiang_table1"  # needs no data and a few seconds
+CHARTED = "jiang_theorem6"  # the same, and its exhibit is a chart
 
 
 @pytest.fixture(autouse=True)
@@ -135,8 +136,9 @@ def test_where_nothing_ships_the_page_says_what_the_paper_reports(
     assert run.label == "Run"
 
 
-def test_a_run_shows_the_figure_and_the_lines_and_is_there_at_the_next_visit() -> None:
-    at = open_at(GENERATED)
+@pytest.mark.parametrize("key", [GENERATED, CHARTED])
+def test_a_run_shows_the_figure_and_the_lines_and_is_there_at_the_next_visit(key: str) -> None:
+    at = open_at(key)
     assert "papers.run" in keys(at)
     press(at, "papers.run")
     assert errors(at) == []
@@ -144,8 +146,8 @@ def test_a_run_shows_the_figure_and_the_lines_and_is_there_at_the_next_visit() -
     assert "papers.stop" not in keys(at)
     assert drawn_at_last(at)
     assert "reproduced" in drawn_text(at)
-    assert f"dpviz reproduce {GENERATED} --quick" in "\n".join(commands(at))
-    again = open_at(GENERATED)  # another session, the same machine
+    assert f"dpviz reproduce {key} --quick" in "\n".join(commands(at))
+    again = open_at(key)  # another session, the same machine
     assert "papers.run" not in keys(again)
     assert drawn_at_last(again) == drawn_at_last(at)
     go(at, "claims")
