@@ -58,8 +58,11 @@ def note(word: str, name: str, value: float) -> None:
         bets()[name] = value
 
 
-def follow_link(lesson: Lesson, step: int, name: str) -> None:
-    """Take the bet and the moves of the step that a link names: at first, and on the way back."""
+def follow_link(lesson: Lesson, step: int, name: str, *, hall: bool) -> None:
+    """Take the bet and the moves of the step that a link names: at first, and on the way back.
+
+    Where a hall bets, on its phones, a move needs no bet of this page.
+    """
     if BETS in st.session_state and not state.travelled():
         return
     question, placed = lesson.question_at(step), state.get("bet", "guide")
@@ -70,7 +73,7 @@ def follow_link(lesson: Lesson, step: int, name: str) -> None:
         if question.possible(bet):
             bets()[name] = bet
     made = TOLD.index(state.get("moved", "guide"))
-    if made and (question is None or name in bets()):
+    if made and (question is None or hall or name in bets()):
         moves()[name] = min(made, len(lesson.moves(step)))
 
 
@@ -116,7 +119,12 @@ def draw() -> None:
     """Draw the step that the link names."""
     lesson, step = at()
     name = f"{lesson.number}.{step + 1}"
-    follow_link(lesson, step, name)
+    question = lesson.question_at(step)
+    steers = steered(state.get("room", "guide"), name, question, phone_words(lesson.language))
+    room, new = steers or (None, False)
+    follow_link(lesson, step, name, hall=room is not None)
+    if new and question is not None:
+        moves().pop(name, None)  # the phones bet anew: no answer stands before them
 
     def tell(word: str, value: Any) -> None:
         if word in ("bet", "made"):
@@ -133,11 +141,6 @@ def draw() -> None:
         elif word == "present":
             state.put("present", "yes" if value else "no", "guide")
 
-    question = lesson.question_at(step)
-    steers = steered(state.get("room", "guide"), name, question, phone_words(lesson.language))
-    room, new = steers or (None, False)
-    if new and question is not None:
-        moves().pop(name, None)  # the phones bet anew: no answer stands before them
     stage.draw(
         lesson,
         step,

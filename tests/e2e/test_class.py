@@ -210,6 +210,10 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         )
         assert page.locator('.dps-piles i[data-near="true"]').count() == near
         on_the_wall(page)
+        page.reload()  # the answer stands, as its bets do
+        expect(page.locator(".dps h1")).to_have_text(
+            f"{near} of {PHONES} came within a factor of two."
+        )
         # Asked again, of the next class: the wall does not answer what the phones are asked.
         travel(page, f"{server.url}/guide?v=1&lesson=3&step=1&present=yes&room={key}")
         page.keyboard.press("n")
