@@ -253,7 +253,7 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
     """Ask of each number such as -999 whether it is a value, with what that changes."""
     for code in sorted({check.code for check in checks if check.code is not None}):
         effects = sentinel_effects(raw, code)
-        with st.container(border=True, key=f"check.code.{numeral(abs(code), 6)}"):
+        with st.container(border=True, key=f"check.code.{numeral(code, 6)}"):
             st.markdown(
                 f"**Is {numeral(code, 6)} a value?** It stands in "
                 f"{sum(cells for _, cells, _, _ in effects):,} cells, far from every other number "

@@ -123,12 +123,13 @@ def test_the_decimal_mark_can_be_said() -> None:
 
 
 def visits() -> bytes:
-    """Return a table in which a person has up to three rows, and -999 stands for a gap."""
+    """Return a table in which a person has up to three rows, and -999 and 999 stand for gaps."""
     lines = ["Patient Nr,a,b"]
     rng = generator(0, "tests", "visits")
     for i in range(60):
         a = -999 if i % 12 == 0 else round(float(50 + rng.normal()), 3)
-        lines.append(f"{84_000 + 130 * (i // 3)},{a},{rng.normal():.3f}")
+        b = 999 if i % 15 == 7 else round(float(rng.normal()), 3)
+        lines.append(f"{84_000 + 130 * (i // 3)},{a},{b}")
     return "\n".join(lines).encode()
 
 
@@ -147,6 +148,7 @@ def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> No
     press(at, "check.treat.-999")
     assert held(at, "codes") == "-999"
     assert not any("Is -999 a value?" in text.value for text in at.markdown)
+    assert any("Is 999 a value?" in text.value for text in at.markdown)
     for page in ("explore", "claims"):
         go(at, page)
         assert errors(at) == []
