@@ -36,9 +36,11 @@ def on_the_simplex(values: FloatArray, most: FloatArray) -> FloatArray:
     for row, own, bound in zip(kept, values, most, strict=True):
         if row.sum() <= bound:
             continue
-        # one number is taken from all, so that what is left above zero sums to the bound
-        order = np.sort(own)[::-1]
+        # One number is taken from all, so that what is left above zero sums to the bound. Below the
+        # largest, for a bound is lost beside a value that is 1e16 times as large.
+        below = own - own.max()
+        order = np.sort(below)[::-1]
         over = (np.cumsum(order) - bound) / np.arange(1, len(order) + 1)
-        taken = over[np.flatnonzero(order > over)[-1]]
-        row[:] = np.maximum(own - taken, 0.0)
+        taken = over[np.flatnonzero(order >= over)[-1]]
+        row[:] = np.maximum(below - taken, 0.0)
     return kept

@@ -47,6 +47,10 @@ def test_by_hand() -> None:
     kept = on_the_simplex(values, np.array([1.0, 1.0, 1.5, 1.0]))
     expected = [[0.0, 0.2, 0.5], [0.0, 0.0, 1.0], [0.25, 0.5, 0.75], [0.0, 0.0, 0.0]]
     np.testing.assert_allclose(kept, expected, atol=1e-15)
+    # noise beside which the bound is lost, and a bound of nothing
+    vast = np.array([[-3e30, 1e30, 2e30], [-1.0, 0.5, 0.5]])
+    found = on_the_simplex(vast, np.array([1.0, 0.0]))
+    np.testing.assert_array_equal(found, [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
     unlimited = on_the_simplex(values, np.full(4, np.inf))
     np.testing.assert_array_equal(unlimited, np.maximum(values, 0))
 
