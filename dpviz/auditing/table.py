@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -22,7 +21,7 @@ from dpviz.auditing import (
 from dpviz.auditing.run import LEAST_TRIALS
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
-from dpviz.core.plugins import plugin_words
+from dpviz.core.plugins import shell_command
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import Mechanism, all_mechanisms
 
@@ -277,15 +276,7 @@ def audit_command(
     d, trials, seed : int
         Of the audit.
     """
-    words = [
-        "python",
-        "-m",
-        "dpviz",
-        "audit",
-        mechanism.text,
-        "--epsilon",
-        numeral(budget.epsilon, 6),
-    ]
+    words = ["audit", mechanism.text, "--epsilon", numeral(budget.epsilon, 6)]
     if mechanism.info.guarantee == "approximate" and budget.delta > 0:
         words += ["--delta", numeral(budget.delta, 6)]
     if d != DEFAULT_D:
@@ -295,4 +286,4 @@ def audit_command(
     if seed != 0:
         words += ["--seed", str(seed)]
     words += ["--k", str(min(problem.k, d - 1)), "--relation", str(problem.relation)]
-    return shlex.join([*words, *plugin_words()])
+    return shell_command(*words)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -82,10 +83,14 @@ def with_plugins(words: Sequence[str]) -> list[str]:
     return rest
 
 
-def plugin_words() -> list[str]:
-    """Return what a command needs to load the same; where a file lies is to be filled in."""
+def shell_command(*words: str) -> str:
+    """Return a command of dpviz as a shell takes it, which loads the plugins that are loaded here.
+
+    Where the file of one lies is to be filled in.
+    """
     named = ("YOUR_PLUGIN.py" if file.endswith(".py") else file for file in _files())
-    return [word for file in named for word in ("--plugin", file)]
+    plugins = (word for file in named for word in ("--plugin", file))
+    return shlex.join(["python", "-m", "dpviz", *words, *plugins])
 
 
 def kept_apart(ours: Mapping[str, T], brought: Iterable[tuple[str, T]]) -> dict[str, T]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -51,7 +50,7 @@ from dpviz.core.params import (
     text_of,
     texts,
 )
-from dpviz.core.plugins import plugin_words
+from dpviz.core.plugins import shell_command
 from dpviz.core.problem import DELTA_ALLOWED, EPSILON_RANGE, check_delta
 
 AS_RELEASED, FREE = "none", "free"
@@ -621,7 +620,7 @@ class Settings(Declared):
         base : Settings, optional
             What the verb takes for what is not said; the defaults if not given.
         """
-        words = ["python", "-m", "dpviz", verb, self.table if table is None else table]
+        words = [verb, self.table if table is None else table]
         params = params_of(type(self))
         for name, written in self.texts(base).items():
             if name == "mechanisms":
@@ -631,7 +630,7 @@ class Settings(Declared):
                 flag = params[name].flag
                 # A value that starts with a dash would be read as an option.
                 words += [f"{flag}={written}"] if written.startswith("-") else [flag, written]
-        return shlex.join([*words, *plugin_words()])
+        return shell_command(*words)
 
     def to_json(self) -> dict[str, Any]:
         """Return all values by name, with defaults that need no data resolved."""

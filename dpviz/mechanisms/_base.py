@@ -10,7 +10,6 @@ To add one, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
 from __future__ import annotations
 
 import re
-import shlex
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from dpviz.core.errors import CannotRun, DpvizError
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared
-from dpviz.core.plugins import plugin_words
+from dpviz.core.plugins import shell_command
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Aim, Calibration, Release, Status, Verdict
 from dpviz.core.seeding import Draws
@@ -561,7 +560,7 @@ class Mechanism(Declared, ABC):
     def rerun(self) -> str:
         """The command that reruns the evidence for this mechanism."""
         if not self.ours:
-            return shlex.join(["python", "-m", "dpviz", "audit", self.text, *plugin_words()])
+            return shell_command("audit", self.text)
         return f"python -m pytest tests -k {self.key}"
 
     @property

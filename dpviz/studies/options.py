@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import shlex
 import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +35,7 @@ from dpviz.core.entries import FeatureBounds, Pairs, bounds_of
 from dpviz.core.errors import WrongArgument
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, Param, as_python, format_number, params_of
-from dpviz.core.plugins import plugin_words
+from dpviz.core.plugins import shell_command
 from dpviz.core.settings import Settings
 from dpviz.datasets import name_of
 from dpviz.mechanisms import Mechanism
@@ -392,7 +391,7 @@ _PLACES = ("table", "bounds", "allocation", "schema", "spectrum")
 def command_of(question: Study, options: Mapping[str, Any]) -> str:
     """Return the shell command that asks the same; what was in memory has a name to fill in."""
     params = question.params()
-    words = ["python", "-m", "dpviz", question.word]
+    words = [question.word]
     rest: list[str] = []
     for name, value in options.items():
         param = params.get(name)
@@ -401,7 +400,7 @@ def command_of(question: Study, options: Mapping[str, Any]) -> str:
         # an axis and its values are one pair of flags, written by `_axes_words`
         elif name not in ("over", "values"):
             rest += _flags(name, param, value)
-    return shlex.join([*words, *_axes_words(options), *rest, *plugin_words()])
+    return shell_command(*words, *_axes_words(options), *rest)
 
 
 def _flags(name: str, param: Param | None, value: Any) -> list[str]:
