@@ -69,6 +69,11 @@ def towards(value: float, digits: int, side: int) -> float:
     return float(f"{turned(value / step - side * 1e-9) * step:.{digits}g}")
 
 
+def rows_words(count: int) -> str:
+    """Return how many rows as a sentence has it: one row, 3 rows."""
+    return "one row" if count == 1 else f"{count} rows"
+
+
 def numeral(value: float, digits: int = 2) -> str:
     """Return a number with so many digits: 3e-7, 0.00062, 1.5.
 

@@ -19,8 +19,8 @@ from dpviz.accounting.accounting import Spent
 from dpviz.auditing.attack import excess_probability, posterior_bound
 from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import CannotRun
-from dpviz.core.number_text import decimals, numeral, towards
-from dpviz.core.problem import Budget, Relation, Unit, protects
+from dpviz.core.number_text import decimals, numeral, rows_words, towards
+from dpviz.core.problem import Budget, Relation, protects
 from dpviz.lessons.questions import Answers
 from dpviz.lessons.words import REFUSED
 from dpviz.releasing.grid import bits_for
@@ -631,9 +631,8 @@ def _publish(found: CeilingCard) -> str:
     )
     schema = found.prospect.rows.schema
     unit = (
-        f"more than {'one row' if schema.rows_a_person == 1 else f'{schema.rows_a_person} rows'} "
-        "of a person"
-        if schema.unit is Unit.PERSON
+        f"more than {rows_words(schema.rows_a_person)} of a person"
+        if schema.rows_a_person is not None
         else "who has more than one row: how many a person has was not said"
     )
     return (

@@ -18,6 +18,7 @@ from dpviz.core import VERSION
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.entries import PRIVATE, PUBLIC, UNIT, Entries, Entry, FeatureBounds
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable, printable
+from dpviz.core.number_text import rows_words
 from dpviz.core.problem import (
     Budget,
     Relation,
@@ -733,8 +734,7 @@ def _assumed_public(table: TableInput, schema: Schema, options: ReleaseOptions) 
     if schema.person:
         unit = PERSON_COLUMN.format(schema.person)
     elif schema.rows_a_person:
-        most = "one row" if schema.rows_a_person == 1 else f"{schema.rows_a_person} rows"
-        unit = ROWS_A_PERSON.format(most)
+        unit = ROWS_A_PERSON.format(rows_words(schema.rows_a_person))
     else:
         unit = ONE_ROW
     bound = () if options.rows == "unit" else (BOUND_PUBLIC,)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpviz.accounting.accounting import Spent
 from dpviz.core.entries import OTHER
-from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.core.number_text import decimals, numeral, percent, rows_words
 from dpviz.report.figures.drawing import loadings_picture
 from dpviz.report.figures.svg import hundred
 from dpviz.report.sentences.phrases import capital, risk_words
@@ -349,8 +349,7 @@ def _unit(unit: Mapping[str, Any]) -> str:
             else f"the first {unit['rows']} of her rows count."
         )
     else:
-        most = "one row" if unit["rows"] == 1 else f"{unit['rows']} rows"
-        who = f"<b>A person</b>, who is said to have at most {most}."
+        who = f"<b>A person</b>, who is said to have at most {rows_words(unit['rows'])}."
     changed = {"replace": "replaced by any other", "zero-out": "taken away, the number staying"}
     whose = "one row" if unit["protected"] == "row" else "her rows"
     return f"{who} Neighbours: {whose} {changed[unit['neighbours']]}."
