@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.core.number_text import numeral, towards
+from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, inherit, params_of
 from dpviz.core.settings import Settings
 from dpviz.lessons import words
@@ -19,6 +19,7 @@ from dpviz.lessons.risk import Risk, risk
 from dpviz.preparation.load import without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import text_table
+from dpviz.report.sentences.tradeoffs import outwards
 from dpviz.studies import Answer
 from dpviz.studies.options import YOUR_FILE, asks, ready
 
@@ -131,7 +132,7 @@ def _short(value: float | None, side: int = 0) -> str:
     """Return three digits; with a side as the sentences round what a goal is reached at."""
     if value is None or math.isnan(value):
         return "-"
-    return numeral(towards(value, 3, side) if side else value, 3)
+    return outwards(value, side) if side else numeral(value, 3)
 
 
 @asks("the least epsilon that keeps what must survive, and what it risks", DecideOptions, Settings)

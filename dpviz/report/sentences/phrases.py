@@ -53,19 +53,19 @@ def risk_of(mechanism: str, risk: tuple[str, str], epsilon: float) -> str:
 def belief_words(prior: float, spent: Spent) -> str:
     """Return what a release can make of a belief, but for what delta allows."""
     before = per_cent("100") if prior == 1 else belief(prior)
-    most = posterior_bound(prior, spent.epsilon)
     # a limit is rounded to the unkind side, as on a card
-    after = belief(towards(most, 2 if most < 0.1 else 3, 1))
+    after = belief(posterior_bound(prior, spent.epsilon), 1)
     return f"a belief of {before} that she is in becomes at most {after}"
 
 
-def belief(share: float) -> str:
-    """Return a belief in per cent, never rounded to certainty."""
+def belief(share: float, side: int = 0) -> str:
+    """Return a belief in per cent, never rounded to certainty; with a side, towards it."""
     if share > 0.999:
         return per_cent("more than 99.9")
     if 0 < share < 0.001:
         return per_cent("less than 0.1")
-    return per_cent(numeral(100 * share, 2 if share < 0.1 else 3))
+    digits = 2 if share < 0.1 else 3
+    return per_cent(numeral(100 * (towards(share, digits, side) if side else share), digits))
 
 
 def capital(text: str) -> str:

@@ -111,7 +111,7 @@ def range_words(low: float, high: float, what: str) -> str:
     if what == "n":
         ends = f"{math.floor(low):,} and {math.ceil(high):,}"
         return f"about {thousands(_inside(low, high))} people, between {ends}"
-    ends = f"{_outwards(low, -1)} and {_outwards(high, 1)}"
+    ends = f"{outwards(low, -1)} and {outwards(high, 1)}"
     return f"about {numeral(_inside(low, high), 6)}, between {ends}"
 
 
@@ -124,7 +124,7 @@ def _inside(low: float, high: float) -> float:
     return next((found for found in few if low <= found <= high), middle)
 
 
-def _outwards(value: float, side: int) -> str:
+def outwards(value: float, side: int) -> str:
     """Return a number of three digits that is not inside of the one given."""
     return numeral(towards(value, 3, side), 3)
 
