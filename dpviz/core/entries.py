@@ -115,7 +115,7 @@ class FeatureBounds:
                 raise InvalidSetting(
                     "feature bounds",
                     f"given for every feature; {missing[0]!r} is missing",
-                    self.text,
+                    f"{len(pairs)} of them" if self.text == GIVEN else self.text,
                     "--bounds",
                 )
             found = np.array([pairs[name] for name in columns], dtype=float).T
@@ -234,11 +234,11 @@ class Entries:
         return np.array([np.full(len(columns), low), np.full(len(columns), high)])
 
 
-def bounds_of(value: Any) -> Any:
+def bounds_of(value: Any, words: str = BOUNDS_ALLOWED) -> Any:
     """Return feature bounds as settings keep them: a text, or `FeatureBounds`.
 
     ``(0, 10)`` and ``"0:10"`` are one pair for all features; ``{name: (low, high)}``, a pair of
-    arrays and the path of a file say it of each.
+    arrays and the path of a file say it of each. ``words`` are the texts that may stand for them.
     """
     if isinstance(value, FeatureBounds):
         return value
@@ -252,7 +252,7 @@ def bounds_of(value: Any) -> Any:
         return text if pair is None else ":".join(map(format_number, pair))
     error = InvalidSetting(
         "bounds", "a pair of numbers or of arrays, low and high, or a mapping from features to "
-        f"pairs; or {BOUNDS_ALLOWED}", _kind(value), "--bounds",
+        f"pairs; or {words}", _kind(value), "--bounds",
     )  # fmt: skip
     try:
         low, high = (np.asarray(side, dtype=np.float64) for side in value)

@@ -148,7 +148,9 @@ class PrivateSteps:
 def check_shares(shares: Mapping[str, float]) -> None:
     """Raise `InvalidSetting` where one is of no step, or no share."""
     for name, share in shares.items():
-        if name not in STEPS or not is_share(share):
+        if name not in STEPS:
+            raise InvalidSetting("shares", f"of {', '.join(STEPS)}", name)
+        if not is_share(share):
             raise InvalidSetting(f"share of the {name}", "between 0 and 1", share)
 
 

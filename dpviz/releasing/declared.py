@@ -51,7 +51,7 @@ BOUND_ALLOWED = (
     "a number from 1e-100 to 1e100 that was known before anybody looked at the data, "
     f"{PRIVATE!r}, 'adaptive', {FROM_DATA!r}, or None for mechanisms that need none"
 )
-BOUNDS_ALLOWED = f"a pair of numbers or of arrays, or {PRIVATE!r}"
+_BOUNDS_WORDS = f"LOW:HIGH, the path of a CSV or Parquet file, {PRIVATE!r} or {FROM_DATA!r}"
 
 
 class PrivacyWarning(UserWarning):
@@ -211,13 +211,13 @@ def _range(rows: Rows) -> tuple[FloatArray, FloatArray]:
 
 def _stated(bounds: Any) -> str | FeatureBounds:
     """Return bounds as settings keep them; those of a file are read."""
-    found: str | FeatureBounds = bounds_of(bounds)
+    found: str | FeatureBounds = bounds_of(bounds, _BOUNDS_WORDS)
     if isinstance(found, FeatureBounds) or found == PRIVATE or pair_of(found) is not None:
         return found
     if isinstance(bounds, str) and bounds == FROM_DATA:
         return found
     if not Path(found).is_file():
-        raise InvalidSetting("bounds", BOUNDS_ALLOWED, found)
+        raise InvalidSetting("bounds", _BOUNDS_WORDS, found)
     return FeatureBounds.named(read_bounds(found), found)
 
 

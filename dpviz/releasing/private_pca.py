@@ -7,7 +7,7 @@ import math
 import os
 import secrets
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
@@ -83,6 +83,8 @@ def _has_times(X: Any) -> bool:
     """Return whether a column of a frame, of whatever library, is of dates, times or durations."""
     kinds = getattr(X, "dtypes", ()) if hasattr(X, "dtypes") else getattr(X, "schema", ())
     kinds = getattr(kinds, "types", kinds)
+    if not isinstance(kinds, Iterable):  # that of a Series
+        kinds = (kinds,)
     return any(str(kind).lower().startswith(("date", "time", "duration")) for kind in kinds)
 
 
@@ -98,7 +100,7 @@ def _without_cells(X: object, spent: str = "") -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if "array=" in str(error):
+        if "array=" in str(error) or "a 2-dimensional " in str(error):
             raise InvalidTable(
                 f"X must be 2D, of shape (n_samples, n_features){spent}. Reshape your data with "
                 "array.reshape(-1, 1) or array.reshape(1, -1)."
@@ -693,6 +695,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if k is None or k == d or is_share(k):
             # the last direction is what the others leave
             k = d if named is not None and named.info.release != "subspace" else d - 1
+        if not 1 <= k <= d:
+            raise InvalidSetting("n_components", f"a whole number from 1 to {d}", k)
         problem = Problem(n, d, int(k), relation, domain)
         picked = ""
         if named is None:

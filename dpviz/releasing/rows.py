@@ -108,6 +108,10 @@ def file_rows(path: str | Path, columns: Sequence[str] | None) -> FileBatches:
     """
     try:
         schema = parquet.read_schema(path)
+    except FileNotFoundError:
+        raise InvalidTable(
+            f"{Path(path).name} cannot be opened: there is no such file; nothing was spent."
+        ) from None
     except (pa.ArrowException, OSError):
         raise InvalidTable(
             f"{Path(path).name} must be a Parquet file, whose schema says what columns hold: "

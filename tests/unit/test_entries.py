@@ -143,7 +143,7 @@ def test_bounds_from_the_data_are_its_extremes() -> None:
         ((1, 2, 3), "a pair of numbers"),
         ((np.zeros(2), np.zeros(3)), "a pair of numbers"),
         ({"height": 3}, "a pair of numbers"),
-        ({"height": (0, 10)}, "'weight' is missing"),
+        ({"height": (0, 10)}, "'weight' is missing; got '1 of them'"),
         ((np.zeros(2), np.ones(2)), "arrays of 3 numbers"),
         ("nowhere.csv", "pair of numbers|a CSV or Parquet file"),
     ],

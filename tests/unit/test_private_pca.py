@@ -377,10 +377,11 @@ def test_bounds_can_be_bought(rows: np.ndarray) -> None:
         ({"center": "private"}, "bounds must be given where center"),
         ({"center": "mean"}, "center must be one of"),
         ({"bounds": (4.0, -4.0)}, "bounds must be numbers of at most 1e100"),
-        ({"bounds": 3}, "bounds must be a pair"),
-        ({"bounds": "wide"}, "bounds must be a pair of numbers or of arrays, or 'private'"),
+        ({"bounds": 3}, "bounds must be a pair of .* or LOW:HIGH, the path of .* 'from data"),
+        ({"bounds": "wide"}, "bounds must be LOW:HIGH, the path of .* 'private' or 'from data"),
+        ({"shares": {"men": 0.1}}, "shares must be of count, range, mean, scale, bound; got 'men'"),
         ({"epsilon": 0.0}, "epsilon must be a number from"),
-        ({"n_components": 9}, "k must be a whole number from 1 to 5"),
+        ({"n_components": 9}, "n_components must be a whole number from 1 to 5"),
         ({"n_components": 1.5}, "n_components must be a whole number"),
         ({"n_components": "mle"}, "n_components must be a whole number"),
         ({"variance_share": 1.0}, "variance_share must be from 0 to below 1"),
@@ -605,6 +606,8 @@ def test_what_cannot_be_read_in_blocks_says_so(many: np.ndarray, tmp_path: Path)
     (tmp_path / "words.csv").write_text("a,b\n1,2\n")
     with pytest.raises(DpvizError, match="must be a Parquet file"):
         one.fit_path(tmp_path / "words.csv")
+    with pytest.raises(DpvizError, match=r"^nowhere\.parquet cannot be opened: there is no"):
+        one.fit_path(tmp_path / "nowhere.parquet")
     with pytest.raises(DpvizError, match="NaN or infinity"):
         one.partial_fit(many)
     many[5, 1] = 0
@@ -784,6 +787,13 @@ def test_no_error_quotes_a_cell_or_counts_what_is_masked(name: str) -> None:
             getattr(fitted, name)(table)
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
         assert "\n" not in str(caught.value)
+
+
+def test_one_column_is_no_table() -> None:
+    """A Series names the kind of its one column where a frame lists those of all."""
+    column = pd.Series([1.0, 2.0, 3.0])
+    with pytest.raises(InvalidTable, match=r"^X must be 2D"):
+        PrivatePCA(1).fit(column)
 
 
 @pytest.mark.parametrize("changed", [{"epsilon": "1"}, {"delta": "1e-6"}, {"epsilon": True}])
