@@ -108,14 +108,16 @@ def add_settings(
             action="append" if param.kind == "list" else "store",
             default=None,
             # argparse formats helps with %, and shares are written with it
-            help=f"{param.help} {_default(param, getattr(base, name))}".replace("%", "%%"),
+            help=f"{param.help}{_default(param, getattr(base, name))}".replace("%", "%%"),
         )
 
 
 def _default(param: Param, value: Any) -> str:
     if param.required:
-        return "Required."
-    return f"Default: {param.format(value) or ('none' if param.choices else 'all')}."
+        return " Required."
+    text = param.format(value) or ("none" if param.choices else "")
+    # what is empty unless given says in its own words what that means, if it means anything
+    return f" Default: {text}." if text else ""
 
 
 def add_set(parser: argparse.ArgumentParser) -> None:

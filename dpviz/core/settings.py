@@ -147,8 +147,8 @@ def _share(default: float, what: str) -> Any:
         0.9,
         label=f"Share for the {what}",
         group="Preparation",
-        help=f"Share of the budget (of squared mu, or of epsilon where all is pure) that a private "
-        f"{what} gets.",
+        help=f"Share of the budget (of squared mu, or of epsilon where all is pure) that pays for "
+        f"the private {what}.",
         slider=(0.01, 0.5),
         examples=(0.2,),
     )

@@ -251,6 +251,21 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"--{flag}" in shown
 
 
+@pytest.mark.parametrize("command", ["compare", "release", "claims", "card"])
+def test_help_says_one_default_and_none_where_there_is_none(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """An option that is empty unless given said "all": of columns to leave out, of a title."""
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    options = re.split(r"\n  (?=-)", capsys.readouterr().out)
+    said = {
+        text.split()[0]: re.findall(r"Default: ([^.]*)", " ".join(text.split())) for text in options
+    }
+    assert all(len(defaults) <= 1 for defaults in said.values())
+    assert {name for name, defaults in said.items() if defaults == ["all"]} <= {"--mechanism"}
+
+
 def test_app_starts_streamlit_on_its_own_files(monkeypatch: pytest.MonkeyPatch) -> None:
     class Became(Exception):
         """This process has become another program."""
