@@ -29,6 +29,7 @@ from dpviz.core.entries import (
 )
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.datasets import read_bounds
+from dpviz.datasets.raw import unit_words
 from dpviz.preparation.account import PreparedMechanism
 from dpviz.preparation.bounding import PADDED, PEOPLE
 from dpviz.preparation.draws import noise_edge
@@ -133,7 +134,8 @@ def public_part(
     """
     low, high = stated.limits(names or [f"column {j + 1}" for j in range(d)])
     private_count = whole is not None and COUNT in whole.preparation.noises
-    assumed = [PADDED if private_count else PEOPLE]
+    # rows come without a word on whose they are
+    assumed = [PADDED if private_count else PEOPLE, unit_words(None)]
     if stated.bounds.source == FROM_DATA:
         assert rows is not None
         low, high = _range(rows)

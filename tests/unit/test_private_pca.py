@@ -212,6 +212,7 @@ def test_what_is_paid_for_is_not_assumed_public(rows: np.ndarray) -> None:
     fitted = _pca(mechanism="gaussian", bounds=bounds, random_state=0, **private).fit(rows)
     assert fitted.assumed_public_ == (
         "the number of rows n and the features' names",
+        "that nobody has a second row: this protects one ROW, not a person",
         "the feature bounds, as given",
     )
     assert 0.9 < fitted.spent_.epsilon <= 1.0
