@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpviz.accounting.composition import PrivacyLoss, composed, epsilon_of_rho, rho_of
 from dpviz.accounting.gaussian import (
@@ -369,7 +368,10 @@ def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
             scipy.optimize.brentq(over, low, 2 * low, xtol=_ROUNDING * low, rtol=4 * _ROUNDING)
         )
     step = 64 * _ROUNDING
-    while over(mu) > 0 or spent((*parts, GaussianPart(mu, 1.0)), budget).epsilon > budget.epsilon:
+    while (
+        over(mu) > 0
+        or composition_of((*parts, GaussianPart(mu, 1.0))).epsilon(budget.delta) > budget.epsilon
+    ):
         mu *= 1 - step
         step *= 1.5
     return mu
@@ -430,28 +432,34 @@ def _log_delta_of_range(epsilon: float, part: PurePart, mu: float) -> float:
     starts at one point is below: cells that cannot be the worst are not looked at.
     """
     ends = np.linspace(part.width - part.epsilon, part.epsilon, _RANGE_CELLS + 1)
+    tops, starts = ends[::_RANGE_SPAN], ends[:-1:_RANGE_SPAN]
+    lows = starts - part.width
+    likely, unlikely = _log_profiles(epsilon, tops, lows, mu)
+    spans = _log_delta_within(lows, tops[1:], likely[1:], unlikely)
+    points = _log_delta_within(lows, starts, likely[:-1], unlikely)
+    left = np.flatnonzero(spans >= points.max() - _RANGE_ROOM)
+    cells = (left[:, None] * _RANGE_SPAN + np.arange(_RANGE_SPAN)).ravel()
+    tops, lows = ends[cells + 1], ends[cells] - part.width
+    found = _log_delta_within(lows, tops, *_log_profiles(epsilon, tops, lows, mu))
+    return min(0.0, float(found.max()))
 
-    def found(first: NDArray[np.intp], last: NDArray[np.intp]) -> FloatArray:
-        return _log_delta_within(epsilon, ends[first], ends[last], part.width, mu)
 
-    starts = np.arange(0, _RANGE_CELLS, _RANGE_SPAN)
-    # of whole spans and of the points where they start
-    spans, points = np.split(found(np.tile(starts, 2), np.append(starts + _RANGE_SPAN, starts)), 2)
-    left = starts[spans >= points.max() - _RANGE_ROOM]
-    cells = (left[:, None] + np.arange(_RANGE_SPAN)).ravel()
-    return min(0.0, float(found(cells, cells + 1).max()))
+def _log_profiles(
+    epsilon: float, tops: FloatArray, lows: FloatArray, mu: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return log delta of Gaussian noise after a loss of each top, and of each low."""
+    found = _log_profile(epsilon - np.append(tops, lows), mu)
+    return found[: len(tops)], found[len(tops) :]
 
 
 def _log_delta_within(
-    epsilon: float, first: FloatArray, last: FloatArray, width: float, mu: float
+    low: FloatArray, top: FloatArray, likely: FloatArray, unlikely: FloatArray
 ) -> FloatArray:
-    """Return log delta beside ranges of a width that end between two points, rounded up."""
-    low, top = first - width, last  # from the least start to the greatest end of a cell
+    """Return log delta beside a range from low to top, by that of the noise after either end."""
     log_room = np.log(-np.expm1(low - top))
     with np.errstate(divide="ignore"):  # a range that ends at 0 is there with no chance at all
         log_top = np.log(-np.expm1(low)) - log_room
         log_low = low + np.log(-np.expm1(-top)) - log_room
-    likely, unlikely = np.split(_log_profile(epsilon - np.append(top, low), mu), 2)
     found: FloatArray = np.logaddexp(log_top + likely, log_low + unlikely)
     return found
 

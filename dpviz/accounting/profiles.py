@@ -82,14 +82,14 @@ class RowProfile(ABC):
         """Return sup of Q(E) - e^epsilon P(E), rounded up; Q is the release without the row."""
 
     @abstractmethod
-    def replaced(self, epsilon: float) -> float:
+    def replaced(self, epsilon: FloatArray) -> FloatArray:
         """Return the profile of one row against an orthogonal one, rounded up."""
 
     def delta(self, relation: Relation, epsilon: float) -> float:
         """Return the least delta given at epsilon >= 0, rounded up."""
         one = np.asarray([epsilon], dtype=np.float64)
         found = float(max(self.with_row(one)[0], self.without_row(one)[0]))
-        return found if relation is Relation.ZERO_OUT else max(found, self.replaced(epsilon))
+        return found if relation is Relation.ZERO_OUT else max(found, float(self.replaced(one)[0]))
 
     def epsilon(self, relation: Relation, delta: float) -> float:
         """Return the epsilon spent at delta, rounded up; infinite if no epsilon is enough."""
@@ -178,9 +178,9 @@ class WishartNoise(RowProfile):
         half = self.freedom / 2
         return _difference(half, _lower_tail(half, (t + h) / 2), _lower_tail(half, t / 2), epsilon)
 
-    def replaced(self, epsilon: float) -> float:
+    def replaced(self, epsilon: FloatArray) -> FloatArray:
         """Return the profile of the shift diag(1, -1) of a 2 x 2 Wishart."""
-        return wishart_pair(self.freedom, self.scale, epsilon)
+        return wishart_pair(self.freedom, self.scale, tuple(epsilon.tolist()))
 
     def _threshold(self, exponent: FloatArray) -> FloatArray:
         p = self.freedom / 2 - 1
@@ -235,9 +235,9 @@ class GaussianSketch(RowProfile):
         shrunk = t / (2 * self._ratio)
         return _difference(half, _lower_tail(half, t / 2), _lower_tail(half, shrunk), epsilon)
 
-    def replaced(self, epsilon: float) -> float:
+    def replaced(self, epsilon: FloatArray) -> FloatArray:
         """Return the profile of one chi-square grown and another shrunk."""
-        return sketch_pair(self.rows, self.lift, epsilon)
+        return sketch_pair(self.rows, self.lift, tuple(epsilon.tolist()))
 
     def repeated(self, releases: int) -> GaussianSketch:
         """Return the profile of as many times the rows."""
@@ -524,7 +524,7 @@ class ProfileLoss:
 def _deltas(profile: RowProfile, relation: Relation, epsilons: FloatArray) -> FloatArray:
     found: FloatArray = np.maximum(profile.with_row(epsilons), profile.without_row(epsilons))
     if relation is Relation.REPLACE:
-        found = np.maximum(found, [profile.replaced(float(epsilon)) for epsilon in epsilons])
+        found = np.maximum(found, profile.replaced(epsilons))
     return found
 
 
@@ -572,12 +572,16 @@ _COARSER = 3
 """So many times fewer points over w where only the window is sought."""
 _WIDE_BELOW = 8.0
 
-_Log = Callable[[FloatArray, bool], FloatArray]  # of g; whether it need only be rough
+_AT_ONCE = 8
+"""Epsilons that are worked on together: arrays long enough, and short enough for a cache."""
+
+_Log = Callable[[NDArray[np.intp], FloatArray, bool], FloatArray]
+"""Of which epsilons, g of shape (epsilons, points), and whether it need only be rough."""
 
 
-@lru_cache(maxsize=65536)
-def wishart_pair(freedom: float, scale: float, epsilon: float) -> float:
-    """Return delta at epsilon for orthogonal unit rows under W_d(freedom + d - 1, scale I).
+@lru_cache(maxsize=8192)
+def wishart_pair(freedom: float, scale: float, epsilons: tuple[float, ...]) -> FloatArray:
+    """Return delta at each epsilon for orthogonal unit rows under W_d(freedom + d - 1, scale I).
 
     Parameters
     ----------
@@ -585,13 +589,13 @@ def wishart_pair(freedom: float, scale: float, epsilon: float) -> float:
         nu, at least 2.
     scale : float
         In units of R^2, above 0.
-    epsilon : float
+    epsilons : tuple of float
         At least 0.
 
     Returns
     -------
-    float
-        Rounded up, by `_room` of the probability of the best event.
+    ndarray of shape (epsilons,)
+        Rounded up, by `_room` of the probability of the best event; read-only.
 
     Notes
     -----
@@ -614,27 +618,32 @@ def wishart_pair(freedom: float, scale: float, epsilon: float) -> float:
     """
     # ln ratio is p ln(|X - hJ|/|X|): its power in the Wishart density
     h, p = 1 / scale, freedom / 2 - 1
-    shrunk = -math.expm1(-epsilon / p) if p > 0 else (1.0 if epsilon > 0 else 0.0)
-    with np.errstate(over="ignore"):
-        grown = float(np.expm1(epsilon / p)) if p > 0 else (math.inf if epsilon > 0 else 0.0)
+    told = [1.0 if epsilon > 0 else 0.0 for epsilon in epsilons]  # where p = 0
+    shrunk = np.array([-math.expm1(-epsilon / p) for epsilon in epsilons] if p > 0 else told)
+    with np.errstate(over="ignore", divide="ignore"):
+        grown = np.expm1(np.array(epsilons) / p) if p > 0 else np.divide(told, 1 - np.array(told))
 
     points = _sizes(freedom)[2]
     few = points // _COARSER
 
-    def with_shift(g: FloatArray, rough: bool) -> FloatArray:
-        return _log_tail((shrunk * g - h * (h / g)) / (2 * h), g, few if rough else points)
+    def with_shift(which: NDArray[np.intp], g: FloatArray, rough: bool) -> FloatArray:
+        x = (shrunk[which, None] * g - h * (h / g)) / (2 * h)
+        return _log_tail(x, g, few if rough else points)
 
-    def without(g: FloatArray, rough: bool) -> FloatArray:
-        return _log_tail((grown * g + h * (h / g)) / (2 * h), g, few if rough else points)
+    def without(which: NDArray[np.intp], g: FloatArray, rough: bool) -> FloatArray:
+        x = (grown[which, None] * g + h * (h / g)) / (2 * h)
+        return _log_tail(x, g, few if rough else points)
 
-    first = _log_mean(freedom, with_shift)
-    second = _log_mean(freedom, without) if math.isfinite(grown) else -math.inf
-    return _log_difference(freedom, first, epsilon + second)
+    first = _log_mean(freedom, with_shift, np.arange(len(epsilons)))
+    second = np.full(len(epsilons), -np.inf)
+    finite = np.flatnonzero(np.isfinite(grown))
+    second[finite] = _log_mean(freedom, without, finite)
+    return _log_difference(freedom, first, epsilons + second)
 
 
-@lru_cache(maxsize=65536)
-def sketch_pair(rows: int, lift: float, epsilon: float) -> float:
-    """Return delta at epsilon for orthogonal unit rows and a sketch of so many rows.
+@lru_cache(maxsize=8192)
+def sketch_pair(rows: int, lift: float, epsilons: tuple[float, ...]) -> FloatArray:
+    """Return delta at each epsilon for orthogonal unit rows and a sketch of so many rows.
 
     Parameters
     ----------
@@ -642,13 +651,13 @@ def sketch_pair(rows: int, lift: float, epsilon: float) -> float:
         r of the sketch, at least 1.
     lift : float
         w^2 in units of R^2, above 0.
-    epsilon : float
+    epsilons : tuple of float
         At least 0.
 
     Returns
     -------
-    float
-        Rounded up, by `_room` of the probability of the best event.
+    ndarray of shape (epsilons,)
+        Rounded up, by `_room` of the probability of the best event; read-only.
 
     Notes
     -----
@@ -657,17 +666,19 @@ def sketch_pair(rows: int, lift: float, epsilon: float) -> float:
     chance of exceeding a level is a chi-square's tail.
     """
     half = rows / 2
-    level = epsilon * (lift + 1)  # half of 2 epsilon/(1 - 1/rho): Gamma variables are chi^2/2
+    # half of 2 epsilon/(1 - 1/rho): Gamma variables are chi^2/2
+    level = np.array(epsilons)[:, None] * (lift + 1)
     ratio = 1 + 1 / lift
 
-    def with_first(g: FloatArray, rough: bool) -> FloatArray:
-        return _log(gammaincc(half, (level + g) / ratio))
+    def with_first(which: NDArray[np.intp], g: FloatArray, rough: bool) -> FloatArray:
+        return _log(gammaincc(half, (level[which] + g) / ratio))
 
-    def with_second(g: FloatArray, rough: bool) -> FloatArray:
-        return _log(gammaincc(half, level + ratio * g))
+    def with_second(which: NDArray[np.intp], g: FloatArray, rough: bool) -> FloatArray:
+        return _log(gammaincc(half, level[which] + ratio * g))
 
-    first, second = _log_mean(half, with_first), _log_mean(half, with_second)
-    return _log_difference(half, first, epsilon + second)
+    every = np.arange(len(epsilons))
+    first, second = _log_mean(half, with_first, every), _log_mean(half, with_second, every)
+    return _log_difference(half, first, epsilons + second)
 
 
 def _sizes(shape: float) -> tuple[int, int, int]:
@@ -679,46 +690,66 @@ def _room(shape: float) -> float:
     return 1e-11 + 64 * _ROUNDING * math.sqrt(shape)
 
 
-def _log_difference(shape: float, log_first: float, log_second: float) -> float:
-    """Return exp(log_first) - exp(log_second), rounded up and at least 0."""
-    if log_first == -math.inf:
-        return 0.0
-    share = -math.expm1(log_second - log_first) if log_second < log_first else 0.0
-    return min(1.0, math.exp(log_first) * (share + _room(shape)))
+def _log_difference(shape: float, log_first: FloatArray, log_second: FloatArray) -> FloatArray:
+    """Return exp(log_first) - exp(log_second), rounded up and at least 0; read-only."""
+    found = np.zeros(len(log_first))
+    for at, (first, second) in enumerate(zip(log_first.tolist(), log_second.tolist(), strict=True)):
+        if first > -math.inf:
+            share = -math.expm1(second - first) if second < first else 0.0
+            found[at] = min(1.0, math.exp(first) * (share + _room(shape)))
+    found.setflags(write=False)
+    return found
 
 
-def _log_mean(shape: float, log_of: _Log) -> float:
-    """Return log E exp(log_of(g, False)) for g ~ Gamma(shape).
+def _log_mean(shape: float, log_of: _Log, which: NDArray[np.intp]) -> FloatArray:
+    """Return log E exp(log_of(one, g, False)) of each one of which, for g ~ Gamma(shape).
 
     In s = ln(g/shape) the density is exp(shape (1 + s - e^s)) up to a constant, and the integrand
     is analytic and falls off on both sides: the trapezoidal rule converges geometrically once the
     window holds the peak. The window is found on a coarse grid, which spans where the density
     itself lies above e^-700 of its mode.
     """
+    blocks = range(0, len(which), _AT_ONCE)
+    found = [_log_mean_at_once(shape, log_of, which[at : at + _AT_ONCE]) for at in blocks]
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def _log_mean_at_once(shape: float, log_of: _Log, which: NDArray[np.intp]) -> FloatArray:
+    def log_integrand(
+        places: NDArray[np.intp], points: int, rough: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        s = np.ascontiguousarray(np.linspace(low[places], high[places], points, axis=1))
+        total: FloatArray = shape * (s - np.expm1(s))
+        total += log_of(which[places], shape * np.exp(s), rough)
+        return s, total
+
     spread = math.sqrt(2 * _DEEPEST / shape)
-    low, high = -(_DEEPEST / shape + spread), spread
+    low, high = np.full(len(which), -(_DEEPEST / shape + spread)), np.full(len(which), spread)
+    there = np.ones(len(which), dtype=bool)
 
-    def log_integrand(s: FloatArray, rough: bool) -> FloatArray:
-        total: FloatArray = shape * (s - np.expm1(s)) + log_of(shape * np.exp(s), rough)
-        return total
-
-    # the window is narrowed at most three times, until the grid sees the peak
+    # each window is narrowed at most three times, until the grid sees the peak
     coarse, fine, _ = _sizes(shape)
+    places = np.arange(len(which))
     for _ in range(3):
-        grid = np.linspace(low, high, coarse)
-        values = log_integrand(grid, True)
-        top = float(values.max())
-        if top == -math.inf:
-            return -math.inf
-        seen = np.flatnonzero(values >= top - _DEPTH)
-        low = float(grid[max(int(seen[0]) - 1, 0)])
-        high = float(grid[min(int(seen[-1]) + 1, coarse - 1)])
-        if len(seen) >= coarse // 3:
+        grid, values = log_integrand(places, coarse, True)
+        top = values.max(axis=1)
+        seen = values >= top[:, None] - _DEPTH
+        first, last = seen.argmax(axis=1), coarse - 1 - seen[:, ::-1].argmax(axis=1)
+        each = np.arange(len(places))
+        low[places] = grid[each, np.maximum(first - 1, 0)]
+        high[places] = grid[each, np.minimum(last + 1, coarse - 1)]
+        there[places] = top > -np.inf
+        places = places[there[places] & (seen.sum(axis=1) < coarse // 3)]
+        if len(places) == 0:
             break
-    grid, step = np.linspace(low, high, fine, retstep=True)
-    values = log_integrand(grid, False)
-    top = float(values.max())
-    return top + math.log(float(np.exp(values - top).sum()) * float(step)) + _log_constant(shape)
+    found = np.full(len(which), -np.inf)
+    places = np.flatnonzero(there)
+    _, values = log_integrand(places, fine, False)
+    top, step = values.max(axis=1), (high[places] - low[places]) / (fine - 1)
+    sums = np.exp(values - top[:, None]).sum(axis=1) * step
+    logs = np.array([math.log(total) for total in sums.tolist()])
+    found[places] = top + logs + _log_constant(shape)
+    return found
 
 
 def _log_constant(shape: float) -> float:
@@ -731,11 +762,12 @@ def _log_constant(shape: float) -> float:
 
 
 def _log_tail(x: FloatArray, g: FloatArray, points: int) -> FloatArray:
-    """Return log P(xi > x | g), arrays of shape (m,); see `wishart_pair`.
+    """Return log P(xi > x | g), arrays of one shape; see `wishart_pair`.
 
     It is e^g sqrt(g/(2 pi)) times the integral of e^(w/2 - g cosh w) erf(sqrt(g (sinh w - x)))
     over w from asinh x on; with w = asinh x + y^2 the integrand is an even analytic function of y.
     """
+    shape, x, g = x.shape, x.ravel(), g.ravel()
     start = np.arcsinh(x)
     # where the weight has fallen by e^-60 on either side of its peak, or of the start beyond it
     reach = np.arcsinh(np.sqrt(0.5 * _DEPTH / g))
@@ -746,14 +778,23 @@ def _log_tail(x: FloatArray, g: FloatArray, points: int) -> FloatArray:
     w = start[:, None] + y * y
     b = base[:, None]
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        fall = 2 * g[:, None] * np.sinh((w + b) / 2) * np.sinh((w - b) / 2)
-        beyond = 2 * np.cosh((w + start[:, None]) / 2) * np.sinh((w - start[:, None]) / 2)
+        # in place, as all of it fits into a cache then
+        beyond = np.sinh((w - start[:, None]) / 2)
+        fall = beyond.copy() if (start >= 0).all() else np.sinh((w - b) / 2)
+        fall *= 2 * g[:, None] * np.sinh((w + b) / 2)
+        beyond *= 2 * np.cosh((w + start[:, None]) / 2)
         beyond += (np.sinh(start) - x)[:, None] * (np.sinh(start) > x)[:, None]
-        inside = np.exp(w / 2 - b / 2 - fall) * erf(np.sqrt(g[:, None] * beyond))
-        sums = (2 * y * inside).sum(axis=1) * y[:, 1]
+        beyond *= g[:, None]
+        inside = erf(np.sqrt(beyond, out=beyond), out=beyond)
+        w /= 2
+        w -= b / 2
+        w -= fall
+        inside *= np.exp(w, out=w)
+        inside *= 2 * y
+        sums = inside.sum(axis=1) * y[:, 1]
         at_base = base / 2 - 2 * g * np.sinh(base / 2) ** 2
         found: FloatArray = _log(sums) + at_base + 0.5 * np.log(g / (2 * math.pi))
-    return np.where(np.isfinite(x), found, -np.inf)
+    return np.where(np.isfinite(x), found, -np.inf).reshape(shape)
 
 
 def _log(values: NDArray[np.floating[Any]]) -> FloatArray:

@@ -92,7 +92,7 @@ class SubsampledGaussian(RowProfile):
         """Return the same bound."""
         return self.with_row(epsilon)
 
-    def replaced(self, epsilon: float) -> float:
+    def replaced(self, epsilon: FloatArray) -> FloatArray:
         """Refuse: a replaced row is two such rows, which no step was proved for."""
         raise NotImplementedError("subsampled steps are accounted for under zero-out only")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import scipy
 
@@ -254,6 +254,7 @@ def _what_is_left(
         # where nothing but its claim is known of the mechanism its delta and the preparation's add
         own_delta /= 1 if _own_parts(mechanism, problem, whole) else 2
 
+    @cache  # the root that is found is asked for again
     def excess(epsilon: float) -> float:
         """Return the log of what all cost over the budget: at most 0 where it is met."""
         return _excess(mechanism, problem, beside, Budget(epsilon, own_delta), whole)

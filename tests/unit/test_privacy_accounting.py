@@ -346,8 +346,19 @@ def test_the_worst_of_all_cells_of_a_range_is_found(wider: float, mu: float) -> 
     for width, epsilon in ((0.02, 0.1), (0.2, 0.0), (0.2, 1.0), (1.5, 3.0)):
         part = PurePart(width, "x", width=wider * width)
         ends = np.linspace(part.width - width, width, 2049)
-        each = accounting._log_delta_within(epsilon, ends[:-1], ends[1:], part.width, mu)
+        tops, lows = ends[1:], ends[:-1] - part.width
+        noise = accounting._log_profiles(epsilon, tops, lows, mu)
+        each = accounting._log_delta_within(lows, tops, *noise)
         assert accounting._log_delta_of_range(epsilon, part, mu) == min(0.0, each.max())
+
+
+def test_no_end_of_a_range_is_looked_at_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, profile = [], accounting._log_profile
+    monkeypatch.setattr(
+        accounting, "_log_profile", lambda at, mu: seen.append(at) or profile(at, mu)
+    )
+    accounting._log_delta_of_range(1.0, PurePart(0.2, "x", width=0.2), 0.3)
+    assert len(np.unique(seen[0])) == len(seen[0])
 
 
 @pytest.mark.slow

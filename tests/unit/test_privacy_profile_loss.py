@@ -30,8 +30,8 @@ class Normal(RowProfile):
     def without_row(self, epsilon: FloatArray) -> FloatArray:
         return self.with_row(epsilon)
 
-    def replaced(self, epsilon: float) -> float:
-        return float(delta_of(epsilon, self.mu))
+    def replaced(self, epsilon: FloatArray) -> FloatArray:
+        return self.with_row(epsilon)
 
 
 @pytest.mark.parametrize("relation", list(Relation))
