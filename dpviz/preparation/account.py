@@ -220,23 +220,52 @@ def _prepared_mechanism(
     private: PrivateSteps,
     after: tuple[Part, ...],
 ) -> PreparedMechanism:
+    made, whole = _bought(mechanism, problem, budget, private)
+    if not (made.parts or after):
+        return PreparedMechanism(mechanism, problem, budget, made, budget)
+    if mechanism.claim(problem, budget) is None:
+        share = (1 - private.total) * budget.epsilon
+        rest = Budget(max(share, EPSILON_RANGE[0]), whole.delta)
+    else:
+        rest = _what_is_left(mechanism, problem, whole, (*made.parts, *after))
+    return PreparedMechanism(mechanism, problem, budget, made, rest, after)
+
+
+def leaves_nothing(
+    mechanism: Mechanism, problem: Problem, budget: Budget, private: PrivateSteps
+) -> bool:
+    """Return whether `prepared_mechanism` raises: found without what is left, in less time."""
+    try:
+        made, whole = _bought(mechanism, problem, budget, private)
+        if made.parts and mechanism.claim(problem, budget) is not None:
+            least = Budget(EPSILON_RANGE[0], _own_delta(mechanism, problem, whole))
+            if _excess(mechanism, problem, made.parts, least, whole) > 0:
+                # one that cannot run at the least epsilon may at more
+                prepared_mechanism(mechanism, problem, budget, private)
+    except CannotRun:
+        return True
+    return False
+
+
+def _bought(
+    mechanism: Mechanism, problem: Problem, budget: Budget, private: PrivateSteps
+) -> tuple[Preparation, Budget]:
+    """Return the preparation, and the budget of the whole: without a delta where it is pure."""
     if COUNT in private.steps and mechanism.info.release == "data":
         raise CannotRun(
             mechanism.text, "it releases every row of the table, so a count of people has no use"
         )
-    claim, pure = mechanism.claim(problem, budget), is_pure(mechanism, problem, budget)
-    d = private.features or problem.d
+    pure, d = is_pure(mechanism, problem, budget), private.features or problem.d
     made = preparation(private, problem.n, d, problem.relation, budget, pure=pure)
-    if not (made.parts or after):
-        return PreparedMechanism(mechanism, problem, budget, made, budget)
-    delta = 0.0 if pure else budget.delta
-    if claim is None:
-        share = (1 - private.total) * budget.epsilon
-        rest = Budget(max(share, EPSILON_RANGE[0]), delta)
-    else:
-        whole = Budget(budget.epsilon, delta)
-        rest = _what_is_left(mechanism, problem, whole, (*made.parts, *after))
-    return PreparedMechanism(mechanism, problem, budget, made, rest, after)
+    return made, Budget(budget.epsilon, 0.0 if pure else budget.delta)
+
+
+def _own_delta(mechanism: Mechanism, problem: Problem, whole: Budget) -> float:
+    """Return the delta that a mechanism may use of the whole."""
+    if whole.delta > 0 and mechanism.row_profile(problem, whole) is None:
+        # where nothing but its claim is known of the mechanism its delta and the preparation's add
+        return whole.delta / (1 if _own_parts(mechanism, problem, whole) else 2)
+    return whole.delta
 
 
 def _what_is_left(
@@ -249,10 +278,7 @@ def _what_is_left(
     CannotRun
         If there is none.
     """
-    own_delta = whole.delta
-    if whole.delta > 0 and mechanism.row_profile(problem, whole) is None:
-        # where nothing but its claim is known of the mechanism its delta and the preparation's add
-        own_delta /= 1 if _own_parts(mechanism, problem, whole) else 2
+    own_delta = _own_delta(mechanism, problem, whole)
 
     @cache  # the root that is found is asked for again
     def excess(epsilon: float) -> float:

@@ -315,10 +315,13 @@ def _with_noise(
         scale = half * np.sqrt(np.clip(spread, floor, 4.0))
     row_bound = np.full(size, public.row_bound)
     moments = np.empty((size, *(2 * (table.d if table.moments else 0,))))
+    # rows of the same centre and scale have the same lengths in every draw
+    alike = not plan.noises.keys() & {MEAN, SCALE}
     for index in range(size):
         own = replace(public, center=center[index], scale=scale[index])
-        if BOUND in plan.noises:
-            row_bound[index] = _bound_of(table, own, plan, noise, index, float(count[index]))
+        if BOUND in plan.noises and (index == 0 or not alike):
+            which = range(size) if alike else range(index, index + 1)
+            row_bound[which] = _bounds_of(table, own, plan, noise, which, count)
         if table.moments:
             moments[index] = table.moment(replace(own, row_bound=float(row_bound[index])))
     return PreparedDraws(center, scale, row_bound, count, moments)
@@ -347,10 +350,15 @@ def _unit_sums(
     return middle, half, table.each * table.sums((2, d), powers).total
 
 
-def _bound_of(
-    table: _Table, own: Transform, plan: Preparation, noise: _Noise, index: int, count: float
-) -> float:
-    """Return the row bound that one draw finds, in the units of its own scale."""
+def _bounds_of(
+    table: _Table,
+    own: Transform,
+    plan: Preparation,
+    noise: _Noise,
+    which: range,
+    count: FloatArray,
+) -> list[float]:
+    """Return the row bounds that draws of one scale find, in its units."""
     assert noise.chances is not None
     assert noise.laplace is not None
     farthest = np.maximum(own.high - own.center, own.center - own.low)
@@ -360,9 +368,21 @@ def _bound_of(
         return lengths_of(own.unbounded(block))
 
     if plan.private.bound == "quantile":
-        return _quantile(table, lengths, most, plan, count, float(noise.chances[index]))
-    trace = 0.0 if noise.trace is None else float(noise.trace[index, 0])
-    return _adaptive(table, lengths, most, plan, own.edge, noise.laplace[index], trace)
+        radii: FloatArray = most * np.power(_STEP, np.arange(_RADII, dtype=np.float64))
+        longer = table.longer(radii, lengths)
+        return [
+            _quantile(radii, longer, plan, float(count[index]), float(noise.chances[index]))
+            for index in which
+        ]
+    total = table.sums((), lambda block: np.minimum(np.square(lengths(block) / most), 1.0).sum())
+    squares = table.each * float(total.total)
+    traces = [0.0 if noise.trace is None else float(noise.trace[index, 0]) for index in which]
+    tried = [_tried(most, squares + trace, plan, own.edge) for trace in traces]
+    counts = table.longer(np.concatenate([radii[1:] for radii in tried]), lengths)
+    return [
+        _adaptive(radii, longer, plan, own.edge, noise.laplace[index])
+        for radii, longer, index in zip(tried, counts.reshape(len(which), -1), which, strict=True)
+    ]
 
 
 def noisy_variances(along: FloatArray, plan: Preparation, draws: Draws) -> FloatArray:
@@ -479,20 +499,13 @@ def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray 
 
 
 def _quantile(
-    table: _Table,
-    lengths: Callable[[FloatArray], FloatArray],
-    most: float,
-    plan: Preparation,
-    count: float,
-    chance: float,
+    radii: FloatArray, longer: FloatArray, plan: Preparation, count: float, chance: float
 ) -> float:
-    """Return a radius by the exponential mechanism on how many rows are longer.
+    """Return a radius by the exponential mechanism on how many rows are longer than each.
 
     The score -|longer - (1 - level) count| moves by at most 1, so odds of exp(epsilon score/2)
     spend epsilon (McSherry & Talwar 2007).
     """
-    radii: FloatArray = most * np.power(_STEP, np.arange(_RADII, dtype=np.float64))
-    longer = table.longer(radii, lengths)
     score = -np.abs(longer - (1 - plan.private.level) * count)
     log_odds = 0.5 * plan.noises[BOUND] * (score - score.max())
     odds = np.cumsum(np.exp(log_odds))
@@ -500,13 +513,7 @@ def _quantile(
 
 
 def _adaptive(
-    table: _Table,
-    lengths: Callable[[FloatArray], FloatArray],
-    most: float,
-    plan: Preparation,
-    edge: float,
-    laplace: FloatArray,
-    trace_noise: float,
+    radii: FloatArray, longer: FloatArray, plan: Preparation, edge: float, laplace: FloatArray
 ) -> float:
     """Return the radius at which halving its square stops to pay, by the sparse vector technique.
 
@@ -522,15 +529,18 @@ def _adaptive(
     """
     epsilon = plan.noises[BOUND]
     threshold = edge + 2 / epsilon * laplace[0]
-    total = table.sums((), lambda block: np.minimum(np.square(lengths(block) / most), 1.0).sum())
-    squares = table.each * float(total.total) + trace_noise
+    answers = longer + 2 / epsilon * laplace[1:_CLIPS]
+    too_many = np.flatnonzero(answers >= threshold)
+    return float(radii[int(too_many[0]) if len(too_many) else _CLIPS - 1])
+
+
+def _tried(most: float, squares: float, plan: Preparation, edge: float) -> FloatArray:
+    """Return the radii that an adaptive clip walks down, by the noisy sum of squared lengths."""
     # two scales of its noise above: it is seldom below the truth
     share = (squares + 2 * plan.noises[TRACE]) / max(edge, 1.0)
     start = most * math.sqrt(min(max(share, _HALVING ** (2 * _CLIPS)), 1.0))
     radii: FloatArray = start * np.power(_HALVING, np.arange(_CLIPS, dtype=np.float64))
-    answers = table.longer(radii[1:], lengths) + 2 / epsilon * laplace[1:_CLIPS]
-    too_many = np.flatnonzero(answers >= threshold)
-    return float(radii[int(too_many[0]) if len(too_many) else _CLIPS - 1])
+    return radii
 
 
 def noise_edge(dimension: int, relation: Relation, mu: float) -> float:

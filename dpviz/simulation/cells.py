@@ -264,8 +264,6 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
     mechanism.check(cell.problem, cell.budget, rows=prepared.serves(mechanism))
     # by key and not by variant or epsilon: one draw serves every setting of a mechanism
     streams = Named(cell.seed, mechanism.key, cell.trials)
-    account = account_of(mechanism, cell.problem, cell.budget, cell.private, cell.picture)
-    plan = account.plan
     if cell.private is not None:
         private = private_draws(cell, prepared)
         return CellTrials(
@@ -275,8 +273,10 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
             streams,
             prepared=prepared,
             private=private,
-            plan=plan,
+            # a search has many budgets, and what each of them costs takes long
+            plan=None if cell.picture is None else _account(cell).plan,
         )
+    account = _account(cell)
     return CellTrials(
         mechanism,
         account.calibration,
@@ -284,8 +284,12 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
         streams,
         keeps_noise=True,
         prepared=prepared,
-        plan=plan,
+        plan=account.plan,
     )
+
+
+def _account(cell: Cell) -> CellAccount:
+    return account_of(cell.mechanism, cell.problem, cell.budget, cell.private, cell.picture)
 
 
 def parts_of(cell: Cell, prepared: Measured, most: int | None = None) -> Iterator[CellTrials]:

@@ -41,6 +41,7 @@ from dpviz.core.release import Release, Status
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.preparation.account import leaves_nothing
 from dpviz.preparation.prepared import Measured, reference_variances
 from dpviz.preparation.steps import private_steps
 from dpviz.simulation.cells import (
@@ -50,7 +51,6 @@ from dpviz.simulation.cells import (
     parts_of,
     picture_of,
     variants_of,
-    why_not,
 )
 from dpviz.simulation.goal import SEARCH_STEP, Goal, crossing, draws_of_a_test
 from dpviz.simulation.predict import predict
@@ -206,8 +206,9 @@ class _Question:
 
     def left_nothing(self, point: float) -> bool:
         """Return whether a private preparation leaves nothing that the mechanism could run on."""
-        private = private_steps(self.settings)
-        return why_not(self.mechanism, self.problem(point), self.budget(point), private) is not None
+        private, problem = private_steps(self.settings), self.problem(point)
+        assert private is not None
+        return leaves_nothing(self.mechanism, problem, self.budget(point), private)
 
     def scale(self, point: float) -> float:
         check_cancelled()

@@ -21,6 +21,7 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.table import Table
+from dpviz.preparation import draws
 from dpviz.preparation.bounding import prepare, prepare_batches
 from dpviz.preparation.draws import run
 from dpviz.preparation.passes import Batched, InMemory
@@ -199,3 +200,27 @@ def test_a_row_is_prepared_by_itself() -> None:
     np.testing.assert_array_equal(seen[others], alone[others])
     assert np.isfinite(seen).all()
     assert np.sqrt(np.square(seen).sum(axis=1)).max() <= 1 + 1e-15
+
+
+@pytest.mark.parametrize("bound", ["quantile", "adaptive"])
+def test_lengths_that_no_draw_changes_are_read_once(
+    bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And each draw finds the bound that it finds by itself."""
+    read, sums = [], draws._Table.sums
+    monkeypatch.setattr(draws._Table, "sums", lambda *given: read.append(1) or sums(*given))
+    plan = preparation(
+        PrivateSteps(("bound",), bound=bound), N, 4, Relation.REPLACE, Budget(1.0, 1e-6), pure=False
+    )
+    how = replace(EXACT, edge=float(N))  # each noisy trace is another place to start at
+    found, passes = {}, {}
+    for size in (1, 9):
+        read.clear()
+        streams = Draws.trials(1, "lengths", range(size))
+        found[size] = run(rows_of(), how, plan, streams, moments=False).row_bound
+        passes[size] = len(read)
+    assert passes[9] == passes[1]
+    assert len(set(found[9])) > 1
+    for trial in range(9):
+        alone = Draws.trials(1, "lengths", range(trial, trial + 1))
+        assert run(rows_of(), how, plan, alone, moments=False).row_bound == found[9][trial]

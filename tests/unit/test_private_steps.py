@@ -11,9 +11,11 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpviz.accounting.composition import composed
 from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun
 from dpviz.core.parts import ApproximatePart, GaussianPart, PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import parse_variant
+from dpviz.preparation import account
 from dpviz.preparation.account import prepared_mechanism
 from dpviz.preparation.steps import (
     BOUND,
@@ -163,3 +165,24 @@ def test_bought_bounds_are_a_sparse_vector_and_a_quantile_an_exponential_mechani
     made = preparation(PrivateSteps((RANGE, BOUND)), 500, 8, Relation.REPLACE, BUDGET, pure=False)
     widths = [part.width / part.epsilon for part in made.parts if isinstance(part, PurePart)]
     assert widths == pytest.approx([1.5, 1.0])
+
+
+@pytest.mark.parametrize("key", ["gaussian", "laplace", "funnel", "data_gaussian"])
+def test_whether_anything_is_left_is_told_without_finding_what(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = Problem(100, 5, 2, Relation.REPLACE, Domain.ball(5))
+    asked, wanted = parse_variant(key), PrivateSteps((BOUND,))
+    looks, excess = [], account._excess
+    monkeypatch.setattr(account, "_excess", lambda *given: looks.append(1) or excess(*given))
+    for epsilon in (1e-4, 1.02e-4, 1.2e-4, 1.0, 1e4):
+        budget = Budget(epsilon, 1e-6)
+        looks.clear()
+        nothing = account.leaves_nothing(asked, problem, budget, wanted)
+        assert nothing or len(looks) == 1
+        try:
+            prepared_mechanism(asked, problem, budget, wanted)
+        except CannotRun:
+            assert nothing
+        else:
+            assert not nothing
