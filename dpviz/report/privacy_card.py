@@ -241,7 +241,9 @@ def picture_words(shown: Mapping[str, Any]) -> str:
     elif hidden:
         said.append(f"{' and '.join(hidden)} cannot be told apart at this ε.")
     low, high = (percent(min(end, 1.0)) for end in shown["error"])
-    said.append(f"By simulation its shape is off by {low} to {high} of a single point's error.")
+    said.append(
+        f"By simulation its shape is off by {low} to {high} (one dot for all: {percent(1.0)})."
+    )
     return " ".join(said)
 
 

@@ -82,7 +82,9 @@ class PublishedPictures(Answer):
         worth = self._worth(result)
         if worth is not None:
             ends = " to ".join(percent(min(end, 1.0)) for end in worth.error)
-            said.append(f"by simulation its shape is off by {ends} of a single point's error")
+            said.append(
+                f"by simulation its shape is off by {ends} (one dot for all: {percent(1.0)})"
+            )
         if worth is not None and worth.right is not None:
             ends = " to ".join(map(percent, worth.right))
             said.append(f"nearest points give {ends} of people their label")

@@ -25,6 +25,7 @@ from dpviz.report.figures.theme import (
     GREY,
     HIGHLIGHTS,
     MARKERS,
+    SHARES,
     SymmetricLog,
     colour_of_key,
     panels,
@@ -104,6 +105,12 @@ def test_long_labels_are_wrapped_and_short_ones_are_not() -> None:
 def test_status_is_in_words() -> None:
     for panel in panels(comparison().results):
         assert len(panel.status.split()) >= 2, "not by a mark or a colour alone"
+
+
+def test_a_tick_of_a_share_has_its_space() -> None:
+    alias = SHARES["labelalias"]
+    for tick in ("0%", "7%", "0.5%", "92.5%", "99.9%", "100%"):
+        assert alias[tick] == f"{tick[:-1]}\u00a0%"
 
 
 @pytest.mark.parametrize(

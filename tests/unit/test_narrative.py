@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -158,6 +159,23 @@ def test_verdict_calls_nothing_false_that_is_only_not_proved(comparison: Compari
     assert f"{label} is not counted: what its papers promise is not proved for what is " in text
     (false,) = [r for r in comparison.results if r.mechanism.key == "wishart"]
     assert f"{false.mechanism.label} is not counted: what its papers promise is false." in text
+
+
+@dpviz.mechanism(claim="pure", release="subspace")
+def by_hand(rows: Any, epsilon: float, delta: float, k: int, rng: Any) -> Any:
+    return np.eye(rows.shape[1])[:, :k]
+
+
+def test_an_author_of_ones_own_promises_without_a_paper(comparison: Comparison) -> None:
+    (one,) = [r for r in comparison.results if r.mechanism.key == "gaussian"]
+    unsure = Status(Verdict.UNPROVEN, "Because.")
+    own, ours = replace(one, mechanism=by_hand(), status=unsure), replace(one, status=unsure)
+    label, words = own.mechanism.label, "is not proved for what is released here."
+    text = verdict(replace(comparison, results=(own, ours)))
+    assert f"{label} is not counted: what its author claims {words}" in text
+    assert f"{one.mechanism.label} is not counted: what its papers promise {words}" in text
+    text = verdict(replace(comparison, results=(own, own)))
+    assert f"{label} and {label} are not counted: what their authors claim {words}" in text
 
 
 def test_verdict_does_not_count_false_claims(comparison: Comparison) -> None:

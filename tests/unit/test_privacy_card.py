@@ -208,6 +208,10 @@ def test_the_pictures_of_a_release_are_drawn_from_what_its_card_reads() -> None:
     assert scree.count('stroke="#1f5fa8"') == 2
     assert all(f">{words}<" in scree for words in ("60 ± 4", "30 ± 4", "noise edge 20"))
     assert ">10 ± 4<" not in scree
+    # two as high as each other are no directions by themselves, and both are above the noise
+    level = use | {"variances": [5.0, 4.5, 0.5], "readable_components": 0}
+    assert variances_picture(level).svg().count('stroke="#1f5fa8"') == 2
+    assert "±" not in variances_picture(level).svg()
     use["readable_components"] = 1
     assert biplot_picture(use) is None
     assert loadings_picture(use).svg().count("<circle") == 6

@@ -566,8 +566,8 @@ def variances_picture(use: Mapping[str, Any]) -> Drawing:
     Parameters
     ----------
     use : mapping
-        As in `loadings_picture`. Components that can be told from noise are full and have bars;
-        of the others, grey, nothing is to be interpreted. A step shorter than the edge is noise.
+        As in `loadings_picture`. What can be interpreted by itself has a bar; what is no higher
+        than the noise edge is grey. A step shorter than the edge is noise.
     """
     shares = [100 * value / use["total_variance"] for value in use["variances"]][:_MOST_VARIANCES]
     bar, edge = (100 * use[key] / use["total_variance"] for key in ("variance_bar", "noise_edge"))
@@ -586,7 +586,8 @@ def variances_picture(use: Mapping[str, Any]) -> Drawing:
 
     for place, share in enumerate(shares):
         x, told = left + step * (place + 0.5), place < readable
-        colour = _CLEAR if told else _DROWNED
+        # one as high as the next is no direction of its own, but no noise either
+        colour = _CLEAR if told or share > edge else _DROWNED
         picture.stroke([(x, base), (x, at_height(share))], colour, 16)
         picture.text(x, base + 14, str(place + 1), "middle")
         if told:

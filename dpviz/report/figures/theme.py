@@ -156,7 +156,11 @@ def to_scale(figure: go.Figure) -> go.Figure:
 
 SHARES: dict[str, Any] = {
     "tickformat": "~%",
-    "labelalias": {f"{n}%".replace("-", "−"): per_cent(str(n)) for n in range(-100, 101)},
+    # from 0 on by tenths, as a narrow axis has them
+    "labelalias": {
+        f"{share}%".replace("-", "−"): per_cent(share)
+        for share in (f"{n / 10:g}" for n in (*range(-1000, 0, 10), *range(1001)))
+    },
 }
 """Of an axis of shares: its ticks written as sentences write them, with a space."""
 

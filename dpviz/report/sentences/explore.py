@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,17 @@ def _tied(one: Result, other: Result, measure: str) -> bool:
 
 def _not_counted(comparison: Comparison) -> Iterator[tuple[str, bool, str]]:
     """Yield the names of those whose claim fails alike, whether it is one, and how it fails."""
-    for sense, words in _FAILING.items():
-        left_out = [r for r in comparison.results if r.status.verdict is sense]
+    for (sense, words), ours in product(_FAILING.items(), (True, False)):
+        left_out = [
+            r.mechanism.label
+            for r in comparison.results
+            if r.status.verdict is sense and r.mechanism.ours is ours
+        ]
         if left_out:
-            names, alone = join_words(r.mechanism.label for r in left_out), len(left_out) == 1
-            yield names, alone, f"what {'its' if alone else 'their'} papers promise {words}"
+            alone = len(left_out) == 1
+            # a mechanism of somebody's own need not have a paper
+            says = "papers promise" if ours else "author claims" if alone else "authors claim"
+            yield join_words(left_out), alone, f"what {'its' if alone else 'their'} {says} {words}"
 
 
 def failing(comparison: Comparison) -> str:
