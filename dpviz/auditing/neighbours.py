@@ -22,8 +22,14 @@ _RANDOM_PAIRS = 4
 # So steep that one row moves every quantile of the lengths clearly, and so flat that the median is
 # not lost in rounding.
 _SHORTER, _MOST_STEPS = 0.8, 100
-# How many rows are longer than the quantiles that are usual, and how much shorter the next are.
-_SHARES, _LOWER = (0.01, 0.05, 0.1, 0.25, 0.5), 0.01
+# How many rows are longer than the quantiles that are usual, and how much shorter the next are. A
+# table has few, as so many rows must follow on a level that they show.
+_SHARES = {
+    "levels": (0.01, 0.05, 0.1, 0.25, 0.5),
+    "second levels": (0.02, 0.06, 0.2, 0.6),
+    "third levels": (0.03, 0.15, 0.3),
+}
+_LOWER = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +221,8 @@ _BACKGROUNDS = {
 _LENGTHS = {
     "falling": "each of the others shorter than the one before",
     "levels": "a few of the others long, more short, most shorter still",
+    "second levels": "a few of the others long, more short, most shorter still, by other shares",
+    "third levels": "a few of the others long, more short, most shorter still, by third shares",
 }
 
 
@@ -238,9 +246,9 @@ def _others(kind: str, v: FloatArray, w: FloatArray, problem: Problem) -> FloatA
     elif kind == "falling":
         steps = np.minimum(np.arange(1, count + 1), _MOST_STEPS)
         rows[:] = axes[np.arange(count) % d] * _SHORTER ** steps[:, None]
-    elif kind == "levels":
+    elif kind in _SHARES:
         # a quantile that falls a level lets all rows on it count, and they point another way
-        level = np.searchsorted(_SHARES, np.arange(2, count + 2) / problem.n)
+        level = np.searchsorted(_SHARES[kind], np.arange(2, count + 2) / problem.n)
         rows[:] = axes[level % d] * _LOWER ** level[:, None]
     elif kind == "tied":
         # k - 1 directions stand out; the rows of v and w then decide which comes k-th.

@@ -194,7 +194,7 @@ FAULTS = [
     (pure_by_word, "no_audit_refutes_it"),
     (clipped(q=0.5), "no_audit_refutes_it"),
     (clipped(), "no_audit_refutes_it"),
-    (directions_of_clipped(), "no_audit_refutes_it"),
+    *((directions_of_clipped(q=q), "no_audit_refutes_it") for q in (0.7, 0.8, 0.9, 0.98)),
 ]
 
 
