@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.core.errors import DpvizError
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, rows_words
 from dpviz.core.params import params_of
 from dpviz.releasing.ledger import Contents, Ledger, ledger_named, ledger_names
 from dpviz.releasing.making import Plan
@@ -247,6 +247,7 @@ def _cost(wanted: Order, name: str, ledger: Ledger, contents: Contents) -> dict[
         "mechanism": spend.mechanism,
         "epsilon": spend.epsilon,
         "delta": spend.delta,
+        "n": planned.records.n,  # public, as the release itself says
         "left": contents.left,
         "after": contents.left_after(spend),
         "words": words_needed(claimed.epsilon, claimed.delta, planned.records.n),
@@ -269,7 +270,8 @@ def _confirm(pending: Mapping[str, Any]) -> None:
         st.markdown(
             f"This release spends **ε {numeral(pending['epsilon'], 4)}** and "
             f"**δ {numeral(pending['delta'], 3)}** by {plain(pending['mechanism'])}, whatever "
-            f"comes out. Ledger {plain(pending['ledger'])} has ε {numeral(left, 4)} and "
+            f"comes out. It reads {rows_words(pending['n'])}; an empty line is one. "
+            f"Ledger {plain(pending['ledger'])} has ε {numeral(left, 4)} and "
             f"δ {numeral(left_delta, 3)} left, and ε {numeral(after, 4)} and δ "
             f"{numeral(after_delta, 3)} afterwards. There is no undo."
         )
