@@ -140,6 +140,7 @@ SERVED = (
     Private("streamlit.navigation.page", "StreamlitPage", None, "names a page's type", _TYPES),
     Private("streamlit.delta_generator", "DeltaGenerator", None, "names a place's type", _TYPES),
     Private("streamlit.proto.BackMsg_pb2", "", None, "speaks as a browser does", "benchmarks.load"),
+    Private("streamlit.proto.BackMsg_pb2", "", None, "tells a message of a browser", _SERVER),
     Private(
         "streamlit.proto.ForwardMsg_pb2", "", None, "reads as a browser does", "benchmarks.load"
     ),

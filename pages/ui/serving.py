@@ -29,12 +29,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
+from google.protobuf.message import DecodeError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from dpviz.core.errors import DpvizError, printable
 from dpviz.core.platform import NO_OPENDP, can_release
@@ -78,7 +80,7 @@ _READING = ("GET", "HEAD", "OPTIONS", "DELETE")
 _INTERNET, _STREAM = (socket.AF_INET, socket.AF_INET6), socket.SOCK_STREAM
 _EVERYWHERE = ("0.0.0.0", "::")
 _TOLD = 20
-_NO_TEXT = 1003
+_NO_MESSAGE = 1003
 
 GRACE = 120.0
 """Seconds that somebody who left may take to come back; Streamlit's own limit may be shorter."""
@@ -135,6 +137,17 @@ def no_room() -> str:
     )
 
 
+def _speaks(frame: bytes | None) -> bool:
+    """Return whether a frame is a message as a browser sends it: bytes that can be read."""
+    if frame is None:
+        return False
+    try:
+        BackMsg.FromString(frame)
+    except DecodeError:
+        return False
+    return True
+
+
 class Guard:
     """ASGI middleware: who may ask for what, before any of it reaches Streamlit.
 
@@ -160,9 +173,11 @@ class Guard:
         async def received() -> Message:
             nonlocal mute
             message = await receive()
-            if message["type"] == "websocket.receive" and message.get("bytes") is None:
-                mute = True  # to Streamlit, which ends with a traceback at a text, it hangs up
-                return {"type": "websocket.disconnect", "code": _NO_TEXT}
+            if message["type"] == "websocket.receive" and not _speaks(message.get("bytes")):
+                # to Streamlit it hangs up: a text ends there with a traceback, other bytes with one
+                # in the log
+                mute = True
+                return {"type": "websocket.disconnect", "code": _NO_MESSAGE}
             return message
 
         async def sent(message: Message) -> None:
@@ -193,7 +208,7 @@ class Guard:
         try:
             await self._pass(scope, received, sent)
             if mute:
-                await send({"type": "websocket.close", "code": _NO_TEXT})
+                await send({"type": "websocket.close", "code": _NO_MESSAGE})
         except Exception as error:
             # of a visitor who left while being told something Streamlit takes leave once more
             if left and scope["type"] == "websocket" and isinstance(error, RuntimeError):

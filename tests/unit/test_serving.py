@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
 from dpviz.core.platform import NO_OPENDP
@@ -479,14 +480,16 @@ def test_who_leaves_while_being_told_something_is_no_bug(leaves: bool) -> None:
         asyncio.run(serving.Guard(app)(scope, receive, send))
 
 
+@pytest.mark.parametrize("strange", [{"text": "a text"}, {"bytes": b"\xff no message"}])
 @pytest.mark.usefixtures("options")
-def test_who_sends_a_text_is_hung_up_on_without_a_traceback() -> None:
-    """Streamlit speaks in bytes alone, and takes a text for a bug of its own."""
+def test_who_sends_no_message_is_hung_up_on_without_a_traceback(strange: dict[str, Any]) -> None:
+    """Streamlit takes a text for a bug of its own, and writes down bytes that it cannot read."""
     told, sent = list[bytes](), list[Message]()
+    frame = BackMsg(stop_script=True).SerializeToString()
     said = [
         {"type": "websocket.connect"},
-        {"type": "websocket.receive", "bytes": b"a frame"},
-        {"type": "websocket.receive", "text": "a text"},
+        {"type": "websocket.receive", "bytes": frame},
+        {"type": "websocket.receive", **strange},
     ]
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -507,7 +510,7 @@ def test_who_sends_a_text_is_hung_up_on_without_a_traceback() -> None:
         "headers": [(b"host", b"localhost")],
     }  # fmt: skip
     asyncio.run(serving.Guard(app)(scope, receive, send))
-    assert told == [b"a frame"]
+    assert told == [frame]
     assert [one["type"] for one in sent] == ["websocket.accept", "websocket.close"]
     assert sent[-1]["code"] == 1003
 
