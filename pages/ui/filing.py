@@ -71,7 +71,7 @@ def _read(found: Mapping[str, Any]) -> None:
         right.markdown("**Both as arrows**")
         right.html(image(biplot.svg(), alt, style))
     elif found["k"] > 1:
-        right.caption("No biplot: component 2 cannot be told from noise.")
+        right.caption("No biplot: not both components can be interpreted by themselves.")
     st.markdown(use_words(use, found["k"]))
     if found["picture"] is not None:
         said = picture_words(found["picture"])

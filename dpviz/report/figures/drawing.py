@@ -614,7 +614,7 @@ def biplot_picture(use: Mapping[str, Any]) -> Drawing | None:
     Returns
     -------
     Picture or None
-        None where two components cannot be told from noise.
+        None where not two components can be interpreted by themselves.
     """
     if use["readable_components"] < 2:
         return None
