@@ -18,7 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.cli.options import OneLineParser, with_defaults, with_negative_numbers, with_stdin
-from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.core.errors import (
+    CannotRun,
+    DpvizError,
+    InvalidSetting,
+    InvalidTable,
+    did_you_mean,
+    printable,
+)
 from dpviz.core.plugins import with_plugins
 from dpviz.datasets import builtin_tables
 from dpviz.studies.options import asking_functions, function_named, question_of
@@ -110,13 +117,31 @@ def build_parser(command: str | None = None) -> OneLineParser:
     return parser
 
 
+def _is_command(word: str) -> bool:
+    return any(word in added for added in _FILES.values()) or _question(word) is not None
+
+
 def _is_table(word: str) -> bool:
     """Return whether a first word is no command and names a table."""
-    if word.startswith("-") or word in {c for added in _FILES.values() for c in added}:
-        return False
-    if _question(word) is not None:
+    if word.startswith("-") or _is_command(word):
         return False
     return Path(word).is_file() or word.startswith("plan:") or word in builtin_tables()
+
+
+def _refuse_unknown(word: str) -> None:
+    """Raise where a first word is nothing: the parser would know of commands alone."""
+    if word.startswith("-") or _is_command(word):
+        return
+    if Path(word).is_dir():
+        raise InvalidTable(
+            f"{printable(word)} is a folder; dpviz takes a command or a table first."
+        )
+    commands = [*(c for added in _FILES.values() for c in added), *questions()]
+    hint = did_you_mean(word, [*commands, *builtin_tables()])
+    raise InvalidTable(
+        f"{printable(word)} is no command, no built-in table and no file that is here{hint}; "
+        "dpviz --help lists the commands."
+    )
 
 
 def _run(words: Sequence[str]) -> int:
@@ -131,6 +156,7 @@ def _run(words: Sequence[str]) -> int:
         arguments = build_parser("compare").parse_args(with_negative_numbers(["compare", *words]))
         found: int = look.look(with_defaults(arguments))
         return found
+    _refuse_unknown(first)
     parser = build_parser(first)
     arguments = with_defaults(parser.parse_args(with_negative_numbers(words)))
     status: int = arguments.run(arguments)

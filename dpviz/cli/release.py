@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpviz.cli.options import Commands, add_settings, add_sheet, add_table, stated
 from dpviz.core.errors import DpvizError
+from dpviz.datasets.columns import counted
 from dpviz.releasing.ledger import ledger_at
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
 from dpviz.releasing.schema import FROM_DATA, PUBLIC
@@ -159,7 +160,7 @@ def _show(arguments: argparse.Namespace) -> int:
 def _bind(arguments: argparse.Namespace) -> int:
     found = ledger(arguments.file).bind(arguments.table, arguments.purpose, arguments.sheet)
     tables = len(found.contents.tables)
-    print(f"{found.ledger.path.name} is about {tables} table(s) of the same people now")
+    print(f"{found.ledger.path.name} is about {counted(tables, 'table')} of the same people now")
     return 0
 
 

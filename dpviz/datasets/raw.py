@@ -40,8 +40,9 @@ _FILL_ROWS = 1 << 14
 
 def _cut_note(person: str, rows_a_person: int, first: NDArray[np.bool_]) -> str:
     """Return how many rows are too many of one person."""
+    first_rows = "row counts" if rows_a_person == 1 else f"{rows_a_person} rows count"
     return (
-        f"Of each person in '{person}' the first {counted(rows_a_person, 'row')} count: "
+        f"Of each person in '{person}' the first {first_rows}: "
         f"{int(np.count_nonzero(~first)):,} of {len(first):,} rows were left out."
     )
 

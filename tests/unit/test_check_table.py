@@ -198,6 +198,7 @@ def test_rows_are_cut_to_those_of_a_person() -> None:
     assert raw.to_table(ReadOptions(leave_out=["p"])).rows[:, 0].tolist() == [1, 2, 3, 4, 5, 6]
     one = raw.to_table(ReadOptions(person="p"))
     assert one.columns == ("a", "b")
+    assert "Of each person in 'p' the first row counts: 3 of 6 rows were left out." in one.notes
     assert one.rows[:, 0].tolist() == [1, 2, 4]  # rows without a person are those of one
     assert raw.to_table(ReadOptions(person="p", rows_a_person=2)).rows[:, 0].tolist() == [
         1,

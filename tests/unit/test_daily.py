@@ -217,6 +217,30 @@ def test_a_slip_of_the_hand_is_told_from_nonsense(
     assert "did you mean" not in refused(capsys, "compare", "iris", "--mechanism", "xyzzyx")
 
 
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("nowhere.csv", "nowhere.csv is no command, no built-in table and no file that is here;"),
+        (
+            "digist",
+            "digist is no command, no built-in table and no file that is here (did you mean",
+        ),
+        ("kept", "kept is a folder; dpviz takes a command or a table first"),
+    ],
+)
+def test_a_first_word_that_is_nothing_may_be_a_table(
+    word: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It listed the commands alone, where a file's name was mistyped."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").mkdir()
+    assert said in refused(capsys, word)
+
+
 def test_a_port_that_is_taken_names_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -495,7 +495,7 @@ def test_the_command_binds_a_corrected_table(
     for content in ("a,b\n1,2\n", "a,b\n1,3\n"):
         table.write_text(content)
         assert main(["ledger", "bind", str(path), str(table), "--purpose", "corrected"]) == 0
-    assert "is about 2 table(s)" in capsys.readouterr().out
+    assert "is about 2 tables of the same people now" in capsys.readouterr().out
     assert len(Ledger(path).read().tables) == 2
 
 
