@@ -101,7 +101,7 @@ def working(comparison: Comparison, prepared: Prepared, warning: str | None) -> 
     st.caption(plain(narrative.facts(comparison)))
     st.page_link(
         shell.page("Guide"),
-        label="New here? The Guide shows what privacy does in short lessons.",
+        label="New here? The Guide shows what privacy does.",
         icon=":material/route:",
     )
     parts.table_notes(prepared)

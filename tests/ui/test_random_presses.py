@@ -118,7 +118,13 @@ def test_nothing_that_is_pressed_ends_in_a_traceback() -> None:
     at = start(**QUICK)
     done: list[str] = []
     for _ in range(steps):
-        done.append(pressed(at, rng))
+        try:
+            done.append(pressed(at, rng))
+        except RuntimeError as error:  # AppTest waits no longer; some searches are of minutes
+            if "timed out" not in str(error):
+                raise
+            done.append("left, as it took too long")
+            at = start(**QUICK)
         print(done[-1])  # shown where it fails, or with -s as it goes
         traces = [f"{box.message}\n{box.stack_trace}" for box in at.exception]
         assert not traces, "\n".join([*done, *traces])
