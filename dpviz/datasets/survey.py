@@ -155,7 +155,7 @@ def _texts(values: Any, name: str, table: str, kind: Kind, notes: list[str]) -> 
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     coded = coded.combine_chunks()
     coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    code = to_numpy(pc.fill_null(coded.indices, -1)).astype(np.int64)
+    code = to_numpy(pc.fill_null(coded.indices, -1)).astype(np.intp)  # a browser's has 32 bits
     trimmed = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.large_string()))
     # a marker may stand among more blanks than the parser knows, a category in no row
     in_rows = np.bincount(code[code >= 0], minlength=len(trimmed)) > 0

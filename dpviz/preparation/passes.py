@@ -321,8 +321,8 @@ def _keys(seed: int, start: int, stop: int) -> Keys:
     return keys
 
 
-def _top(keys: Keys) -> NDArray[np.int64]:
-    return (keys >> np.uint64(64 - _DIGITS)).astype(np.int64)
+def _top(keys: Keys) -> NDArray[np.intp]:
+    return (keys >> np.uint64(64 - _DIGITS)).astype(np.intp)
 
 
 _ASK_FROM = 1 << 28  # bytes from which free memory is looked up

@@ -268,7 +268,7 @@ def cell_counts(along: IntArray, codes: Codes, frame: IntArray, plan: PicturePla
         # whole numbers throughout: no rounding moves a row across the edge of a cell
         inside = np.clip(along[:, axis], -reach, reach) + reach
         flat = flat * plan.cells + np.minimum(inside * plan.cells // (2 * reach), plan.cells - 1)
-    found = np.bincount(flat, minlength=math.prod(plan.shape)).astype(np.int64)
+    found = np.bincount(flat.astype(np.intp), minlength=math.prod(plan.shape)).astype(np.int64)
     return found.reshape(plan.shape)
 
 

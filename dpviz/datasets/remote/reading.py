@@ -113,7 +113,7 @@ def categories(values: Any) -> Codes:
     """
     chunk = values.combine_chunks()
     chunk = chunk.chunk(0) if isinstance(chunk, pa.ChunkedArray) else chunk
-    indices = chunk.indices.to_numpy(zero_copy_only=False)
+    indices = chunk.indices.to_numpy(zero_copy_only=False).astype(np.intp)
     # some files have a blank after each comma: two spellings are then one category
     spelled = [text.strip() for text in chunk.dictionary.to_pylist()]
     occurs = np.bincount(indices, minlength=len(spelled)) > 0
