@@ -201,7 +201,7 @@ def test_no_smaller_ratios_are_worse_for_a_sketch() -> None:
 
 
 def test_many_epsilons_are_integrated_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the bit what each is by itself; one after the other they took twice as long."""
+    """To the bit what each is by itself; one after the other they take longer."""
     epsilons = (0.0, *np.geomspace(1e-3, 300.0, 95).tolist())
     for nu, scale in ((2.0, 1.0), (7.9, 0.5), (102.0, 0.14), (1e6, 1e-3)):
         each = [at(wishart_pair, nu, scale, epsilon) for epsilon in epsilons]
