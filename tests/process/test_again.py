@@ -39,14 +39,14 @@ def test_the_script_runs_and_writes_its_figures(tmp_path: Path) -> None:
         assert (tmp_path / f"dpviz-{name}.html").stat().st_size > 10_000
 
 
-def test_the_notebooks_cells_run_and_give_the_commands_numbers(tmp_path: Path) -> None:
+def test_the_notebooks_cells_run_and_give_the_commands_numbers(tmp_path: Path, warm: Path) -> None:
     cells = json.loads(board.notebook(SETTINGS))["cells"]
     code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
     asked = "import json\nprint(json.dumps(found.data()['results'][0]['metrics']))"
     said = run("\n".join([*code, asked]), tmp_path).strip().splitlines()[-1]
     words = [*SETTINGS.command().split()[3:], "--format", "json"]
     answer = subprocess.run(
-        [sys.executable, "-m", "dpviz", *words],
+        [str(warm), "-m", "dpviz", *words],
         cwd=ROOT,
         capture_output=True,
         text=True,

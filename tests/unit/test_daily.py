@@ -7,7 +7,6 @@ import json
 import re
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -274,11 +273,11 @@ def test_a_sweep_without_a_file_is_piped(capsys: pytest.CaptureFixture[str]) -> 
     assert {json.loads(line)["epsilon"] for line in capsys.readouterr().out.splitlines()} == {1, 2}
 
 
-def test_a_table_comes_by_stdin() -> None:
+def test_a_table_comes_by_stdin(warm: Path) -> None:
     text = "a,b,c\n" + "1,2,4\n2,1,0\n5,3,3\n" * 20
     answers = [
         subprocess.run(
-            [sys.executable, "-m", "dpviz", *words, *QUICK, "--format", "json"],
+            [str(warm), "-m", "dpviz", *words, *QUICK, "--format", "json"],
             input=text, capture_output=True, text=True, check=True,
         ).stdout
         for words in (["compare", "-"], ["-"])
@@ -326,9 +325,9 @@ def test_a_log_is_told_how_far_a_run_is(
     ]  # fmt: skip
 
 
-def test_bash_completes_commands_options_and_keys(tmp_path: Path) -> None:
+def test_bash_completes_commands_options_and_keys(tmp_path: Path, warm: Path) -> None:
     script = tmp_path / "completion.bash"
-    words = [sys.executable, "-m", "dpviz", "completion", "bash"]
+    words = [str(warm), "-m", "dpviz", "completion", "bash"]
     script.write_text(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
     def completed(*typed: str) -> set[str]:

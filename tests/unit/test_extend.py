@@ -360,7 +360,7 @@ little = BuiltIn(
 '''
 
 
-def test_a_plugin_brings_measures_and_tables_too(tmp_path: Path) -> None:
+def test_a_plugin_brings_measures_and_tables_too(tmp_path: Path, warm: Path) -> None:
     """In a process of its own: what is measured is listed when dpviz is loaded."""
     path = tmp_path / "more.py"
     path.write_text(MEASURE_AND_TABLE, encoding="utf-8")
@@ -368,7 +368,7 @@ def test_a_plugin_brings_measures_and_tables_too(tmp_path: Path) -> None:
 
     def run(*words: str) -> str:
         return subprocess.run(
-            [sys.executable, "-m", "tests.workers", *words, "--plugin", str(path)],
+            [str(warm), "-m", "tests.workers", *words, "--plugin", str(path)],
             capture_output=True, text=True, check=True, cwd=ROOT,
         ).stdout  # fmt: skip
 
