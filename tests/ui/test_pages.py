@@ -83,9 +83,10 @@ def visit(page: str, query: dict[str, str], wanted: list[str]) -> tuple[list[str
     given: dict[str, Any] = {}
     waiting: list[str] = []
     shown = set(keys(at))
-    # what is switched on comes last: it is drawn anew at every later change
-    switches = {key for key in shown & {*wanted} if isinstance(found(at, key), Checkbox | Toggle)}
-    for key in sorted(wanted, key=lambda key: key in switches):
+    # what is switched on, or makes each later run longer, comes last: it is drawn anew at each
+    last = {key for key in shown & {*wanted} if isinstance(found(at, key), Checkbox | Toggle)}
+    last.add("tasks.tuning")
+    for key in sorted(wanted, key=lambda key: key in last):
         if given and (key not in keys(at) or another_value(at, key) is None):
             waiting.append(key)
             continue
