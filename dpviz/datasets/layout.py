@@ -246,12 +246,14 @@ def _separator(lines: Sequence[str], source: Source) -> tuple[str, int]:
     elif source.delimiter:
         delimiters = (source.delimiter,)
     delimiter = _delimiter(lines[skipped:], delimiters)
+    if source.name.lower().endswith(".json") and (
+        delimiter is None or lines[0].lstrip().startswith(("[", "{"))
+    ):
+        raise InvalidTable(
+            f"{source.name} is named JSON and holds no records, [{{...}}, {{...}}] or one "
+            "{...} a line; save it as CSV."
+        )
     if delimiter is None:
-        if source.name.lower().endswith(".json"):
-            raise InvalidTable(
-                f"{source.name} is named JSON and holds no records, [{{...}}, {{...}}] or one "
-                "{...} a line; save it as CSV."
-            )
         raise InvalidTable(
             f"{source.name} shows one column only: at least 2 are needed, separated by "
             "a comma, semicolon, tab, vertical bar or space."

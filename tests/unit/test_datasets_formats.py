@@ -210,7 +210,9 @@ def test_a_cell_far_out_is_no_bomb() -> None:
         read_raw(zipped(members), name="t.xlsx")
 
 
-@pytest.mark.parametrize("held", ["[]", '"secret"', "{secret", "secret\n1\n2\n"])
+@pytest.mark.parametrize(
+    "held", ["[]", '"secret"', "{secret", "secret\n1\n2\n", "[1,2,3]", '[[1,2],\n[3,"secret"]]']
+)
 def test_what_is_called_json_and_has_no_records_is_told_so(held: str) -> None:
     """And not that it shows one column only, as a text of one does."""
     with pytest.raises(InvalidTable, match="is named JSON and holds no records, ") as refused:

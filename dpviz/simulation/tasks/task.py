@@ -33,7 +33,7 @@ LEAST_ROWS = 20
 
 _MOST_EPSILONS = 50
 _EPSILONS_ALLOWED = (
-    f"at most {_MOST_EPSILONS} numbers from 0.0001 to 1e+06 such as 0.1,1,10; each may be "
+    f"at most {_MOST_EPSILONS} numbers from 0.0001 to 1e6 such as 0.1,1,10; each may be "
     "low:high:count"
 )
 
