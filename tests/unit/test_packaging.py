@@ -26,10 +26,12 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIG = app_path().parent / ".streamlit" / "config.toml"
 
 # Import name of a distribution where the two differ.
-_DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow"}
+_DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "google": "protobuf"}
 _SHOW_OPTIONS = "from streamlit import config; print(*config.get_config_options())"
 # Imported, and not required by itself because the named requirement depends on it.
-_COMES_WITH = {"altair": "streamlit", "requests": "pooch", "starlette": "streamlit"}
+_COMES_WITH = {
+    "altair": "streamlit", "google": "streamlit", "requests": "pooch", "starlette": "streamlit",
+}  # fmt: skip
 _COMES_WITH_FOR_TESTS = {
     "PIL": "streamlit",
     "docutils": "sphinx",

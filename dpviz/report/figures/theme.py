@@ -159,7 +159,7 @@ SHARES: dict[str, Any] = {
     # from 0 on by tenths, as a narrow axis has them
     "labelalias": {
         f"{share}%".replace("-", "−"): per_cent(share)
-        for share in (f"{n / 10:g}" for n in (*range(-1000, 0, 10), *range(1001)))
+        for share in (numeral(n / 10, 4) for n in (*range(-1000, 0, 10), *range(1001)))
     },
 }
 """Of an axis of shares: its ticks written as sentences write them, with a space."""
