@@ -30,13 +30,10 @@ CHROMIUM_FLAGS = (
 
 # What streams a script parses it again, though the process of an earlier page has it compiled: a
 # tenth of what opening costs. A second list takes the place of Playwright's, so what paints late or
-# asks around in that one is here too. No page of a test lives long enough to win back what its
-# best machine code costs, and what was compiled for one is there for the next: an eighth. Where
-# speed is measured the browser is as users have it.
+# asks around in that one is here too. Where speed is measured the browser is as users have it.
 WITHOUT = (
     "--disable-features=ScriptStreaming,PaintHolding,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
-    "MediaRouter,OptimizationHints,NetworkTimeServiceQuerying,PreconnectToSearch",
-    "--js-flags=--no-opt --no-flush-bytecode",
+    "MediaRouter,OptimizationHints,NetworkTimeServiceQuerying,PreconnectToSearch"
 )
 
 

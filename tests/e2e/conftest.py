@@ -81,7 +81,7 @@ def browser(playwright_driver: Playwright) -> Iterator[Browser]:
     path = find_chromium(windows=False)
     assert path is not None, "tests without a browser are skipped at collection"
     chromium = playwright_driver.chromium.launch(
-        executable_path=path, args=[*CHROMIUM_FLAGS, *WITHOUT]
+        executable_path=path, args=[*CHROMIUM_FLAGS, WITHOUT]
     )
     yield chromium
     chromium.close()
