@@ -37,7 +37,7 @@ from dpviz.report.tables.precision import (
     unequal,
 )
 from dpviz.simulation.compare import Comparison
-from pages.ui import bounds, cached, examples, parts, shares, shell
+from pages.ui import bounds, cached, examples, looks, parts, shares, shell
 from pages.ui import sections as views
 from pages.ui.guard import guard
 from pages.ui.texts import plain
@@ -103,6 +103,7 @@ def where_it_goes(comparison: Comparison) -> None:
         st.caption(caption)  # flat lines and circles would say no more
         return
     figure = stds_figure(table, shown, names, problem.allocation.chosen)
+    st.html(looks.names_left_out("stds"))
     st.plotly_chart(figure, key="stds", alt=f"Noise along each direction. {caption}")
     st.caption(caption)
     parts.numbers("noise", table)
@@ -202,6 +203,7 @@ def what_it_buys(comparison: Comparison) -> None:
     prices = price_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
     falling = falling_prices(prices)
     if not falling.empty:
+        st.html(looks.names_left_out("prices"))
         st.plotly_chart(
             prices_figure(falling, shown),
             key="prices",

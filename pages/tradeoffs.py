@@ -156,7 +156,7 @@ class Chart:
         self.chosen = chosen
         self.settings = current.settings
         self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
-        st.html(_LAYERS + looks.names_left_out("curve"))
+        st.html(_LAYERS + looks.names_left_out("curve", now=True))
         with st.container(key="curve"):
             self.first = st.empty()
             self.layers = [st.empty(), st.empty()]

@@ -116,7 +116,7 @@ IN_A_PAGE = "\n.dpv { --dpv-foot: 0px; --dpv-least: 2.7em; }\n"
 gets its second line before it is known to need one."""
 
 
-def names_left_out(key: str) -> str:
+def names_left_out(key: str, *, now: bool = False) -> str:
     """Return the style that leaves out the names beside a chart's lines where there is no room.
 
     A chart does not know how wide its page is. On a narrow one the legend has what has a colour.
@@ -124,11 +124,13 @@ def names_left_out(key: str) -> str:
     Parameters
     ----------
     key : str
-        Of the container whose children are charts.
+        Of a chart, or of the container whose children are charts.
+    now : bool
+        Whether the first of its notes says where one is and stays.
     """
-    # "now" is the first of the notes
+    names = ".annotation" + ':not([data-index="0"])' * now
     return f"""<style>
 @media (max-width: 990px) {{
-  .st-key-{key} .annotation:not([data-index="0"]) {{ display: none; }}
+  .st-key-{key} {names} {{ display: none; }}
 }}
 </style>"""

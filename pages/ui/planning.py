@@ -67,7 +67,7 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
     key = ("plan", people, written)
     values = axes.default_values(axis, rows, axes.FINE)
     mechanisms = curve_cache.coloured_first(mechanisms)
-    st.html(looks.names_left_out("plan-curve"))
+    st.html(looks.names_left_out("plan-curve", now=True))
     with st.container(key="plan-curve"):
         place = st.empty()
     limits = curves.limit_table(rows, here, axis, values, METRIC)

@@ -251,6 +251,11 @@ def test_on_a_phone_no_text_of_a_chart_is_cut_and_an_example_is_one_click_and_fi
         chart.scroll_into_view_if_needed()
         expect(chart.locator("svg text").first).to_be_attached()
     assert page.evaluate(_CUT) == []
+    for key in ("stds", "prices"):  # no name lies on a line: the legend has them all
+        chart = page.locator(f".st-key-{key}")
+        assert chart.locator(".annotation").count() > 1
+        assert chart.locator(".annotation").filter(visible=True).count() == 0
+        assert chart.locator(".legendtext").filter(visible=True).count() > 1
     # The control: a long text would have been noticed.
     text = charts.first.locator("svg text").first
     written = text.text_content()
