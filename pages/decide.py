@@ -163,22 +163,23 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     st.markdown("**A suspicion that is right 1 time in 100 may become right at most**")
 
     def chosen() -> None:
-        picked = st.session_state["decide.words"]
+        picked = st.session_state[words]
         if picked is not None:
             state.put("ceiling", picked, VIEW)
 
     now = state.get("ceiling", VIEW)
-    controls.fill("decide.words", now if now in CEILINGS else None)
+    words = controls.fill("decide.words", now if now in CEILINGS else None)
     st.pills(
         "Times in 100",
         list(CEILINGS),
         # none is chosen where the ceiling is a number between them
         format_func=lambda count: "another" if count is None else f"{numeral(count, 3)} in 100",
-        key="decide.words",
+        key=words,
+        persist_state="session",
         label_visibility="collapsed",
         on_change=state.on_change(chosen),
     )
-    with controls.popover(f"{numeral(now, 3)} in 100: {ceiling_words(now)}"):
+    with st.popover(f"{numeral(now, 3)} in 100: {ceiling_words(now)}"):
         controls.setting("ceiling", VIEW)
     if measured is not None and state.get("source", VIEW) == "table":
         if state.get("table") == state.UPLOAD:
@@ -188,27 +189,32 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     st.markdown("**We publish**")
 
     def handed() -> None:
-        state.put("hand_out", st.session_state["decide.handed"], VIEW)
+        state.put("hand_out", st.session_state[key], VIEW)
 
-    controls.fill("decide.handed", state.get("hand_out", VIEW))
+    key = controls.fill("decide.handed", state.get("hand_out", VIEW))
     choices = params_of(Answers)["hand_out"].choices
     st.selectbox(
         "What is handed out?",
         list(choices),
         format_func=choices.__getitem__,
-        key="decide.handed",
+        key=key,
+        persist_state="session",
         label_visibility="collapsed",
         on_change=state.on_change(handed),
     )
     if state.get("source", VIEW) == "table":
 
         def counted() -> None:
-            pictured("yes" if st.session_state["decide.pictured"] else "no")
+            pictured("yes" if st.session_state[turned] else "no")
 
-        controls.fill("decide.pictured", state.get("pictured", VIEW) == "yes")
+        turned = controls.fill("decide.pictured", state.get("pictured", VIEW) == "yes")
         param = params_of(Answers)["pictured"]
         st.toggle(
-            param.label, key="decide.pictured", help=param.help, on_change=state.on_change(counted)
+            param.label,
+            key=turned,
+            help=param.help,
+            persist_state="session",
+            on_change=state.on_change(counted),
         )
     st.markdown(f"**Of what {settings.k} components can show, at least … must survive**")
     question("survive")

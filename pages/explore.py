@@ -77,12 +77,13 @@ def more(comparison: Comparison) -> None:
     """Draw every chart with its caption and numbers, where it is asked for."""
 
     def turned() -> None:
-        state.put("charts", "all" if st.session_state["explore.charts"] else "board", "explore")
+        state.put("charts", "all" if st.session_state[key] else "board", "explore")
 
-    controls.fill("explore.charts", state.get("charts", "explore") == "all")
+    key = controls.fill("explore.charts", state.get("charts", "explore") == "all")
     if st.toggle(
         "All charts, with captions and numbers",
-        key="explore.charts",
+        key=key,
+        persist_state="session",
         on_change=turned,  # what was said of the link stays
     ):
         sections.spectrum(comparison, current.data_key)

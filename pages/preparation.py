@@ -66,7 +66,6 @@ def setting_controls() -> Settings:
 
 def bounds() -> None:
     """Draw the public bounds that everything private rests on."""
-    key = "preparation.bounds"
 
     def typed() -> None:
         written = st.session_state[key].strip()
@@ -79,11 +78,11 @@ def bounds() -> None:
         else:
             state.put_text("bounds", written)
 
-    if state.complaint("bounds") is None:
-        controls.fill(key, state.get("bounds"))
+    key = controls.fill_text("bounds", "preparation.bounds", state.get("bounds"))
     st.text_input(
         "Feature bounds",
         key=key,
+        persist_state="session",
         on_change=state.on_change(typed),
         help="LOW:HIGH for all features; known, where the table has its own; private, one range "
         "that is paid for; or max, taken from the data and not private.",

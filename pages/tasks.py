@@ -92,14 +92,15 @@ def _learner(offered: list[Learner], now: Learner) -> None:
     """Draw the choice among learners that suit the label."""
 
     def changed() -> None:
-        state.put("learner", st.session_state["tasks.learner"], "tasks")
+        state.put("learner", st.session_state[key], "tasks")
 
-    controls.fill("tasks.learner", now.key)
+    key = controls.fill("tasks.learner", now.key)
     st.selectbox(
         "Learner",
         [learner.key for learner in offered],
         format_func=lambda key: f"{LEARNERS[key].label} ({LEARNERS[key].kind})",
-        key="tasks.learner",
+        key=key,
+        persist_state="session",
         help=params_of(Task)["learner"].help,
         on_change=state.on_change(changed),
     )

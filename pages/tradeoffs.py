@@ -87,7 +87,7 @@ def choices(*, picture: bool) -> Choices:
         help=METRICS[st.session_state.get("tradeoffs.metric", next(iter(METRICS)))].help,
     )
     more = "A second table, axes, draws and theory"
-    with third, controls.popover("More", width="stretch", help=more):
+    with third, st.popover("More", width="stretch", help=more):
         other = st.selectbox(
             "Compare with a second table",
             ["", *builtin_tables()],

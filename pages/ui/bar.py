@@ -71,12 +71,12 @@ def draw(
     def uploading() -> None:
         # another one, and so closed, once a file has come: what is said of it lies underneath
         key = f"bar.upload.{st.session_state.get('uploads', 0)}"
-        with controls.popover("Upload", icon=":material/upload:", width="stretch", key=key):
+        with st.popover("Upload", icon=":material/upload:", width="stretch", key=key):
             upload()
 
     def chosen() -> None:
         count = len(state.get("mechanisms")) or len(all_mechanisms())
-        with controls.popover(f"Mechanisms ({count})", width="stretch"):
+        with st.popover(f"Mechanisms ({count})", width="stretch"):
             controls.mechanisms()
 
     def explained() -> None:
@@ -97,7 +97,7 @@ def draw(
 
 def _directions(prepared: Prepared) -> None:
     """Draw which directions are favoured."""
-    with controls.popover("Directions", width="stretch", help="Which directions are favoured"):
+    with st.popover("Directions", width="stretch", help="Which directions are favoured"):
         controls.precision(prepared.columns)
         if prepared.domain.kind == "ball":
             st.caption(
@@ -119,7 +119,7 @@ def _share(prepared: Prepared, *, told: bool) -> None:
     options = sorted({*SHARES, now})
 
     def moved() -> None:
-        share = st.session_state["bar.share"]
+        share = st.session_state[key]
         if share == EQUAL:
             state.put("allocation", "uniform")
             return
@@ -128,12 +128,13 @@ def _share(prepared: Prepared, *, told: bool) -> None:
         state.put("allocation", f"binary:{listed}:{share / 100}")
         bring_followers(told=told)
 
-    controls.fill("bar.share", now)
+    key = controls.fill("bar.share", now)
     st.select_slider(
         "Precision",
         options,
         format_func=lambda share: "equal" if share == EQUAL else per_cent(numeral(share, 6)),
-        key="bar.share",
+        key=key,
+        persist_state="session",
         help=params_of(Settings)["allocation"].help,
         on_change=state.on_change(moved),
     )

@@ -11,7 +11,7 @@ from dpviz.core.files import csv_text
 from dpviz.datasets import Table
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.tables.precision import bounds_of_rows
-from pages.ui import state
+from pages.ui import controls, state
 from pages.ui.guard import say_error
 
 # What the command line calls the bounds that a page edits.
@@ -61,20 +61,20 @@ def editor(prepared: Prepared) -> None:
         kinds.setdefault(state.get("bounds"), state.get("bounds"))  # LOW:HIGH for all
 
         def picked() -> None:
-            choice = st.session_state["view.bounds"]
+            choice = st.session_state[key]
             st.session_state.complaints.pop("bounds.table", None)
             if choice == BOUNDS_FILE:
                 st.session_state["bounds.table"] = _current(prepared)
                 st.session_state["bounds.columns"] = prepared.table.columns
             state.put("bounds", choice)
 
-        if st.session_state.get("view.bounds") != state.get("bounds"):
-            st.session_state["view.bounds"] = state.get("bounds")
+        key = controls.fill("view.bounds", state.get("bounds"))
         st.selectbox(
             "Where they come from",
             list(kinds),
             format_func=kinds.__getitem__,
-            key="view.bounds",
+            key=key,
+            persist_state="session",
             on_change=state.on_change(picked),
             help="Bounds must be known without looking at the data; taken from it they leak.",
         )

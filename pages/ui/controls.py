@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -29,61 +27,38 @@ from pages.ui.page_options import VIEWS
 _FEW = 4  # choices of a page that stand side by side; more of them drop down
 
 
-_UNSEEN: ContextVar[bool] = ContextVar("unseen", default=False)
-
-
-@contextmanager
-def popover(label: str, **options: Any) -> Iterator[None]:
-    """Draw a popover whose widgets show what is set, whenever it is opened.
-
-    A browser makes them as it opens, and hears of a value only in the run that gives it. Of one
-    given before it would know nothing, and show and report the first there is, or what it had when
-    it closed: so each run gives the value again, another one under another key.
-
-    Parameters
-    ----------
-    label : str
-    **options
-        Of ``st.popover``.
-    """
-    with st.popover(label, **options):
-        token = _UNSEEN.set(True)
-        try:
-            yield
-        finally:
-            _UNSEEN.reset(token)
-
-
-def fill(key: str, value: Any) -> str:
-    """Give a widget its value before it is drawn; return the key to draw it under."""
-    if _UNSEEN.get():
-        key = _refill(key, value)
-        st.session_state[key] = value
-    elif key not in st.session_state or st.session_state[key] != value:
-        st.session_state[key] = value
-    return key
-
-
 def _key_now(key: str) -> str:
-    """Return the key under which a widget of `_refill` is drawn now."""
+    """Return the key under which a widget of `fill` is drawn now."""
     generation = st.session_state.generations.get(key, 0)
     return f"{key}~{generation}" if generation else key
 
 
-def _refill(key: str, value: Any) -> str:
-    """Give a widget its value, under a new key if it has another; return the key.
+def fill(key: str, value: Any) -> str:
+    """Give a widget its value, under a new key if it has another; return the key to draw it under.
 
     A browser that has not heard of the value yet still reports the old one, which then looks like
     an edit and undoes what the user has just done elsewhere. Under a new key the late report is
     about a widget that is no more.
+
+    All widgets are drawn with ``persist_state``: then Streamlit gives the value in every run until
+    the browser reports the widget, and not in one alone, of which a browser hears nothing where the
+    next run cuts it off, or where a popover that holds the widget is closed.
     """
     now = _key_now(key)
     if now in st.session_state and st.session_state[now] != value:
+        del st.session_state[now]
         st.session_state.generations[key] = st.session_state.generations.get(key, 0) + 1
         now = _key_now(key)
     if now not in st.session_state:
         st.session_state[now] = value
     return now
+
+
+def fill_text(name: str, key: str, text: str) -> str:
+    """Fill a text box, unless a text was refused, which stays where it was typed to be mended."""
+    now = _key_now(key)
+    refused = state.complaint(name) is not None and now in st.session_state
+    return now if refused else fill(key, text)
 
 
 def _complain(name: str) -> None:
@@ -125,6 +100,7 @@ def setting(
 
     shared: dict[str, Any] = {
         "key": key, "help": param.help, "on_change": state.on_change(changed),
+        "persist_state": "session",
     }  # fmt: skip
     if param.kind == "choice":
         # A select box shows None as "nothing chosen": the default has a word of its own.
@@ -177,11 +153,14 @@ def _text(param: Param, key: str, store: str) -> None:
     def changed() -> None:
         state.put_text(name, st.session_state[key], store)
 
-    if state.complaint(name) is None:
-        key = fill(key, param.format(state.get(name, store)))
-    else:
-        key = _key_now(key)  # what the user typed stays to be mended
-    st.text_input(param.label, key=key, help=param.help, on_change=state.on_change(changed))
+    key = fill_text(name, key, param.format(state.get(name, store)))
+    st.text_input(
+        param.label,
+        key=key,
+        help=param.help,
+        persist_state="session",
+        on_change=state.on_change(changed),
+    )
 
 
 def _steps(low: float, high: float, per_decade: tuple[float, ...]) -> list[float]:
@@ -216,6 +195,7 @@ def logarithmic(name: str, *, slider: bool, note: str = "") -> None:
         param.label,
         key=key,
         help=f"{param.help} {note}".strip(),
+        persist_state="session",
         on_change=state.on_change(lambda: state.put_text(name, st.session_state[key])),
     )
     _complain(name)
@@ -223,12 +203,7 @@ def logarithmic(name: str, *, slider: bool, note: str = "") -> None:
 
 def _box_key(param: Param) -> str:
     """Fill the number box of an option and return its key."""
-    if state.complaint(param.name) is None:
-        return _refill(f"view.{param.name}.box", param.format(state.get(param.name)))
-    key = _key_now(f"view.{param.name}.box")  # what the user typed stays to be mended
-    if key not in st.session_state:  # a page without the box has been in between
-        st.session_state[key] = state.typed(param.name)
-    return key
+    return fill_text(param.name, f"view.{param.name}.box", param.format(state.get(param.name)))
 
 
 def _log_number(param: Param) -> None:
@@ -240,7 +215,7 @@ def _log_number(param: Param) -> None:
     if param.optional:
         options = [None, *options]
     value = state.get(name)
-    slider_key = _refill(f"view.{name}.slider", _nearest_option(options, value))
+    slider_key = fill(f"view.{name}.slider", _nearest_option(options, value))
     box_key = _box_key(param)
 
     def slid() -> None:
@@ -257,6 +232,7 @@ def _log_number(param: Param) -> None:
             format_func=lambda option: "auto" if option is None else format_number(option),
             key=slider_key,
             help=param.help,
+            persist_state="session",
             on_change=state.on_change(slid),
         )
     with narrow:
@@ -264,6 +240,7 @@ def _log_number(param: Param) -> None:
             f"{param.label}, exact",
             key=box_key,
             label_visibility="collapsed",
+            persist_state="session",
             on_change=state.on_change(typed),
         )
     _complain(name)
@@ -302,6 +279,7 @@ def mechanisms() -> None:
         format_func=lambda text: known[text].info.label if text in known else text,
         key=key,
         help="Colour and order stay the same whatever is chosen.",
+        persist_state="session",
         on_change=state.on_change(changed),
     )
     _complain("mechanisms")
@@ -335,27 +313,28 @@ def row_bound() -> None:
     kind = worded.get(value) or prefix or "number"
 
     def kind_changed() -> None:
-        state.put_text("row_bound", _FIRST_BOUND[st.session_state["view.row_bound.kind"]])
+        state.put_text("row_bound", _FIRST_BOUND[st.session_state[kind_key]])
 
     def level_changed() -> None:
-        written = st.session_state["view.row_bound.level"].strip()
+        written = st.session_state[level_key].strip()
         state.put_text("row_bound", prefix + colon + written)
 
-    fill("view.row_bound.kind", kind)
+    kind_key = fill("view.row_bound.kind", kind)
     st.selectbox(
         param.label,
         list(ROW_BOUND_KINDS),
         format_func=ROW_BOUND_KINDS.__getitem__,
-        key="view.row_bound.kind",
+        key=kind_key,
         help=param.help,
+        persist_state="session",
         on_change=state.on_change(kind_changed),
     )
     if value not in worded:
-        if state.complaint("row_bound") is None:
-            fill("view.row_bound.level", level)
+        level_key = fill_text("row_bound", "view.row_bound.level", level)
         st.text_input(
             "Largest norm R" if kind == "number" else "Quantile",
-            key="view.row_bound.level",
+            key=level_key,
+            persist_state="session",
             on_change=state.on_change(level_changed),
         )
     _complain("row_bound")
@@ -422,6 +401,7 @@ def precision(columns: Sequence[str]) -> None:
         list(DIRECTIONS),
         format_func=DIRECTIONS.__getitem__,
         key=directions,
+        persist_state="session",
         help="Along what the noise is shaped: the features; private components, bought with a "
         "share of the budget; or the true ones, which is not private and only for teaching.",
         on_change=state.on_change(directions_changed),
@@ -433,6 +413,7 @@ def precision(columns: Sequence[str]) -> None:
             1,
             95,
             key=share,
+            persist_state="session",
             help="Spent on the private components; the rest goes to the release.",
             on_change=state.on_change(purchase_changed),
         )
@@ -443,6 +424,7 @@ def precision(columns: Sequence[str]) -> None:
             list(dict.fromkeys([*known, allocation.supplier])),  # a link may name a variant
             format_func=lambda text: known.get(text, text),
             key=supplier,
+            persist_state="session",
             help="Who releases the private components: any mechanism that releases a matrix or a "
             "subspace. Mechanisms that cannot buy from it say so below the charts.",
             on_change=state.on_change(purchase_changed),
@@ -454,6 +436,7 @@ def precision(columns: Sequence[str]) -> None:
         list(STRATEGIES),
         format_func=STRATEGIES.__getitem__,
         key=strategy,
+        persist_state="session",
         help="Only mechanisms with shaped noise follow it: MVG and the directional ones.",
         on_change=state.on_change(strategy_changed),
     )
@@ -464,6 +447,7 @@ def precision(columns: Sequence[str]) -> None:
             list(range(1, len(columns) + 1)),
             format_func=lambda number: labels[number - 1],
             key=chosen_key,
+            persist_state="session",
             on_change=state.on_change(binary_changed),
         )
         tau = fill("view.allocation.tau", round(100 * allocation.tau))
@@ -472,6 +456,7 @@ def precision(columns: Sequence[str]) -> None:
             1,
             99,
             key=tau,
+            persist_state="session",
             help="Tau: the favoured directions divide it equally, the others the rest.",
             on_change=state.on_change(binary_changed),
         )

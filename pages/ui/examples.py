@@ -46,7 +46,7 @@ def draw() -> None:
     words = {OWN: "My settings", **{key: example.label for key, example in EXAMPLES.items()}}
 
     def picked() -> None:
-        key = st.session_state["examples.now"]
+        key = st.session_state[drawn]
         if key != OWN:
             take(key)
         elif shown(state.settings()) is not None:
@@ -54,12 +54,13 @@ def draw() -> None:
             st.session_state[_OWN] = True
             _back()
 
-    controls.fill("examples.now", shown(state.settings()) or OWN)
+    drawn = controls.fill("examples.now", shown(state.settings()) or OWN)
     st.segmented_control(
         "Examples: of twenty features two vary. Which are favoured?",
         list(words),
         format_func=words.__getitem__,
-        key="examples.now",
+        key=drawn,
+        persist_state="session",
         required=True,
         on_change=state.on_change(picked),
     )

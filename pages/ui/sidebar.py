@@ -74,14 +74,15 @@ def table_choice() -> None:
     options = [*tables, UPLOAD] if limits.caps().uploads else list(tables)
 
     def picked() -> None:
-        state.put("table", st.session_state["view.table"])
+        state.put("table", st.session_state[key])
 
-    controls.fill("view.table", state.get("table"))
+    key = controls.fill("view.table", state.get("table"))
     st.selectbox(
         "Table",
         options,
         format_func=lambda key: "Your file" if key == UPLOAD else tables[key].label,
-        key="view.table",
+        key=key,
+        persist_state="session",
         on_change=state.on_change(picked),
     )
 
@@ -160,6 +161,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         [None, *range(len(choices))],
         format_func=lambda index: "none" if index is None else choices[index],
         key=label,
+        persist_state="session",
         help="Colours the picture; it is left out of the analysis.",
         on_change=state.on_change(labelled),
     )
@@ -182,4 +184,6 @@ def _sheet(raw: RawTable) -> None:
         state.put("sheet", st.session_state[key])
 
     key = controls.fill("upload.sheet", raw.sheet)
-    st.selectbox("Sheet", raw.sheets, key=key, on_change=state.on_change(picked))
+    st.selectbox(
+        "Sheet", raw.sheets, key=key, persist_state="session", on_change=state.on_change(picked)
+    )

@@ -132,12 +132,6 @@ def put_all(changes: Mapping[str, Any]) -> None:
     st.session_state.complaints = {}
 
 
-def typed(name: str) -> str:
-    """Return the text that was last typed for a value."""
-    found: str = st.session_state.get("typed", {}).get(name, "")
-    return found
-
-
 def take(values: Declared, store: str = "view") -> None:
     """Take settings, or a page's options, as a whole; how an upload is read stays."""
     kept = {name: get(name) for name in KEPT[1:]} if store == "view" else {}
@@ -148,7 +142,6 @@ def take(values: Declared, store: str = "view") -> None:
 
 def put_text(name: str, written: str, store: str = "view") -> None:
     """Set one value from text a user typed."""
-    st.session_state.setdefault("typed", {})[name] = written
     param = params_of(Settings if store == "view" else VIEWS[store])[name]
     try:
         value = param.parse(written)

@@ -94,7 +94,7 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
     now = "column" if column is not None else {None: unknown, 1: "one"}.get(rows, "some")
 
     def picked() -> None:
-        found = st.session_state[f"{place}.person"]
+        found = st.session_state[asked]
         st.session_state.pop(UNKNOWN, None)
         # a number of rows, or a column, is still to be said
         st.session_state[_CHANGING] = here if found in ("some", "column") else ""
@@ -104,41 +104,41 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
         state.put("rows_a_person", {"open": None, None: None, "some": 3}.get(found, 1))
         st.session_state.pop("release.new.unit", None)  # what a new ledger counts follows
 
-    def put(name: str) -> None:
-        state.put(name, st.session_state[f"{place}.{name}"])
-
-    controls.fill(f"{place}.person", now)
+    asked = controls.fill(f"{place}.person", now)
     st.radio(
         "At most how many rows has one person?",
         list(_ANSWERS),
         index=None,
         format_func=_ANSWERS.__getitem__,
-        key=f"{place}.person",
+        key=asked,
+        persist_state="session",
         horizontal=True,
         on_change=state.on_change(picked),
     )
     # side by side where there is room, so that the page's own answer stays in sight
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"{place}-unit-rows"):
         if now == "column":
-            controls.fill(f"{place}.person.name", column)
+            named = controls.fill(f"{place}.person.name", column)
             st.selectbox(
                 "Which column is the person?",
                 list(dict.fromkeys([*columns, column])),
-                key=f"{place}.person.name",
+                key=named,
+                persist_state="session",
                 help="It is no feature. Of each person the first rows count.",
-                on_change=state.on_change(
-                    lambda: state.put("person", st.session_state[f"{place}.person.name"])
-                ),
+                on_change=state.on_change(lambda: state.put("person", st.session_state[named])),
                 width=300,
             )
         if now in ("some", "column"):
-            controls.fill(f"{place}.rows_a_person", rows)
+            counted = controls.fill(f"{place}.rows_a_person", rows)
             st.number_input(
                 "Rows of one person, at most",
                 1 if column is not None else 2,
                 MOST_ROWS_A_PERSON,
-                key=f"{place}.rows_a_person",
-                on_change=state.on_change(lambda: put("rows_a_person")),
+                key=counted,
+                persist_state="session",
+                on_change=state.on_change(
+                    lambda: state.put("rows_a_person", st.session_state[counted])
+                ),
                 width=240,
             )
         st.markdown(_protects(rows, release), width="content")

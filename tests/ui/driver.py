@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import (
     Block,
@@ -245,3 +246,25 @@ def results(at: AppTest) -> pd.DataFrame:
     tables = [frame.value for frame in at.dataframe if "evidence" in frame.value.columns]
     assert len(tables) == 1, f"{len(tables)} tables of results"
     return tables[0]
+
+
+def unheard(at: AppTest) -> AppTest:
+    """Return the dashboard after a run of which the browser knows nothing that was before it.
+
+    So it is where the next run starts before the messages of the last one are sent, and Streamlit
+    drops them.
+    """
+    return at._run(WidgetStates())
+
+
+def untold(at: AppTest) -> list[str]:
+    """Return the keys of widgets that a browser which heard of the last run alone shows wrong."""
+    state = at._session_state._state
+    wrong = []
+    for node in nodes(at):
+        if isinstance(node, Widget) and getattr(node.proto, "set_value", None) is False:
+            held = state.get_widget_metadata(node.id)
+            assert held is not None
+            if state[node.id] != held.deserializer(None):
+                wrong.append(node.key or node.id)
+    return wrong

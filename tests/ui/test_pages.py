@@ -30,7 +30,9 @@ from tests.ui.driver import (
     show,
     shown_value,
     start,
+    unheard,
     unread,
+    untold,
 )
 
 # A legal text for each text box that belongs to no declared option; declared ones bring examples.
@@ -75,9 +77,10 @@ def another_value(at: AppTest, key: str) -> Any:
 def visit(page: str, query: dict[str, str], wanted: list[str]) -> tuple[list[str], list[str]]:
     """Change controls of a page one after the other, leave it and come back to all of them.
 
-    One run per control, and four more in all. A control that cannot be changed beside those before
-    it, because it hides or moves one of them or has no place beside them, waits for another visit:
-    there it stands first, and nothing is forgiven. Returns those that held and those that wait.
+    One run per control, and five more in all: the last is of a browser that missed the one before.
+    A control that cannot be changed beside those before it, because it hides or moves one of them
+    or has no place beside them, waits for another visit: there it stands first, and nothing is
+    forgiven. Returns those that held and those that wait.
     """
     at = start(page, **query)
     given: dict[str, Any] = {}
@@ -114,6 +117,10 @@ def visit(page: str, query: dict[str, str], wanted: list[str]) -> tuple[list[str
         assert errors(at) == [], (given, other)
     go(at, page)
     assert errors(at) == [], given
+    for key, after in given.items():
+        assert shown_value(at, key) == after, key
+    unheard(at)
+    assert untold(at) == [], given
     for key, after in given.items():
         assert shown_value(at, key) == after, key
     assert [dict(at.session_state[store]) for store in stores] == view, given
