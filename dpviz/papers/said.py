@@ -386,6 +386,22 @@ class Below(Test):
 
 
 @dataclass(frozen=True)
+class Between(Test):
+    """Everything looked at lies above one limit and below another."""
+
+    of: Of
+    low: float
+    high: float
+
+    def see(self, view: View) -> Seen:
+        """Return at how many points it does."""
+        means = points(self.of(view))
+        low, high = (Mean.near(limit, math.nan, 1) for limit in (self.low, self.high))
+        signs = (min(_side(mean - low), _side(high - mean)) for mean in means)
+        return Seen.at(_told(means), signs, means)
+
+
+@dataclass(frozen=True)
 class AtMost(Test):
     """What is looked at, as a multiple of what is printed, is at most 1.
 

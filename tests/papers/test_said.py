@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -17,6 +18,7 @@ from dpviz.papers.measurements import Absent, Found, Mean, Point
 from dpviz.papers.said import (
     AtMost,
     Below,
+    Between,
     Claim,
     ClaimAnswer,
     Expression,
@@ -36,6 +38,7 @@ from dpviz.papers.said import (
     at,
     declared,
     has_text,
+    points,
     row_of,
     said_of,
     text_of,
@@ -207,6 +210,8 @@ def printed(said: Said, found: Found) -> list[Callable[[Point, Mean], Mean]]:
             values.append(test.printed)
         if isinstance(test, Below):
             values += [test.limit * 2, test.limit / 2]
+        if isinstance(test, Between):
+            values += [test.low / 2, (test.low + test.high) / 2, test.high * 2]
     return [*map(set_to, values), *(two_of(v, order) for v in values for order in range(16))]
 
 
@@ -281,6 +286,22 @@ def test_the_contrary_test_notices_an_answer_that_is_written_down() -> None:
         test_contrary_measurements_get_another_answer("xu", fixed)
 
 
+@pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)
+def test_no_reading_has_a_row_for_each_of_two_limits(paper: str, said: Said) -> None:
+    """`Between` is one row; two of `Below` printed the same number twice."""
+    known = shipped(experiments()[said.experiment])
+    assert known is not None
+    below: list[list[Mean]] = []
+    above: list[list[Mean]] = []
+    for panel in said.look.panels:
+        view = View(Found.of(known.points), panel)
+        for test in said.look.tests:
+            with contextlib.suppress(Absent):
+                if isinstance(test, Below):
+                    (above if test.sign > 0 else below).append(points(test.of(view)))
+    assert not any(means in below for means in above)
+
+
 # --- the engine -------------------------------------------------------------------------------
 
 
@@ -329,6 +350,10 @@ def test_a_number_needs_an_error_a_third_of_the_papers(mean: Mean, expected: Cla
         (Below(A, 1.0), made(a=noisy(0.99, 0.1)), ClaimAnswer.FEW_DRAWS),
         (Below(A, 1.0), made(a=2.0), ClaimAnswer.NOT_REPRODUCED),
         (Below(A, 1.0, 1), made(a=2.0), ClaimAnswer.REPRODUCED),
+        (Between(A, 1.0, 3.0), made(a=2.0), ClaimAnswer.REPRODUCED),
+        (Between(A, 1.0, 3.0), made(a=noisy(2.9, 0.1)), ClaimAnswer.FEW_DRAWS),
+        (Between(A, 1.0, 3.0), made(a=0.5), ClaimAnswer.NOT_REPRODUCED),
+        (Between(A, 1.0, 3.0), made(a=4.0), ClaimAnswer.NOT_REPRODUCED),
         (AtMost(A), made(a=1.0), ClaimAnswer.REPRODUCED),
         (AtMost(A), made(a=0.7), ClaimAnswer.BOUND),
         (AtMost(A), made(a=1.1), ClaimAnswer.NOT_REPRODUCED),

@@ -19,6 +19,7 @@ from dpviz.papers.measurements import Absent, Mean
 from dpviz.papers.said import (
     AtMost,
     Below,
+    Between,
     Expression,
     Identity,
     Look,
@@ -210,10 +211,7 @@ SAID = declared(
             Below(_accuracy(NON_PRIVATE) - at("", table1.MAJORITY), table1.ALMOST),
             list(table1.FOOTNOTE),
         ),
-        "figure-2-axis": Look(
-            (Below(at("", figure2.CEILING), 0.7, 1), Below(at("", figure2.CEILING), 0.8)),
-            [figure2.DRAWN],
-        ),
+        "figure-2-axis": Look(Between(at("", figure2.CEILING), 0.7, 0.8), [figure2.DRAWN]),
         "figure-2-thousand": Look(
             Identity(
                 along(figure2.THOUSAND.label, figure2.LONG_SHARE),

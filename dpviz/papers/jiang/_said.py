@@ -23,6 +23,7 @@ from dpviz.papers.measurements import Mean
 from dpviz.papers.said import (
     AtMost,
     Below,
+    Between,
     Expression,
     Identity,
     Look,
@@ -188,14 +189,8 @@ SAID = declared(
             built=True,
         ),
         "k-free": Look(AtMost(along(WISHART.label, theorems9_10.SHARE)), [theorems9_10.BY_K]),
-        "comparable": Look((Below(_between, 2.0), Below(_between, 0.5, 1)), TABLES),
-        "lemma-2": Look(
-            (
-                Below(L1_OVER_D, 1.0, 1),
-                Below(L1_OVER_D / 2.0, 1.0),
-            ),
-            LEMMA_PANELS,
-        ),
+        "comparable": Look(Between(_between, 0.5, 2.0), TABLES),
+        "lemma-2": Look(Between(L1_OVER_D, 1.0, 2.0), LEMMA_PANELS),
         "lemma-3": AtMost(at("Lemma 3", statements.BOUND)),
         "lemma-4": AtMost(at("Lemma 4", statements.BOUND)),
         "square-root": Identity(at("left", statements.SIDE), at("right", statements.SIDE)),
