@@ -54,8 +54,10 @@ _WORDS = ACCEPT | {
 }
 
 
-_ARRAYS = ("explained_variance_", "explained_variance_ratio_", "singular_values_")
-_SOMETIMES = ("clipping_radius_", "noise_variance_", "variance_radius_", *_ARRAYS)
+_SOMETIMES = (
+    "clipping_radius_", "noise_variance_", "variance_radius_", "explained_variance_",
+    "explained_variance_ratio_", "singular_values_",
+)  # fmt: skip
 _IN_MEMORY = "it needs the rows themselves in memory, as an array that fit is given"
 
 # What scikit-learn and NumPy say of an array without quoting it; other messages may.
@@ -493,9 +495,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise InvalidTable(
                 f"X has {along.shape[1]} features, but there are {self.n_components_} components."
             )
-        if self.whiten:
-            along = along * self._deviations
-        back = (along @ self.components_) * self.scale_ + self.mean_
+        wide = along * self._deviations if self.whiten else along
+        back = (wide @ self.components_) * self.scale_ + self.mean_
         return np.asarray(back, dtype=along.dtype)
 
     @available_if(_has_variances)  # type: ignore[untyped-decorator]
@@ -834,10 +835,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             unit = getattr(self, "clipping_radius_", unit)
         self._largest_mean = unit**2 / d
         self.n_components_ = self._count_kept(d)
-        self.components_ = np.ascontiguousarray(directions[:, : self.n_components_].T)
-        for name in ("components_", "mean_", "scale_", *_ARRAYS):
-            if hasattr(self, name):
-                setattr(self, name, getattr(self, name).astype(rows.dtype, copy=False))
+        # alone in the rows' precision: squares of single ones leave its range
+        self.components_ = np.ascontiguousarray(
+            directions[:, : self.n_components_].T, dtype=rows.dtype
+        )
 
     def _from_all(self, d: int) -> bool:
         """Return whether components are taken from a whole basis."""

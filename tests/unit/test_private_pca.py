@@ -567,13 +567,34 @@ def test_a_dask_frame_is_summed_where_its_partitions_are(many: np.ndarray) -> No
 @quiet
 def test_single_precision_stays_single_precision(many: np.ndarray) -> None:
     fitted = PrivatePCA(2, random_state=0, whiten=True).fit(many)
-    for name in ("components_", "mean_", "explained_variance_", "singular_values_"):
-        assert getattr(fitted, name).dtype == np.float32
+    assert fitted.components_.dtype == np.float32
     there = fitted.transform(many)
     assert there.dtype == fitted.inverse_transform(there).dtype == np.float32
     double = PrivatePCA(2, random_state=0).fit(many.astype(np.float64))
     assert double.components_.dtype == np.float64
     assert np.allclose(fitted.components_, double.components_, atol=1e-6)
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        (np.float32, 1e30), (np.float32, 1e38), (np.float32, 1e-30), (np.float16, 3e4),
+        (np.int8, 100), (np.int32, 2.0**30), (np.int64, 2.0**62), (np.uint64, 2.0**63),
+    ],
+)  # fmt: skip
+def test_rows_of_every_kind_of_number_are_told_of_in_doubles(kind: Any, size: float) -> None:
+    draws = np.random.default_rng(4).uniform(0, 1, (300, 3))
+    rows = (draws * [1, 0.5, 0.25] * size).astype(kind)
+    how = {"mechanism": "gaussian", "row_bound": size, "bounds": (0, 10 * size), "random_state": 1}
+    fitted = PrivatePCA(2, **how).fit(rows)
+    double = PrivatePCA(2, **how).fit(rows.astype(np.float64))
+    for name in ("mean_", "scale_", "explained_variance_", "singular_values_"):
+        assert np.array_equal(getattr(fitted, name), getattr(double, name))
+    assert (fitted.explained_variance_ > 0).all()
+    assert np.isfinite(fitted.get_covariance()).all()
+    # by components in the rows' precision
+    assert np.allclose(fitted.score_samples(rows), double.score_samples(rows), atol=0.01)
 
 
 @quiet
