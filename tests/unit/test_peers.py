@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -111,6 +112,26 @@ def test_what_does_not_end_or_fails_is_one_sentence(
     assert time.monotonic() - start < 30
     found = dpviz.compare(table(), mechanisms=[peers.diffprivlib], trials=1)
     assert len(found.table()) == 1
+
+
+@pytest.mark.slow
+def test_the_worker_that_waits_for_the_next_question_ends_with_its_process(fake: Path) -> None:
+    code = """if True:
+        import sys
+        from pathlib import Path
+
+        import numpy as np
+
+        import dpviz
+        from dpviz.extend import peers
+
+        peers.python_of = lambda library, folder: Path(sys.argv[1])
+        rows = np.random.default_rng(1).standard_normal((60, 4))
+        dpviz.compare(rows, mechanisms=[peers.diffprivlib], trials=1)
+    """
+    words = [sys.executable, "-W", "always::ResourceWarning", "-c", code, str(fake)]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_what_pip_cannot_make_is_one_sentence(

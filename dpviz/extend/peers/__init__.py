@@ -14,13 +14,13 @@ up its seconds is stopped, and the library then cannot run there.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -156,23 +156,28 @@ class Worker:
             return found
 
 
-@cache
-def _kept(fit: str, process: int) -> list[Worker]:
-    """Return the worker of a fit in this process; forked, it would be another's."""
-    return []
+_kept: dict[tuple[str, int], Worker] = {}
+"""The worker of a fit in a process; forked, it would be another's."""
+
+
+@atexit.register
+def _end() -> None:
+    for (_, process), worker in _kept.items():
+        if process == os.getpid():
+            worker.end()
 
 
 def _components(
     fit: str, rows: Any, epsilon: float, k: int, rng: np.random.Generator
 ) -> FloatArray:
     library = fit.partition("_")[0]
-    kept = _kept(fit, os.getpid())
-    if not kept or kept[0].ended:
-        kept[:] = [Worker(python_of(library, user_cache() / "peers"), fit)]
+    mine = fit, os.getpid()
+    if mine not in _kept or _kept[mine].ended:
+        _kept[mine] = Worker(python_of(library, user_cache() / "peers"), fit)
     # an ulp inside the ball, so that their check does not trip on rounding
     inside = rows / max(1.0, float(np.linalg.norm(rows, axis=1).max())) * (1 - 1e-12)
     seed = int(rng.integers(2**31))
-    found = kept[0].ask(inside, epsilon=epsilon, k=k, seed=seed, seconds=SECONDS)
+    found = _kept[mine].ask(inside, epsilon=epsilon, k=k, seed=seed, seconds=SECONDS)
     if found["outcome"] == "time-out":
         raise CannotRun(fit, f"a fit has {numeral(SECONDS)} s of CPU; it was stopped")
     if found["outcome"] == "failure":
