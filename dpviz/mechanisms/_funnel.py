@@ -136,11 +136,7 @@ class TwoLooks(OfDirections, Weighing):
             Noisy means of |u_j|, with the noise ``sizes_std`` of the calibration.
         """
         stds = (self.weighing_std(calibration), second_std)
-        held = None
-        if self.weighs:
-            seen = [None] * len(first) if roots is None else list(roots)
-            each = zip(first, seen, strict=True)
-            held = np.stack([self._held(one, calibration, means) for one, means in each])
+        held = self._held(first, calibration, roots) if self.weighs else None
         frames = looked_again(unit, first, second_noise, stds, calibration.problem.k, held)
         return Release(raw=first, components=fix_signs(frames))
 
@@ -148,7 +144,8 @@ class TwoLooks(OfDirections, Weighing):
         self, first: FloatArray, calibration: Calibration, roots: FloatArray | None
     ) -> FloatArray:
         """Return what is held back of each feature, as `Weighing` does."""
-        noisy = np.diagonal(first) - (np.trace(first) - 1) / len(first)
+        traces = np.trace(first, axis1=1, axis2=2)
+        noisy = np.diagonal(first, axis1=1, axis2=2) - ((traces - 1) / first.shape[1])[:, None]
         seen = None if roots is None else (roots, calibration.values["sizes_std"])
-        sizes = feature_sizes(noisy, self.weighing_std(calibration), 1.0, seen)
+        sizes = feature_sizes(noisy, self.weighing_std(calibration), np.ones(len(first)), seen)
         return held_back(calibration.problem.k, sizes)

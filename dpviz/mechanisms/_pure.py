@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism
-from dpviz.sampling.ensembles import wishart
+from dpviz.sampling.ensembles import wishart, wishart_numbers, wishart_of
 from dpviz.sampling.limits import NuclearLaw, WishartDifferenceLaw
 from dpviz.sampling.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
+
+IntArray = NDArray[np.intp]
 
 
 class PureLaw(StrEnum):
@@ -30,10 +36,7 @@ class PureLaw(StrEnum):
         """Return noise of shape (size, d, d)."""
         if self is PureLaw.KNORM:
             return nuclear_noise(draws, d)
-        noise = wishart(draws, d, d + 1)
-        noise -= wishart(draws, d, d + 1)
-        # W_d(d + 1, I/2) each: the unit in which a nuclear norm of s loses at most s
-        return noise / 2
+        return _half_difference(wishart(draws, d, d + 1), wishart(draws, d, d + 1))
 
     def direction_std(self, d: int) -> float:
         """Return the standard deviation of w'Nw, the same for every unit w."""
@@ -45,6 +48,42 @@ class PureLaw(StrEnum):
         if self is PureLaw.KNORM:
             return NuclearLaw(math.pi / 2 * d).edges[1]
         return WishartDifferenceLaw(d / 2).edges[1]
+
+
+def _half_difference(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the difference of W_d(d + 1, I/2), from twice each, in place of the first.
+
+    In this unit a nuclear norm of s loses at most s.
+    """
+    first -= second
+    first /= 2
+    return first
+
+
+def wishart_differences(
+    singles: list[Draws], dimensions: IntArray
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield which draws have m dimensions, and their noise as `PureLaw.WISHART` draws it.
+
+    Numbers are taken draw by draw, as draws may share a stream; matrices are made together.
+
+    Parameters
+    ----------
+    singles : list of Draws
+        Of one draw each.
+    dimensions : ndarray of shape (len(singles),)
+    """
+    sides: list[list[tuple[FloatArray, FloatArray]]] = [[], []]
+    for one, m in zip(singles, dimensions.tolist(), strict=True):
+        for side in sides:
+            side.append(wishart_numbers(one, m, m + 1))
+    for m in np.unique(dimensions):
+        which = np.flatnonzero(dimensions == m)
+        first, second = (
+            wishart_of(*map(np.concatenate, zip(*[side[i] for i in which], strict=True)))
+            for side in sides
+        )
+        yield which, _half_difference(first, second)
 
 
 LAWS = {

@@ -29,7 +29,7 @@ NONE, FEATURES = "none", "features"
 # Shapes of the Gamma law that sizes follow, from few large ones to nearly equal.
 _SHAPES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
 _LEVELS = 200  # quantiles that stand for each law
-_NEAR = 1 << 14  # numbers at once: what the processor keeps near
+_NEAR = 1 << 16  # numbers at once: what the processor keeps near
 # Log odds, before the data, that all sizes are equal: where features are alike, weighing loses.
 _EQUAL = 2.0
 
@@ -42,52 +42,82 @@ def _grids() -> FloatArray:
 
 
 def feature_sizes(
-    noisy: FloatArray, std: float, total: float, roots: tuple[FloatArray, float] | None = None
+    noisy: FloatArray,
+    std: float,
+    totals: FloatArray,
+    roots: tuple[FloatArray, float] | None = None,
 ) -> FloatArray:
-    """Return the expected sizes of features from noisy ones.
+    """Return the expected sizes of features from noisy ones, draw by draw.
 
     Sizes s_i follow a Gamma law of mean total/d whose shape is unknown, or are all equal; given
     them, x_i ~ N(s_i, std^2). The shape is integrated out by its evidence.
 
     Parameters
     ----------
-    noisy : ndarray of shape (d,)
-        The x_i; they sum to about ``total``.
+    noisy : ndarray of shape (size, d)
+        The x_i; those of a draw sum to about its total.
     std : float
         Of their noise, above 0.
-    total : float
+    totals : ndarray of shape (size,)
         Sum of all sizes, above 0.
-    roots : (ndarray of shape (d,), float), optional
+    roots : (ndarray of shape (size, d), float), optional
         A second look: noisy means of |u_i|, taken as sqrt(2 s_i/pi), and the noise's standard
         deviation.
 
     Returns
     -------
-    ndarray of shape (d,)
+    ndarray of shape (size, d)
     """
-    mean = total / len(noisy)
+    found = np.empty_like(noisy)
+    # of few features many draws at once
+    step = max(1, _NEAR // (noisy.shape[1] * _LEVELS * len(_SHAPES)))
+    for start in range(0, len(noisy), step):
+        part = slice(start, start + step)
+        seen = None if roots is None else (roots[0][part], roots[1])
+        found[part] = _sizes(noisy[part], std, totals[part], seen)
+    return found
+
+
+def _sizes(
+    noisy: FloatArray, std: float, totals: FloatArray, roots: tuple[FloatArray, float] | None
+) -> FloatArray:
+    """Return `feature_sizes` of as many draws as stay near the processor."""
+    size, d = noisy.shape
+    mean = (totals / d)[:, None, None, None]
 
     def log_likelihood(sizes: FloatArray) -> FloatArray:
-        found = -0.5 * np.square((noisy[:, None] - sizes) / std)
+        found = noisy[:, None, :, None] - sizes
+        found /= std
+        np.square(found, out=found)
+        found *= -0.5
         if roots is not None:
             seen, root_std = roots
-            found -= 0.5 * np.square((seen[:, None] - np.sqrt(2 / math.pi * sizes)) / root_std)
+            second = seen[:, None, :, None] - np.sqrt(2 / math.pi * sizes)
+            second /= root_std
+            np.square(second, out=second)
+            second *= 0.5
+            found -= second
         return found
 
-    logs = [_EQUAL + float(log_likelihood(np.array([mean])).sum())]
-    means = [np.full(len(noisy), mean)]
-    # of few features all shapes at once, of many as many as stay near the processor
-    step = max(1, _NEAR // (len(noisy) * _LEVELS))
+    logs = np.empty((size, 1 + len(_SHAPES)))
+    means = np.empty((size, 1 + len(_SHAPES), d))
+    logs[:, 0] = _EQUAL + log_likelihood(mean)[:, 0, :, 0].sum(axis=1)
+    means[:, 0] = mean[:, 0, 0]
+    # of few features all shapes at once, of many as many as stay near
+    step = max(1, _NEAR // (d * _LEVELS))
     for start in range(0, len(_SHAPES), step):
+        part = slice(1 + start, 1 + start + step)
         grids = _grids()[start : start + step, None] * mean
-        log = log_likelihood(grids)
-        top = log.max(axis=2)
-        like = np.exp(log - top[:, :, None])
-        whole = like.sum(axis=2)
-        logs.extend((np.log(whole / _LEVELS) + top).sum(axis=1).tolist())
-        means.extend((like * grids).sum(axis=2) / whole)
-    odds = np.exp(np.array(logs) - max(logs))
-    found: FloatArray = (odds[:, None] * np.array(means)).sum(axis=0) / odds.sum()
+        like = log_likelihood(grids)
+        top = like.max(axis=3)
+        like -= top[..., None]
+        np.exp(like, out=like)
+        whole = like.sum(axis=3)
+        logs[:, part] = (np.log(whole / _LEVELS) + top).sum(axis=2)
+        like *= grids
+        means[:, part] = like.sum(axis=3) / whole
+    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
+    found: FloatArray = (odds[:, :, None] * means).sum(axis=1) / odds.sum(axis=1, keepdims=True)
     return found
 
 
@@ -142,12 +172,11 @@ class Weighing(Mechanism):
         known = self.public_total(calibration)
         held = matrices.copy()
         diagonal = np.einsum("sii->si", held)  # a view
-        for row in diagonal:
-            seen = float(row.sum())
-            # without a public sum the noisy one; what is below its own noise is no signal
-            total = max(seen, std) if known is None else known
-            sizes = feature_sizes(row - (seen - total) / len(row), std, total)
-            row -= std**2 * held_back(k, sizes)
+        seen = diagonal.sum(axis=1)
+        # without a public sum the noisy one; what is below its own noise is no signal
+        totals = np.maximum(seen, std) if known is None else np.full(len(seen), known)
+        noisy = diagonal - ((seen - totals) / matrices.shape[1])[:, None]
+        diagonal -= std**2 * held_back(k, feature_sizes(noisy, std, totals))
         return release.with_components(Release.of_matrices(held, k).components)
 
 

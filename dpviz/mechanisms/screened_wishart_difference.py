@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.sensitivity import nuclear
@@ -21,13 +20,11 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._clipped import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._funnel import top
-from dpviz.mechanisms._pure import PureLaw
+from dpviz.mechanisms._pure import IntArray, PureLaw, wishart_differences
 from dpviz.mechanisms._weighing import feature_sizes, held_back
 
-IntArray = NDArray[np.intp]
-
 _NOISE = PureLaw.WISHART
-_MOST_NUMBERS = 2**18  # of moments that are remembered
+_MOST_NUMBERS = 2**18  # of matrices at once
 
 
 @dataclass(frozen=True)
@@ -110,46 +107,58 @@ class ScreenedWishartDifference(OfDirections):
         pair = draws.exponential(2, problem.d)
         # the difference of two standard exponentials is Lap(1)
         noisy = np.square(unit).mean(axis=0) + b * (pair[:, 0] - pair[:, 1])
+        centred = noisy - (noisy.sum(axis=1, keepdims=True) - 1) / problem.d
+        sizes = feature_sizes(centred, b * math.sqrt(2), np.ones(draws.size))
+        expected = sizes / sizes.sum(axis=1, keepdims=True)
+        order, counts = self.kept(expected, noisy, problem.k, scale)
         frames = np.zeros((draws.size, problem.d, problem.k))
-        moments: dict[bytes, FloatArray] = {}  # of few features many draws keep the same
-        for index, one in enumerate(draws.single()):
-            centred = noisy[index] - (noisy[index].sum() - 1) / problem.d
-            sizes = feature_sizes(centred, b * math.sqrt(2), 1.0)
-            kept = self.kept(sizes / sizes.sum(), noisy[index], problem.k, scale)
-            m = len(kept)
-            name = kept.tobytes()
-            moment = moments.get(name)
-            if moment is None:
-                moment = unit_moment(unit[:, kept])
-                if len(moments) * problem.d**2 < _MOST_NUMBERS:
-                    moments[name] = moment
-            matrix = moment + scale * _NOISE.draw(one, m)[0]
-            variance = (_NOISE.direction_std(m) * scale) ** 2
-            share = sizes[kept] / sizes[kept].sum()
-            held = matrix - np.diag(variance * held_back(problem.k, share))
-            frames[index, kept] = top(held, problem.k)
+        singles = draws.single()
+        step = max(1, _MOST_NUMBERS // problem.d**2)
+        for start in range(0, draws.size, step):
+            part = slice(start, start + step)
+            for places, matrices in wishart_differences(singles[part], counts[part]):
+                which, m = start + places, matrices.shape[1]
+                kept = order[which, :m]
+                # of few features many draws keep the same
+                sets, of_set = np.unique(kept, axis=0, return_inverse=True)
+                matrices *= scale
+                matrices += np.stack([unit_moment(unit[:, one]) for one in sets])[of_set.ravel()]
+                shares = sizes[which[:, None], kept]
+                shares /= shares.sum(axis=1, keepdims=True)
+                variance = (_NOISE.direction_std(m) * scale) ** 2
+                diagonal = np.einsum("sii->si", matrices)  # a view
+                diagonal -= variance * held_back(problem.k, shares)
+                frames[which[:, None], kept] = top(matrices, problem.k)
         return Release(raw=frames, components=fix_signs(frames))
 
-    def kept(self, sizes: FloatArray, noisy: FloatArray, k: int, scale: float) -> IntArray:
-        """Return which features are kept, by their expected sizes; more than k of them.
+    def kept(
+        self, sizes: FloatArray, noisy: FloatArray, k: int, scale: float
+    ) -> tuple[IntArray, IntArray]:
+        """Return the order in which features are kept, and how many are, by their expected sizes.
 
         Parameters
         ----------
-        sizes : ndarray of shape (d,)
+        sizes : ndarray of shape (size, d)
             Expected, of sum 1.
-        noisy : ndarray of shape (d,)
+        noisy : ndarray of shape (size, d)
             As released; it breaks ties.
         k : int
+            Fewer than are kept.
         scale : float
             Of the components' noise.
+
+        Returns
+        -------
+        order : ndarray of shape (size, d)
+        counts : ndarray of shape (size,)
         """
-        d = len(sizes)
+        d = sizes.shape[1]
         order = np.lexsort((-noisy, -sizes))
         counts = np.arange(min(k + 1, d), d + 1)
         edges = _NOISE.edge(1) * counts * scale
-        worth = np.cumsum(sizes[order])[counts - 1] / (1 + (edges / self.guess) ** 2)
-        chosen: IntArray = order[: int(counts[np.argmax(worth)])]
-        return chosen
+        summed = np.cumsum(np.take_along_axis(sizes, order, axis=1), axis=1)
+        worth = summed[:, counts - 1] / (1 + (edges / self.guess) ** 2)
+        return order, counts[np.argmax(worth, axis=1)]
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -23,17 +23,18 @@ def _check(d: int, df: float) -> None:
         raise InvalidSetting("df", f"a finite number of at least d = {d}", df)
 
 
+@lru_cache(maxsize=32)
 def _halved_freedoms(d: int, df: float) -> FloatArray:
     """Return half the degrees of freedom of Bartlett's d diagonal chi-squares."""
     halves: FloatArray = 0.5 * (df - np.arange(d, dtype=np.float64))
+    halves.flags.writeable = False  # cached, so nobody may change it
     return halves
 
 
-def _factor(diagonal: FloatArray, draws: Draws) -> FloatArray:
-    """Return lower triangular matrices: the given diagonal, N(0, 1) below it."""
+def _factor(diagonal: FloatArray, below: FloatArray) -> FloatArray:
+    """Return lower triangular matrices: the given diagonal, and the numbers below it by rows."""
     size, d = diagonal.shape
     factor = np.zeros((size, d, d))
-    below = draws.normal(d * (d - 1) // 2)
     for row in range(1, d):
         start = row * (row - 1) // 2
         factor[:, row, :row] = below[:, start : start + row]
@@ -82,6 +83,14 @@ def wishart(draws: Draws, d: int, df: float) -> FloatArray:
     Bartlett 1933: W = L L' with L lower triangular, N(0, 1) below the diagonal
     and L_ii^2 ~ chi^2 with df - i degrees of freedom, i = 0, .., d - 1.
     """
+    return wishart_of(*wishart_numbers(draws, d, df))
+
+
+def wishart_numbers(draws: Draws, d: int, df: float) -> tuple[FloatArray, FloatArray]:
+    """Return what `wishart` takes from the streams, for whoever makes matrices later together.
+
+    Parameters and errors are those of `wishart`; the shapes are (size, d) and (size, d(d - 1)/2).
+    """
     _check(d, df)
     halves = _halved_freedoms(d, df)
     gammas = np.empty((draws.size, d))
@@ -90,7 +99,12 @@ def wishart(draws: Draws, d: int, df: float) -> FloatArray:
     else:
         for row, rng in zip(gammas, draws.generators, strict=True):
             row[...] = rng.standard_gamma(halves)
-    return _gram(_factor(np.sqrt(2.0 * gammas), draws))
+    return gammas, draws.normal(d * (d - 1) // 2)
+
+
+def wishart_of(gammas: FloatArray, normals: FloatArray) -> FloatArray:
+    """Return the matrices of `wishart_numbers`, shape (size, d, d)."""
+    return _gram(_factor(np.sqrt(2.0 * gammas), normals))
 
 
 def bartlett_factor(draws: Draws, d: int, df: float) -> FloatArray:
@@ -122,7 +136,7 @@ def bartlett_factor(draws: Draws, d: int, df: float) -> FloatArray:
     # Centre of the 2^-53 cell that NumPy's uniform names: never exactly 0.
     uniforms = draws.uniform(d) + 2.0**-54
     diagonal = np.sqrt(2.0 * gammaincinv(_halved_freedoms(d, df), uniforms))
-    return _factor(diagonal, draws)
+    return _factor(diagonal, draws.normal(d * (d - 1) // 2))
 
 
 def wishart_from_uniforms(draws: Draws, d: int, df: float) -> FloatArray:

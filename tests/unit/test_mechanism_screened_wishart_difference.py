@@ -62,15 +62,18 @@ def test_no_neighbours_move_sizes_or_the_look_by_more(relation: Relation) -> Non
 
 
 def test_what_is_kept_follows_sizes_and_noise() -> None:
-    mechanism = ScreenedWishartDifference()
+    def kept(sizes: np.ndarray, noisy: np.ndarray, k: int, scale: float) -> list[int]:
+        order, counts = ScreenedWishartDifference().kept(sizes[None], noisy[None], k, scale)
+        found: list[int] = order[0, : counts[0]].tolist()
+        return found
+
     sizes = np.array([0.05, 0.5, 0.05, 0.35, 0.05])
-    few = mechanism.kept(sizes, sizes, 1, 0.2)
-    assert sorted(few.tolist()) == [1, 3]
-    assert len(mechanism.kept(sizes, sizes, 1, 1e-9)) == 5
-    assert len(mechanism.kept(sizes, sizes, 3, 0.2)) == 4  # always more than k
+    assert sorted(kept(sizes, sizes, 1, 0.2)) == [1, 3]
+    assert len(kept(sizes, sizes, 1, 1e-9)) == 5
+    assert len(kept(sizes, sizes, 3, 0.2)) == 4  # always more than k
     equal = np.full(5, 0.2)
     noisy = np.array([0.1, 0.3, 0.2, 0.5, 0.4])
-    assert mechanism.kept(equal, noisy, 1, 1.0)[:2].tolist() == [3, 4]
+    assert kept(equal, noisy, 1, 1.0)[:2] == [3, 4]
 
 
 def test_features_left_out_have_no_part_in_the_components() -> None:

@@ -89,12 +89,16 @@ def test_it_vanishes_with_the_noise(cls: type[Weighing]) -> None:
     np.testing.assert_allclose(frames[0], frames[1], atol=1e-4 if counted else 1e-6)
 
 
+def sizes_of(noisy: np.ndarray, std: float) -> np.ndarray:
+    return feature_sizes(noisy[None], std, np.ones(1))[0]
+
+
 def test_sizes_are_kept_where_noise_is_small_and_shrunk_to_the_mean_where_all_are_alike() -> None:
     true = np.array([0.5, 0.3, 0.1, 0.05, 0.03, 0.02])
-    np.testing.assert_allclose(feature_sizes(true, 1e-3, 1.0), true, atol=6e-3)
+    np.testing.assert_allclose(sizes_of(true, 1e-3), true, atol=6e-3)
     alike = 1 / 6 + 0.001 * np.array([1, -1, 1, -1, 1, -1])
-    np.testing.assert_allclose(feature_sizes(alike, 0.05, 1.0), 1 / 6, atol=4e-3)
+    np.testing.assert_allclose(sizes_of(alike, 0.05), 1 / 6, atol=4e-3)
     noisy = np.array([0.6, -0.2, 0.5, -0.1, 0.15, 0.05])
-    found = feature_sizes(noisy, 0.2, 1.0)
+    found = sizes_of(noisy, 0.2)
     assert (found > 0).all()
     assert list(np.argsort(found)) == list(np.argsort(noisy))
