@@ -46,12 +46,23 @@ def fill(key: str, value: Any) -> str:
     """
     now = _key_now(key)
     if now in st.session_state and st.session_state[now] != value:
-        del st.session_state[now]
+        st.session_state.left.append(now)
         st.session_state.generations[key] = st.session_state.generations.get(key, 0) + 1
         now = _key_now(key)
     if now not in st.session_state:
         st.session_state[now] = value
     return now
+
+
+def forget() -> None:
+    """Throw away what widgets held that `fill` draws under another key by now: as a run ends.
+
+    Not before a run has ended without them: until then Streamlit takes a late report of one that
+    holds nothing for a change, and calls it.
+    """
+    for key in st.session_state.over:
+        st.session_state.pop(key, None)
+    st.session_state.over, st.session_state.left = st.session_state.left, []
 
 
 def fill_text(name: str, key: str, text: str) -> str:

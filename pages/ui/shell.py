@@ -16,6 +16,7 @@ from pages.ui import (
     bar,
     board,
     check,
+    controls,
     copying,
     examples,
     glossary,
@@ -129,6 +130,7 @@ def _run() -> None:
     with guard(), limits.looking_up():
         for act in following:
             act()
+    controls.forget()
 
 
 def follow(act: Callable[[], None]) -> None:

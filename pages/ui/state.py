@@ -51,9 +51,9 @@ def start() -> None:
     st.session_state.pin = None if said.pin is None else held(said.pin)
     st.session_state.notices = list(said.notices)
     st.session_state.complaints = {}
-    st.session_state.setdefault(
-        "generations", {}
-    )  # of widgets that are drawn anew when given a value
+    # of widgets that are drawn anew when given a value: how often, and the keys they had
+    for name, empty in {"generations": {}, "left": [], "over": []}.items():
+        st.session_state.setdefault(name, empty)
 
 
 def pinned() -> Settings | None:

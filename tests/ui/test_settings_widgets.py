@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1.element_tree import Selectbox
 
 from dpviz import datasets
@@ -468,3 +469,22 @@ def test_a_refused_text_survives_every_change_of_page() -> None:
             go(at, FIRST)  # the box is not there to be complained about
         assert len(errors(at)) == 1, page
         assert found(at, "view.epsilon.box").value == "lots", page
+
+
+def test_a_late_report_of_a_widget_that_was_filled_anew_undoes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = start(**QUICK)
+    found(at, "view.allocation.kind").set_value("favour some")
+    late = at._tree.get_widget_states()  # also what a browser reports that hears nothing of the run
+    with monkeypatch.context() as cut:  # as of a run that is cut off before its end
+        cut.setattr(SafeSessionState, "on_script_finished", lambda *_, **__: None)
+        at.run()
+    assert found(at, "bar.share").key != "bar.share", "it was filled anew"
+    at._run(late)
+    assert errors(at) == []
+    assert held(at, "allocation") == "binary:1:0.8"
+    # and once a run has ended that has drawn other widgets, what they held is held no more
+    at.run()
+    at.run()
+    assert "bar.share" not in at.session_state
