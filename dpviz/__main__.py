@@ -26,7 +26,9 @@ def start() -> int:
     try:
         # before any room is loaded: a plugin may bring what is listed there
         sys.argv[1:] = with_plugins(sys.argv[1:])
-        from dpviz.cli import main
+        from dpviz.cli import load, main
+
+        load(sys.argv[1:])
     except DpvizError as error:
         print(f"dpviz: {error}", file=sys.stderr)
         return 2

@@ -27,8 +27,6 @@ from dpviz.core.errors import (
     printable,
 )
 from dpviz.core.plugins import with_plugins
-from dpviz.datasets import builtin_tables
-from dpviz.studies.options import asking_functions, function_named, question_of
 
 _FILES = {
     "data": ("fetch",),
@@ -44,8 +42,19 @@ _FILES = {
 """The files of this folder and the commands each adds, in the order of the help."""
 
 
+_AT_ONCE = ("--version", *_FILES["dashboard"])  # the dashboard is another process
+
+
+def load(words: Sequence[str]) -> None:
+    """Import what most commands need, unless the first word is one that needs none of it."""
+    if not words or words[0] not in _AT_ONCE:
+        import_module("dpviz.studies.options")
+
+
 def questions() -> dict[str, Any]:
     """Return the functions of the front door that are commands as they are declared, by command."""
+    from dpviz.studies.options import asking_functions, question_of
+
     own = {command for added in _FILES.values() for command in added}
     words = {question_of(function).word: function for function in asking_functions().values()}
     return {word: function for word, function in words.items() if word not in own}
@@ -53,6 +62,8 @@ def questions() -> dict[str, Any]:
 
 def _question(command: str | None) -> Any:
     """Return the function of one command, importing no other; None where there is none."""
+    from dpviz.studies.options import function_named, question_of
+
     for name in (command, f"list_{command}"):
         function = function_named(name or "")
         if function is not None and question_of(function).word == command:
@@ -105,6 +116,8 @@ def build_parser(command: str | None = None) -> OneLineParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version)
+    if command == "--version":
+        return parser
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     # a command waits for its own imports alone
     mine = [file for file, added in _FILES.items() if command in added]
@@ -125,6 +138,8 @@ def _is_table(word: str) -> bool:
     """Return whether a first word is no command and names a table."""
     if word.startswith("-") or _is_command(word):
         return False
+    from dpviz.datasets import builtin_tables
+
     return Path(word).is_file() or word.startswith("plan:") or word in builtin_tables()
 
 
@@ -136,6 +151,8 @@ def _refuse_unknown(word: str) -> None:
         raise InvalidTable(
             f"{printable(word)} is a folder; dpviz takes a command or a table first."
         )
+    from dpviz.datasets import builtin_tables
+
     commands = [*(c for added in _FILES.values() for c in added), *questions()]
     hint = did_you_mean(word, [*commands, *builtin_tables()])
     raise InvalidTable(

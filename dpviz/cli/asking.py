@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpviz.auditing.run import varied
 from dpviz.cli.data import fetch_table
-from dpviz.cli.options import CACHE_HELP, Commands, add_set, add_settings, stated, store_from
+from dpviz.cli.options import Commands, add_cache, add_set, add_settings, stated, store_from
 from dpviz.cli.terminal import Steps, Watch, end_progress, tell_ahead, tell_memory
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import atomic_write, check_out, csv_text, json_text
@@ -46,7 +46,7 @@ def add(commands: Commands, function: Any) -> None:
         if action.dest == "table" and own["table"].default is None:
             action.nargs = "?"
     if "cache" in own:
-        parser.add_argument("--cache", default=None, metavar="DIR|none", help=CACHE_HELP)
+        add_cache(parser)
     parser.add_argument("--format", choices=FORMATS, default="table")
     parser.add_argument(
         "--out",

@@ -15,7 +15,6 @@ from dpviz.cli.options import Commands
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import app_path
 from dpviz.core.platform import need, server_options
-from dpviz.lessons.room import ADDRESS, KEY, NAME, letters
 
 
 def add(commands: Commands) -> None:
@@ -65,6 +64,7 @@ def proxied() -> dict[str, Any]:
 def _class(arguments: argparse.Namespace) -> int:
     """Open a room on all addresses, without uploads and releases, and say how it is entered."""
     from dpviz.lessons.languages import require
+    from dpviz.lessons.room import ADDRESS, KEY, NAME, letters
 
     require(arguments.language)
     spoken = "" if arguments.language == "en" else f"&language={arguments.language}"

@@ -1,4 +1,7 @@
-"""Flags of the command line, written from the declared settings."""
+"""Flags of the command line, written from the declared settings.
+
+Every command imports this file, so what takes long is imported where it is used.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from dpviz.core.errors import InvalidSetting, did_you_mean
 from dpviz.core.params import Declared, Param, params_of
 from dpviz.core.settings import Settings
-from dpviz.mechanisms import with_parameter
-from dpviz.simulation.store import Store, default_folder
 
-CACHE_HELP = (
-    "where finished cells are kept, so that the same command goes on where it was interrupted "
-    f"(default {default_folder()}; none keeps nothing). The files hold measurements of the data "
-    "that are not private."
-)
-
+if TYPE_CHECKING:
+    from dpviz.simulation.store import Store
 
 Commands: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
 """What a command's ``add`` adds its parser to."""
@@ -120,6 +117,18 @@ def _default(param: Param, value: Any) -> str:
     return f" Default: {text}." if text else ""
 
 
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """Add ``--cache``, the folder of `store_from`."""
+    from dpviz.simulation.store import default_folder
+
+    words = (
+        "where finished cells are kept, so that the same command goes on where it was interrupted "
+        f"(default {default_folder()}; none keeps nothing). The files hold measurements of the "
+        "data that are not private."
+    )
+    parser.add_argument("--cache", default=None, metavar="DIR|none", help=words)
+
+
 def add_set(parser: argparse.ArgumentParser) -> None:
     """Add ``--set``, the shorthand for a parameter of a mechanism."""
     parser.add_argument(
@@ -157,6 +166,8 @@ def settings_from(arguments: argparse.Namespace, base: Settings | None = None) -
     base = Settings() if base is None else base
     values = stated(arguments, type(base))
     for assignment in getattr(arguments, "assignments", ()):
+        from dpviz.mechanisms import with_parameter
+
         values["mechanisms"] = with_parameter(values.get("mechanisms", ()), assignment)
     return replace(base, **values)
 
@@ -257,6 +268,8 @@ def whole_number(name: str, text: str, low: int, high: int) -> int:
 
 def store_from(folder: str | None) -> Store | None:
     """Return where to keep finished cells; a default folder that cannot be written is none."""
+    from dpviz.simulation.store import Store, default_folder
+
     if folder == "none":
         return None
     if folder is not None:

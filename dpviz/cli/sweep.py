@@ -9,8 +9,8 @@ from typing import Any
 from dpviz.cli.asking import SAVE_HELP, check_save, table_text
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import (
-    CACHE_HELP,
     Commands,
+    add_cache,
     add_set,
     add_settings,
     settings_from,
@@ -66,7 +66,7 @@ def add(commands: Commands) -> None:
         metavar="ADDRESS",
         help="a Dask scheduler, such as tcp://host:8786, for --backend dask",
     )
-    sweeping.add_argument("--cache", default=None, metavar="DIR|none", help=CACHE_HELP)
+    add_cache(sweeping)
     sweeping.add_argument("--save", metavar="FILE", default=None, help=SAVE_HELP)
     sweeping.set_defaults(run=_sweep)
 
