@@ -31,6 +31,7 @@ from pages.ui.looks import FRAME, IN_A_PAGE
 from pages.ui.page_options import page_defaults
 
 _INDEX = Path(st.__file__).parent / "static" / "index.html"
+_HISTORY = Path(__file__).with_name("history.js")
 _SCRIPT = Path(__file__).with_name("first_picture.js")
 _KEPT = {"cache-control": f"public, immutable, max-age={365 * 24 * 60 * 60}"}
 _MOST = 2_000
@@ -78,6 +79,18 @@ def page(query: bytes) -> Response | None:
     # before all that Streamlit needs: a browser asks in this order, a few at a time
     links = _of(_FIRST, table)
     return Response(_page(table), 200, {"cache-control": "no-cache", "link": links}, "text/html")
+
+
+@cache
+def plain_page() -> Response:
+    """Return Streamlit's page, in which a bare address and its settings are one step back."""
+    return Response(_index(), 200, {"cache-control": "no-cache"}, "text/html")
+
+
+def _index() -> str:
+    # before Streamlit's own code: what a session says first is already a step
+    script = f"<script>{_HISTORY.read_text(encoding='utf-8')}</script>"
+    return _INDEX.read_text(encoding="utf-8").replace("</head>", f"{script}</head>", 1)
 
 
 def table_asked_for(query: bytes) -> str | None:
@@ -128,7 +141,7 @@ def _written(what: dict[str, Any]) -> bytes:
 
 @cache
 def _page(table: str) -> bytes:
-    text = _INDEX.read_text(encoding="utf-8")
+    text = _index()
     font = re.search(r'href="([^"]+[.]woff2)"', text)
     place = _PLACE.replace("FONT", font[1] if font else "").replace("FRAME", FRAME)
     for theme in ("light", "dark"):

@@ -37,9 +37,13 @@ TAB_ICON = "🔍"
 
 
 # Runs a page again that was open while its server was restarted; the link says what was set. And
-# a page that adds its settings to the menu's address makes no step of history of it.
+# without our server (`first_picture`), a page that adds its settings makes no step of history.
 _WINDOW = st.components.v2.component(
-    "dpviz_window", js=(Path(__file__).parent / "window.js").read_text(encoding="utf-8")
+    "dpviz_window",
+    js="".join(
+        (Path(__file__).parent / name).read_text(encoding="utf-8")
+        for name in ("history.js", "window.js")
+    ),
 )
 _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
 _FOLLOWING: ContextVar[list[Callable[[], None]]] = ContextVar("following")

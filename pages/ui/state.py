@@ -204,7 +204,7 @@ def write_link() -> None:
         query["pin"] = urlencode(held.to_query(page_defaults()) or {"v": link.LINK_VERSION})
     if get("table") == UPLOAD and st.session_state.label_index is not None:
         query["label"] = str(st.session_state.label_index)
-    # Writing adds to the browser's history, but for the menu's address (window.js): from an address
-    # without settings, such as a first visitor's, going back would never get any further.
+    # Writing adds to the browser's history, but at an address without settings (history.js): back
+    # at one all the same, going back would never get any further.
     if st.query_params.to_dict() != query and not (travelled() and not st.query_params):
         st.query_params.from_dict(query)

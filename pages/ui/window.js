@@ -1,23 +1,10 @@
 // What a page needs of the window it is in: it stands on every page and shows nothing.
 
-// The menu leaves an address without settings, to which the page then adds them: that is one step
-// for the browser's back button and not two.
-function addInPlace() {
-  const push = history.pushState;
-  if (push.dpviz) return;
-  history.pushState = function (state, unused, to) {
-    const adds = !location.search && new URL(to, location).pathname === location.pathname;
-    return (adds ? this.replaceState : push).call(this, state, unused, to);
-  };
-  history.pushState.dpviz = true;
-}
-
 // Asks for a run when the server is there again after it was away.
 //
 // A server that was restarted knows nothing of an open page until the page says something, and what
 // is first said would be taken for what a new visitor's widgets hold, not for a change.
 export default function (component) {
-  addInPlace();
   const { setTriggerValue, parentElement } = component;
   const state = (parentElement.dpvizReconnect ??= {});
   state.ask = () => setTriggerValue("back", Date.now());

@@ -355,3 +355,25 @@ def test_the_publishable_view_says_nothing_that_rows_decide() -> None:
     shown = [texts_of(upload(at, "own.csv", people(seed))) for seed, at in enumerate(pages, 1)]
     assert len(results(pages[0])) > 0
     assert shown[0] != shown[1]
+
+
+@pytest.mark.parametrize(
+    ("page", "key", "query"),
+    [
+        (FIRST, "upload", QUICK),
+        ("precision", "shares.upload", QUICK | {"allocation": "max-pnr"}),
+        ("release", "schema.file", QUICK),
+    ],
+)
+def test_a_file_that_is_here_no_more_is_none(page: str, key: str, query: dict[str, str]) -> None:
+    """As of a browser that comes back to a server that has dropped what it left."""
+    at = start(page, **query)
+    widget = found(at, key)
+    reported = at._tree.get_widget_states()
+    (of_it,) = [one for one in reported.widgets if one.id == widget.id]
+    of_it.file_uploader_state_value.uploaded_file_info.add(file_id="gone", name="a.csv", size=3)
+    at._run(reported)
+    assert errors(at) == []
+    assert held(at, "table") == "iris"
+    at.run()
+    assert errors(at) == []
