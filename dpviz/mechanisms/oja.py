@@ -366,7 +366,7 @@ class Oja(Mechanism):
         steps = int(calibration.values["steps"])
         # of few rows many draws go their steps at once; the bytes of a draw do not depend on it
         numbers = problem.d * max(-(-problem.n // steps), steps * problem.k)
-        each = max(1, _NEAR // numbers) if self.sampling == "pass" else 1
+        each = max(1, _NEAR // numbers)
         starts = range(0, len(singles), each)
         frames = [self._walked(data.rows, calibration, singles[at : at + each]) for at in starts]
         stacked = np.concatenate(frames)
@@ -375,7 +375,7 @@ class Oja(Mechanism):
     def _walked(
         self, rows: FloatArray, calibration: Calibration, singles: list[Draws]
     ) -> FloatArray:
-        """Return the last frames of draws whose batches are of one size, shape (size, d, k)."""
+        """Return the last frames of a few draws, shape (size, d, k)."""
         problem, values = calibration.problem, calibration.values
         steps, n, d = int(values["steps"]), problem.n, problem.d
         drawn = [self._drawn(problem, steps, single) for single in singles]
@@ -384,15 +384,19 @@ class Oja(Mechanism):
         rate = min(1 / (values["step_std"] * math.sqrt(d)), _MOST_RATE / problem.domain.radius**2)
         for step in range(steps):
             check_cancelled()
-            taken = rows[np.stack([batches[step] for _, batches, _ in drawn])]
+            batches = [dealt[step] for _, dealt, _ in drawn]
+            # no clipping: ||x x'W||_F is at most R^2 for every frame
             if self.sampling == "pass":
+                taken = rows[np.stack(batches)]
                 size = float(taken.shape[1])
                 # the last batches are one row shorter than n/T rounded up
                 std = values["step_std"] * n / (steps * size)
+                gradient = taken.transpose(0, 2, 1) @ (taken @ frame)
             else:
                 size, std = n / steps, values["step_std"]
-            # no clipping: ||x x'W||_F is at most R^2 for every frame
-            gradient = taken.transpose(0, 2, 1) @ (taken @ frame) / size
+                each = zip((rows[batch] for batch in batches), frame, strict=True)
+                gradient = np.stack([taken.T @ (taken @ one) for taken, one in each])
+            gradient /= size
             gradient += std * np.stack([noise[step] for _, _, noise in drawn])
             moved = frame + rate / (1 + _DECAY * step / steps) * gradient
             frame = np.linalg.qr(moved).Q
