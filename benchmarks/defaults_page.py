@@ -80,7 +80,7 @@ class Setting:
     def words(self) -> str:
         cell = self.cell
         return (
-            f"n {cell['n']}, {cell['bound']}, {cell['relation']}, k {self.k}, "
+            f"n {cell['n']:,}, {cell['bound']}, {cell['relation']}, k {self.k}, "
             f"epsilon {self.epsilon:g}"
         )
 
@@ -289,7 +289,7 @@ def _split(found: dict[str, tuple[Regrets, Regrets]], names: Sequence[str]) -> l
         values = [found[name][1].where(test) for name in names]
         if len(values[0]):
             cells = " | ".join(f"{value.mean():.3f}" for value in values)
-            lines.append(f"| {words} | {len(values[0])} | {cells} |")
+            lines.append(f"| {words} | {len(values[0]):,} | {cells} |")
     return lines
 
 

@@ -18,7 +18,7 @@ import streamlit as st
 
 from dpviz.core.files import csv_text
 from dpviz.core.metrics import METRICS, offered
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import parseable
 from dpviz.core.settings import AS_RELEASED, FREE
 from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
@@ -413,7 +413,7 @@ def clicked() -> None:
     if not picked or axis == "n":
         return
     x = picked[0]["x"]
-    value = numeral(x, 6) if axis == "row_bound" else (round(x) if axis == "k" else x)
+    value = parseable(x, 6) if axis == "row_bound" else (round(x) if axis == "k" else x)
     state.put(axis, value)
     st.session_state["tradeoffs.open"] = True
 

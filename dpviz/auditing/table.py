@@ -20,7 +20,7 @@ from dpviz.auditing import (
 )
 from dpviz.auditing.run import LEAST_TRIALS
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import parseable
 from dpviz.core.plugins import shell_command
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import Mechanism, all_mechanisms
@@ -276,9 +276,9 @@ def audit_command(
     d, trials, seed : int
         Of the audit.
     """
-    words = ["audit", mechanism.text, "--epsilon", numeral(budget.epsilon, 6)]
+    words = ["audit", mechanism.text, "--epsilon", parseable(budget.epsilon, 6)]
     if mechanism.info.guarantee == "approximate" and budget.delta > 0:
-        words += ["--delta", numeral(budget.delta, 6)]
+        words += ["--delta", parseable(budget.delta, 6)]
     if d != DEFAULT_D:
         words += ["--dimension", str(d)]
     if trials != DEFAULT_TRIALS:

@@ -3,13 +3,16 @@ const DpvizNumbers = (() => {
   "use strict";
   const CERTAIN = 1 - 1e-9;
 
-  function numeral(value, digits = 2) {
+  function parseable(value, digits = 2) {
     if (!value) return Number.isNaN(value) ? "nan" : "0";
     if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
     const rounded = Number(value.toPrecision(digits));
     const [mantissa, power] = rounded.toExponential().split("e");
     return power < -4 || power >= 6 ? `${mantissa}e${Number(power)}` : String(rounded);
   }
+
+  const numeral = (value, digits) =>
+    parseable(value, digits).replace(/^(-?\d{2,3})(\d{3})(?!\d)/, "$1,$2");
 
   // No zero has a sign.
   function decimals(value, places) {
@@ -34,5 +37,5 @@ const DpvizNumbers = (() => {
     return decimals(100 * share, 0);
   }
 
-  return { numeral, percent, ofHundred };
+  return { numeral, parseable, percent, ofHundred };
 })();

@@ -71,11 +71,11 @@ def towards(value: float, digits: int, side: int) -> float:
 
 def rows_words(count: int) -> str:
     """Return how many rows as a sentence has it: one row, 3 rows."""
-    return "one row" if count == 1 else f"{count} rows"
+    return "one row" if count == 1 else f"{thousands(count)} rows"
 
 
 def numeral(value: float, digits: int = 2) -> str:
-    """Return a number with so many digits: 3e-7, 0.00062, 1.5.
+    """Return a number with so many digits: 3e-7, 0.00062, 1.5, 18,000.
 
     A power of ten has neither a plus nor a leading zero.
 
@@ -85,6 +85,14 @@ def numeral(value: float, digits: int = 2) -> str:
     digits : int
         From 1 to 17.
     """
+    whole, point, rest = parseable(value, digits).partition(".")
+    if len(whole.lstrip("-")) > 4 and whole.lstrip("-").isdigit():
+        whole = f"{int(whole):,}"
+    return whole + point + rest
+
+
+def parseable(value: float, digits: int = 2) -> str:
+    """Return the same without commas, for commands, links, coordinates and LaTeX."""
     exact = Decimal(float(value))
     if exact.is_finite() and exact:
         step = Decimal(1).scaleb(exact.adjusted() - digits + 1)

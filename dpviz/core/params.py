@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, parseable
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def text_of(value: Any) -> Any:
 def format_number(value: float) -> str:
     """Return the shortest text that reads back as the same number."""
     # the fewest digits that read back as the same double
-    texts = (numeral(value, digits) for digits in range(6, 18))
+    texts = (parseable(value, digits) for digits in range(6, 18))
     return next((text for text in texts if float(text) == value), repr(float(value)))
 
 

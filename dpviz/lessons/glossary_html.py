@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import parseable
 from dpviz.lessons.glossary import Layer, Term
 from dpviz.report.figures.svg import picture
 
@@ -70,6 +70,6 @@ def layers_svg(layers: Sequence[Layer], space: bool = False) -> str:
                 f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size}" fill="{tone}"/>' for a, b in points
             ]
     return (
-        f'<svg viewBox="0 0 {numeral(_WIDTH, 6)} {numeral(_HEIGHT, 6)}" xmlns="http://www.w3.org/2000/svg">'
+        f'<svg viewBox="0 0 {parseable(_WIDTH, 6)} {parseable(_HEIGHT, 6)}" xmlns="http://www.w3.org/2000/svg">'
         f"{''.join(parts)}</svg>"
     )

@@ -314,7 +314,7 @@ class Oja(Mechanism):
     def limits(self, problem: Problem, budget: Budget) -> str | None:
         """Return why private SGD or so many steps cannot be accounted for, if so."""
         if self.steps is not None and self.steps > problem.n:
-            return f"its steps must be at most n = {problem.n}; got {self.steps}"
+            return f"its steps must be at most n = {problem.n:,}; got {self.steps}"
         if self.sampling != "poisson":
             return None
         if problem.relation is not Relation.ZERO_OUT:

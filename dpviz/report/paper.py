@@ -15,7 +15,7 @@ from typing import Any
 from dpviz.core import VERSION
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import atomic_write
-from dpviz.core.number_text import decimals, numeral
+from dpviz.core.number_text import decimals, numeral, parseable
 from dpviz.core.problem import Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
@@ -38,7 +38,7 @@ def latex(words: str) -> str:
 def with_error(mean: float, se: float) -> str:
     r"""Return a mean and its standard error, to two digits of the error: ``$0.913 \pm 0.012$``."""
     if not se > 0:  # one draw, or no spread
-        return f"${numeral(mean, 3)}$"
+        return f"${parseable(mean, 3)}$"
     places = max(0, 1 - math.floor(math.log10(se)))
     return rf"${decimals(mean, places)} \pm {decimals(se, places)}$"
 

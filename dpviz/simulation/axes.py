@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import parseable
 from dpviz.core.params import Param, params_of
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import BoundedTable
@@ -95,7 +95,7 @@ def _spaced(axis: str, parts: Sequence[str], item: str) -> list[Any]:
     spaced = [float(f"{value:.6g}") for value in np.geomspace(low, high, count)]
     if AXES[axis].kind == "integer":
         return list(dict.fromkeys(round(value) for value in spaced))
-    return [numeral(value, 6) for value in spaced] if axis == "row_bound" else spaced
+    return [parseable(value, 6) for value in spaced] if axis == "row_bound" else spaced
 
 
 COARSE, FINE = 7, 13

@@ -77,7 +77,7 @@ class Compared(Answer):
             # an unbounded domain has a longest row too, and it bounds nothing
             bound = "no row bound"
         lines = [
-            f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
+            f"{prepared.name}: n {prepared.n:,}, d {prepared.d}, {prepared.domain.kind}, "
             f"{bound}; epsilon {numeral(budget.epsilon, 6)}, "
             f"delta {numeral(budget.delta, 6)}, k {problem.k}, {problem.relation}",
             *(f"note: {note}" for note in prepared.notes),

@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, parseable
 from dpviz.core.params import format_number
 from dpviz.core.settings import levels_in, levels_listed, names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
@@ -253,9 +253,9 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
     """Ask of each number such as -999 whether it is a value, with what that changes."""
     for code in sorted({check.code for check in checks if check.code is not None}):
         effects = sentinel_effects(raw, code)
-        with st.container(border=True, key=f"check.code.{numeral(code, 6)}"):
+        with st.container(border=True, key=f"check.code.{parseable(code, 6)}"):
             st.markdown(
-                f"**Is {numeral(code, 6)} a value?** It stands in "
+                f"**Is {parseable(code, 6)} a value?** It stands in "
                 f"{sum(cells for _, cells, _, _ in effects):,} cells, far from every other number "
                 "there."
             )
@@ -263,11 +263,11 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
                 pd.DataFrame(
                     {
                         "mean of": [plain(name) for name, *_ in effects],
-                        f"with {numeral(code, 6)}": [numeral(a, 4) for *_, a, _ in effects],
+                        f"with {parseable(code, 6)}": [numeral(a, 4) for *_, a, _ in effects],
                         "without": [numeral(b, 4) for *_, b in effects],
                     }
                 ).set_index("mean of"),
-                alt=f"Means of features with {numeral(code, 6)} and without it",
+                alt=f"Means of features with {parseable(code, 6)} and without it",
             )
 
             def treat(code: float = code) -> None:
@@ -276,8 +276,8 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
                 )
 
             st.button(
-                f"Treat {numeral(code, 6)} as missing",
-                key=f"check.treat.{numeral(code, 6)}",
+                f"Treat {parseable(code, 6)} as missing",
+                key=f"check.treat.{parseable(code, 6)}",
                 type="primary",
                 on_click=state.on_change(treat),
             )

@@ -17,7 +17,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.core.cancelling import check_cancelled
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import parseable
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.preparation.bounding import Prepared
@@ -160,7 +160,7 @@ def expect(
     names = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
     message = {
         "token": token,
-        "part": "expected/" + ",".join(numeral(epsilon, 6) for epsilon in epsilons),
+        "part": "expected/" + ",".join(parseable(epsilon, 6) for epsilon in epsilons),
         "epsilons": epsilons,
         "predicted": {
             name: [found.get(name, [None])[0] for found in here]

@@ -215,9 +215,10 @@ def test_a_browser_writes_numbers_by_the_same_rule(plain_page: Page) -> None:
     awkward = [
         *(0.0, 0.25, 0.125, 2.5, 12.5, -0.05, -0.0005, -24.0, -2.5e-7, 1e-5, 1e5, 999_999.5),
         *(0.99999, 0.999, 0.0099, 0.00995, 0.995, 0.9995, 1 - 1e-9, 1 - 1e-12, 1.0),
+        -18_000.5,
     ]
     ties = [step / 800 for step in range(-800, 1_700)]  # halves of the last digit, many exact
-    random = rng.uniform(-1.2, 1.2, 10_000) * 10.0 ** rng.uniform(-12, 3, 10_000)
+    random = rng.uniform(-1.2, 1.2, 10_000) * 10.0 ** rng.uniform(-12, 7, 10_000)
     values = [*awkward, *ties, *random.tolist()]
     rules: list[tuple[str, Callable[..., str], tuple[int, ...]]] = [
         ("percent", percent, ()), ("ofHundred", of_hundred, ()),

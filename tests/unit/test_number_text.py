@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpviz.core.number_text import decimals, numeral, percent, thousands
+from dpviz.core.number_text import decimals, numeral, parseable, percent, rows_words, thousands
 from dpviz.core.params import format_number
 from pages.ui import parts
 
@@ -133,8 +133,13 @@ def test_what_writes_no_number_is_left_alone(line: str) -> None:
 
 def test_numbers_in_sentences() -> None:
     assert [numeral(x, 3) for x in (0.0006, 6e-5, 1e-7, 123456.0, 1.5, 0.0, -2.345)] == [
-        "0.0006", "6e-5", "1e-7", "123000", "1.5", "0", "-2.35",
+        "0.0006", "6e-5", "1e-7", "123,000", "1.5", "0", "-2.35",
     ]  # fmt: skip
+    assert [numeral(x, 6) for x in (9999.0, 9999.96, -18000.5, 999999.7, math.inf)] == [
+        "9999", "9999.96", "-18,000.5", "1e6", "inf",
+    ]  # fmt: skip
+    assert parseable(-18000.5, 6) == "-18000.5"
+    assert (rows_words(1), rows_words(12345)) == ("one row", "12,345 rows")
     assert (decimals(0.4, 2), decimals(0.125, 2), decimals(-0.001, 2)) == ("0.40", "0.13", "0.00")
     assert decimals(math.inf, 2) == "inf"
     assert (thousands(1797), thousands(1234567.6), thousands(math.inf)) == (

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpviz.core.number_text import log_ticks, numeral, per_cent, round_ticks
+from dpviz.core.number_text import log_ticks, numeral, parseable, per_cent, round_ticks
 from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import Panel
 
@@ -119,30 +119,32 @@ class Drawing:
         for points, colour, width, dash, opacity in self._strokes:
             at = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
             broken = (
-                f' stroke-dasharray="{" ".join(numeral(one, 6) for one in dash)}"' if dash else ""
+                f' stroke-dasharray="{" ".join(parseable(one, 6) for one in dash)}"' if dash else ""
             )
-            faint = f' opacity="{numeral(opacity, 6)}"' if opacity < 1 else ""
+            faint = f' opacity="{parseable(opacity, 6)}"' if opacity < 1 else ""
             inside.append(
                 f'<polyline points="{at}" fill="none" stroke="{colour}" '
-                f'stroke-width="{numeral(width, 6)}"{broken}{faint}/>'
+                f'stroke-width="{parseable(width, 6)}"{broken}{faint}/>'
             )
         for x, y, size, colour, kind in self._marks:
             full = kind in ("disc", "square")
             paint = f'fill="{colour if full else "#ffffff"}" stroke="{colour}"'
             if kind in ("disc", "ring"):
-                inside.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{numeral(size, 6)}" {paint}/>')
+                inside.append(
+                    f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{parseable(size, 6)}" {paint}/>'
+                )
             else:
                 inside.append(
-                    f'<rect x="{x - size:.1f}" y="{y - size:.1f}" width="{numeral(2 * size, 6)}" '
-                    f'height="{numeral(2 * size, 6)}" {paint}/>'
+                    f'<rect x="{x - size:.1f}" y="{y - size:.1f}" width="{parseable(2 * size, 6)}" '
+                    f'height="{parseable(2 * size, 6)}" {paint}/>'
                 )
         inside += [
             f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" '
-            f'font-size="{numeral(size, 6)}" fill="{look.grey}" '
+            f'font-size="{parseable(size, 6)}" fill="{look.grey}" '
             f'text-anchor="{anchor}">{escape(words)}</text>'
             for x, y, words, anchor, size in self._texts
         ]
-        wide, tall = numeral(look.width, 6), numeral(self.height, 6)
+        wide, tall = parseable(look.width, 6), parseable(self.height, 6)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" '
             f'width="{wide}{unit}" height="{tall}{unit}">{"".join(inside)}</svg>'
@@ -165,14 +167,16 @@ class Drawing:
                 f"{x:.2f} {up - y:.2f} {'l' if place else 'm'}"
                 for place, (x, y) in enumerate(points)
             )
-            shown = " ".join(numeral(one, 6) for one in dash)
-            drawn.append(f"{_rgb(colour, opacity)} RG {numeral(width, 6)} w [{shown}] 0 d {path} S")
+            shown = " ".join(parseable(one, 6) for one in dash)
+            drawn.append(
+                f"{_rgb(colour, opacity)} RG {parseable(width, 6)} w [{shown}] 0 d {path} S"
+            )
         for x, y, size, colour, kind in self._marks:
             full = kind in ("disc", "square")
             inside = _rgb(colour if full else "#ffffff")
             path = _disc(x, up - y, size) if kind in ("disc", "ring") else (
                 f"{x - size:.2f} {up - y - size:.2f} "
-                f"{numeral(2 * size, 6)} {numeral(2 * size, 6)} re"
+                f"{parseable(2 * size, 6)} {parseable(2 * size, 6)} re"
             )  # fmt: skip
             drawn.append(f"{inside} rg {_rgb(colour)} RG .8 w [] 0 d {path} b")
         for x, y, words, anchor, size in self._texts:
@@ -183,7 +187,7 @@ class Drawing:
             for mark in "\\()":
                 plain = plain.replace(mark, f"\\{mark}")
             drawn.append(
-                f"BT /F1 {numeral(size, 6)} Tf {_rgb(self.look.grey)} rg "
+                f"BT /F1 {parseable(size, 6)} Tf {_rgb(self.look.grey)} rg "
                 f"{left:.2f} {up - y:.2f} Td ({plain}) Tj ET"
             )
         return "\n".join(drawn).encode("cp1252", "replace")
@@ -299,7 +303,7 @@ def slides(pictures: Sequence[Drawing]) -> bytes:
         content = picture._content()
         objects += [
             "<< /Type /Page /Parent 2 0 R /MediaBox "
-            f"[0 0 {numeral(picture.look.width, 6)} {numeral(picture.height, 6)}] "
+            f"[0 0 {parseable(picture.look.width, 6)} {parseable(picture.height, 6)}] "
             f"/Contents {len(objects) + 2} 0 R "
             "/Resources << /Font << /F1 3 0 R >> >> >>".encode(),
             f"<< /Length {len(content)} >>\nstream\n".encode() + content + b"\nendstream",

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.number_text import decades, decimals, numeral, round_ticks
+from dpviz.core.number_text import decades, decimals, numeral, parseable, round_ticks
 from dpviz.core.release import Verdict
 from dpviz.mechanisms import Mechanism
 from dpviz.report.figures.theme import TRUE_COLOUR, Panel, colour_of
@@ -265,7 +265,7 @@ def _text(place: str, words: str, moved: str) -> str:
 def _stroke(colour: str, width: float = 1.0) -> str:
     # Without this a stretched picture has strokes of another width across than down.
     return (
-        f'fill="none" stroke="{colour}" stroke-width="{numeral(width, 6)}" '
+        f'fill="none" stroke="{colour}" stroke-width="{parseable(width, 6)}" '
         'vector-effect="non-scaling-stroke"'
     )
 

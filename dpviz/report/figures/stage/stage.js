@@ -758,7 +758,7 @@ const DpvizStage = (() => {
 
     put(value) {
       const { low, high } = this.axis;
-      this.flag = Number(said(Math.min(Math.max(value, low), high)));
+      this.flag = Number(DpvizNumbers.parseable(Math.min(Math.max(value, low), high)));
       this.write();
     }
 
