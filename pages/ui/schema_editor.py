@@ -375,7 +375,7 @@ def _files(table: Table | BinaryIO) -> None:
         _try(lambda: _from_data(table))
 
     def loaded() -> None:
-        file = st.session_state["schema.file"]
+        file = state.file_of("schema.file")
         if file is not None:
             _try(lambda: Schema.from_text(file.getvalue(), "the schema file"))
 

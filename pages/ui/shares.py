@@ -173,7 +173,7 @@ def complaint(allocation: Allocation) -> None:
 
 def _arrived(allocation: Allocation, prepared: Prepared) -> Callable[[], None]:
     def arrived() -> None:
-        file = st.session_state["shares.upload"]
+        file = state.file_of("shares.upload")
         if file is None:
             return
         with _refused(allocation):

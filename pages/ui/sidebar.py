@@ -99,7 +99,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
 
     def arrived() -> None:
         # Kept apart from the widget, which is gone on pages that do not draw it.
-        before, file = st.session_state.get("file"), st.session_state["upload"]
+        before, file = st.session_state.get("file"), state.file_of("upload")
         st.session_state["file"] = file
         # drawn anew on another page, the widget tells of the same file once more
         if file is not None and (before is None or before.file_id != file.file_id):
@@ -125,7 +125,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     file = st.session_state.get("file")
     if state.get("table") != UPLOAD or file is None:
         return
-    if st.session_state.get("upload") is None:
+    if state.file_of("upload") is None:
         st.caption(plain(f"In use: {file.name}"))
     if own_reading and not is_workbook(file.name):
         return

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import Declared, params_of
@@ -105,6 +106,12 @@ def view(store: str) -> Declared:
 def get(name: str, store: str = "view") -> Any:
     """Return one value of the session."""
     return st.session_state[store][name]
+
+
+def file_of(key: str) -> UploadedFile | None:
+    """Return the file in an uploader; none where the browser names one that is here no more."""
+    found = st.session_state.get(key)
+    return found if isinstance(found, UploadedFile) else None
 
 
 def put(name: str, value: Any, store: str = "view") -> None:
