@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -244,15 +244,21 @@ class PrivacyLoss:
         points: FloatArray = self.step * (self.first + np.arange(len(self.masses), dtype=float))
         return points
 
+    @cached_property
+    def _there(self) -> tuple[NDArray[np.intp], FloatArray]:
+        """Where there is mass, and the losses there: pure ones leave most of the grid without."""
+        there = np.flatnonzero(self.masses)
+        return there, self.losses[there]
+
     def delta(self, epsilon: float) -> float:
         """Return a delta that the release meets at epsilon >= 0, rounded up."""
-        # pure losses leave most of the grid without mass, and a profile takes long
-        there = np.flatnonzero(self.masses)
-        gap = self.losses[there] - epsilon
+        there, losses = self._there
         gained = np.zeros(len(self.masses))
         if self.mu == 0:
-            gained[there] = np.maximum(-np.expm1(-np.maximum(gap, 0.0)), 0.0)
+            first = np.searchsorted(losses, epsilon, side="right")
+            gained[there[first:]] = -np.expm1(epsilon - losses[first:])
         else:
+            gap = losses - epsilon
             size = np.abs(gap)
             profile = np.asarray(delta_of(size, np.full(len(size), self.mu)))
             shrunk = np.exp(-size)
