@@ -1,5 +1,7 @@
 """The dashboard's entry: ``python -m dpviz app`` or ``streamlit run app.py``."""
 
+import gc
+
 import streamlit as st
 
 if __name__ == "__main__":  # a page runs
@@ -13,6 +15,7 @@ if __name__ == "__main__":  # a page runs
     )
     shell.run()
 else:  # a server starts
+    gc.disable()  # until the server is ready: what is imported stays
     from pages.ui import class_room, first_picture, serving
 
     app = st.App(

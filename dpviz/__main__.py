@@ -1,6 +1,7 @@
 """``python -m dpviz``."""
 
 import codecs
+import gc
 import io
 import os
 import signal
@@ -20,6 +21,7 @@ def start() -> int:
     default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if default:
         signal.signal(signal.SIGINT, _interrupted)
+    gc.disable()  # what is imported stays, and a look for garbage would go through it again
     from dpviz.core.errors import DpvizError
     from dpviz.core.plugins import with_plugins
 
@@ -33,6 +35,8 @@ def start() -> int:
         print(f"dpviz: {error}", file=sys.stderr)
         return 2
 
+    gc.freeze()
+    gc.enable()
     if default:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return main()

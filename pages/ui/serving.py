@@ -487,6 +487,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     first_picture.page(b"")  # and for what ships
     gc.collect()
     gc.freeze()  # what is imported stays: no later look goes through it
+    gc.enable()  # again; app.py says why not before
     _end_soon()
     _announce()
     tending = asyncio.create_task(_tend())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import importlib
 import re
@@ -704,3 +705,24 @@ def test_without_its_library_there_is_no_release(monkeypatch: pytest.MonkeyPatch
     assert shell.no_releases() is None
     monkeypatch.setattr(shell, "can_release", lambda: False)
     assert shell.no_releases() == f"A{NO_OPENDP[1:]}."
+
+
+def test_a_server_that_is_ready_looks_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`app.py` puts it off until what is imported is."""
+
+    async def tend() -> None:
+        pass
+
+    for name in ("share_heaps", "answer_at_once", "_end_soon", "_announce"):
+        monkeypatch.setattr(serving, name, lambda: None)
+    monkeypatch.setattr(serving, "_tend", tend)
+
+    async def ready() -> bool:
+        async with serving.lifespan(serving.st.App("app.py")):
+            return gc.isenabled()
+
+    gc.disable()
+    try:
+        assert asyncio.run(ready())
+    finally:
+        gc.enable()
