@@ -137,6 +137,7 @@ SERVED = (
     Private(
         _CONTEXT, "ScriptRunContext.is_history_navigation", None, "follows the back button", _LINKS
     ),
+    Private("streamlit.runtime.uploaded_file_manager", "UploadedFile", None, "is a file", _TYPES),
     Private("streamlit.navigation.page", "StreamlitPage", None, "names a page's type", _TYPES),
     Private("streamlit.delta_generator", "DeltaGenerator", None, "names a place's type", _TYPES),
     Private("streamlit.proto.BackMsg_pb2", "", None, "speaks as a browser does", "benchmarks.load"),

@@ -81,18 +81,6 @@ def page(query: bytes) -> Response | None:
     return Response(_page(table), 200, {"cache-control": "no-cache", "link": links}, "text/html")
 
 
-@cache
-def plain_page() -> Response:
-    """Return Streamlit's page, in which a bare address and its settings are one step back."""
-    return Response(_index(), 200, {"cache-control": "no-cache"}, "text/html")
-
-
-def _index() -> str:
-    # before Streamlit's own code: what a session says first is already a step
-    script = f"<script>{_HISTORY.read_text(encoding='utf-8')}</script>"
-    return _INDEX.read_text(encoding="utf-8").replace("</head>", f"{script}</head>", 1)
-
-
 def table_asked_for(query: bytes) -> str | None:
     """Return the built-in table that a link asks for, if it asks for nothing else."""
     if len(query) > _MOST:
@@ -141,11 +129,13 @@ def _written(what: dict[str, Any]) -> bytes:
 
 @cache
 def _page(table: str) -> bytes:
-    text = _index()
+    text = _INDEX.read_text(encoding="utf-8")
     font = re.search(r'href="([^"]+[.]woff2)"', text)
     place = _PLACE.replace("FONT", font[1] if font else "").replace("FRAME", FRAME)
     for theme in ("light", "dark"):
         place = place.replace(theme.upper(), _variables(theme))
+    # before Streamlit's own code: the first that a session says is a step else
+    place += f"<script>{_HISTORY.read_text(encoding='utf-8')}</script>"
     for before, what in (("</head>", place), ("</body>", _of(_WHERE, table))):
         text = text.replace(before, f"{what}{before}", 1)
     return text.encode()

@@ -227,12 +227,11 @@ class Guard:
             query = scope["query_string"].decode("latin-1")
             await RedirectResponse(f"{_base()}/{query and '?'}{query}")(scope, receive, send)
             return
-        path = scope["path"].removeprefix(f"{_base()}/")
-        if scope["type"] == "http" and scope["method"] == "GET" and path in ("", *_elements()):
-            query = scope["query_string"]
-            page = None if path else await run_in_threadpool(first_picture.page, query)
-            await (page or first_picture.plain_page())(scope, receive, send)
-            return
+        if scope["type"] == "http" and scope["path"] == f"{_base()}/" and scope["method"] == "GET":
+            page = await run_in_threadpool(first_picture.page, scope["query_string"])
+            if page is not None:
+                await page(scope, receive, send)
+                return
         if not _stores(scope):
             await self._app(scope, receive, send)
             return

@@ -37,7 +37,7 @@ TAB_ICON = "🔍"
 
 
 # Runs a page again that was open while its server was restarted; the link says what was set. And
-# without our server (`first_picture`), a page that adds its settings makes no step of history.
+# a page that adds its settings to the menu's address makes no step of history of it.
 _WINDOW = st.components.v2.component(
     "dpviz_window",
     js="".join(

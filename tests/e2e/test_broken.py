@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from dpviz.core.files import app_path
@@ -131,19 +130,6 @@ def test_a_file_in_the_place_of_another_takes_its_room(
         send(page, "table.csv", content)
         assert f"{count:,} people" in numbers(page)
         assert errors(page) == []
-
-
-@pytest.mark.parametrize("name", ["", "mechanisms"])
-def test_a_first_visit_of_a_bare_address_is_one_step(page: Page, server: Server, name: str) -> None:
-    page.goto("about:blank#before")
-    open_app(page, f"{server.url}/{name}")
-    assert page.url == f"{server.url}/{name}?v=1"
-    type_into(page, "Epsilon", "2")
-    with rerun(page):
-        page.go_back()
-    assert page.url == f"{server.url}/{name}?v=1"
-    page.go_back()
-    assert page.url == "about:blank#before"
 
 
 def test_another_site_frames_nothing_of_ours(page: Page, server: Server) -> None:

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from pages.ui import first_picture
 from tests.e2e.harness import Server, open_app, rerun, wait_idle
+from tests.e2e.test_journeys import type_into
 
 # How Streamlit finds its server; held back, the page stands without it.
 CONNECTS = "**/_stcore/health"
@@ -66,6 +67,18 @@ def test_the_board_is_there_before_streamlit_and_stays(
     with rerun(page):
         slider.press("Home")
     assert "epsilon=0.05" in page.url
+
+
+def test_a_first_visit_of_the_bare_address_is_one_step(page: Page, server: Server) -> None:
+    page.goto("about:blank#before")
+    open_app(page, server.url)
+    assert page.url == f"{server.url}/?v=1"
+    type_into(page, "Epsilon", "2")
+    with rerun(page):
+        page.go_back()
+    assert page.url == f"{server.url}/?v=1"
+    page.go_back()
+    assert page.url == "about:blank#before"
 
 
 def test_where_it_would_not_be_true_there_is_none(page: Page, server: Server) -> None:
