@@ -163,7 +163,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     st.markdown("**A suspicion that is right 1 time in 100 may become right at most**")
 
     def chosen() -> None:
-        picked = st.session_state[words]
+        picked = state.reported(words)
         if picked is not None:
             state.put("ceiling", picked, VIEW)
 
@@ -189,7 +189,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     st.markdown("**We publish**")
 
     def handed() -> None:
-        state.put("hand_out", st.session_state[key], VIEW)
+        state.put("hand_out", state.reported(key), VIEW)
 
     key = controls.fill("decide.handed", state.get("hand_out", VIEW))
     choices = params_of(Answers)["hand_out"].choices
@@ -205,7 +205,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     if state.get("source", VIEW) == "table":
 
         def counted() -> None:
-            pictured("yes" if st.session_state[turned] else "no")
+            pictured("yes" if state.reported(turned) else "no")
 
         turned = controls.fill("decide.pictured", state.get("pictured", VIEW) == "yes")
         param = params_of(Answers)["pictured"]

@@ -77,14 +77,14 @@ def more(comparison: Comparison) -> None:
     """Draw every chart with its caption and numbers, where it is asked for."""
 
     def turned() -> None:
-        state.put("charts", "all" if st.session_state[key] else "board", "explore")
+        state.put("charts", "all" if state.reported(key) else "board", "explore")
 
     key = controls.fill("explore.charts", state.get("charts", "explore") == "all")
     if st.toggle(
         "All charts, with captions and numbers",
         key=key,
         persist_state="session",
-        on_change=turned,  # what was said of the link stays
+        on_change=state.on_change(turned, keeps=True),  # what was said of the link
     ):
         sections.spectrum(comparison, current.data_key)
         sections.distance(comparison)

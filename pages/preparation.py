@@ -68,7 +68,7 @@ def bounds() -> None:
     """Draw the public bounds that everything private rests on."""
 
     def typed() -> None:
-        written = st.session_state[key].strip()
+        written = state.reported(key).strip()
         try:
             if names_file(written):  # files are the command line's alone
                 allowed = f"{', '.join(BOUNDS_WORDS)} or LOW:HIGH"

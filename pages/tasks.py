@@ -92,7 +92,7 @@ def _learner(offered: list[Learner], now: Learner) -> None:
     """Draw the choice among learners that suit the label."""
 
     def changed() -> None:
-        state.put("learner", st.session_state[key], "tasks")
+        state.put("learner", state.reported(key), "tasks")
 
     key = controls.fill("tasks.learner", now.key)
     st.selectbox(

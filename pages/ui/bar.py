@@ -119,7 +119,7 @@ def _share(prepared: Prepared, *, told: bool) -> None:
     options = sorted({*SHARES, now})
 
     def moved() -> None:
-        share = st.session_state[key]
+        share = state.reported(key)
         if share == EQUAL:
             state.put("allocation", "uniform")
             return

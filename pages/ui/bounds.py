@@ -61,7 +61,7 @@ def editor(prepared: Prepared) -> None:
         kinds.setdefault(state.get("bounds"), state.get("bounds"))  # LOW:HIGH for all
 
         def picked() -> None:
-            choice = st.session_state[key]
+            choice = state.reported(key)
             st.session_state.complaints.pop("bounds.table", None)
             if choice == BOUNDS_FILE:
                 st.session_state["bounds.table"] = _current(prepared)

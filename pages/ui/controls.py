@@ -27,10 +27,10 @@ from pages.ui.page_options import VIEWS
 _FEW = 4  # choices of a page that stand side by side; more of them drop down
 
 
-def _key_now(key: str) -> str:
-    """Return the key under which a widget of `fill` is drawn now."""
-    generation = st.session_state.generations.get(key, 0)
-    return f"{key}~{generation}" if generation else key
+def _key_now(key: str, ago: int = 0) -> str:
+    """Return the key under which a widget of `fill` is drawn now, or was before."""
+    generation = st.session_state.generations.get(key, 0) - ago
+    return f"{key}~{generation}" if generation > 0 else key
 
 
 def fill(key: str, value: Any) -> str:
@@ -38,7 +38,7 @@ def fill(key: str, value: Any) -> str:
 
     A browser that has not heard of the value yet still reports the old one, which then looks like
     an edit and undoes what the user has just done elsewhere. Under a new key the late report is
-    about a widget that is no more.
+    about a widget that is no more, which `state.reported` knows.
 
     All widgets are drawn with ``persist_state``: then Streamlit gives the value in every run until
     the browser reports the widget, and not in one alone, of which a browser hears nothing where the
@@ -46,23 +46,16 @@ def fill(key: str, value: Any) -> str:
     """
     now = _key_now(key)
     if now in st.session_state and st.session_state[now] != value:
-        st.session_state.left.append(now)
+        before = _key_now(key, 1)
+        if before != now:
+            st.session_state.pop(before, None)
+            st.session_state.left.pop(before, None)
+        st.session_state.left[now] = st.session_state[now]
         st.session_state.generations[key] = st.session_state.generations.get(key, 0) + 1
         now = _key_now(key)
     if now not in st.session_state:
         st.session_state[now] = value
     return now
-
-
-def forget() -> None:
-    """Throw away what widgets held that `fill` draws under another key by now: as a run ends.
-
-    Not before a run has ended without them: until then Streamlit takes a late report of one that
-    holds nothing for a change, and calls it.
-    """
-    for key in st.session_state.over:
-        st.session_state.pop(key, None)
-    st.session_state.over, st.session_state.left = st.session_state.left, []
 
 
 def fill_text(name: str, key: str, text: str) -> str:
@@ -106,7 +99,7 @@ def setting(
     value = state.get(name, store)
 
     def changed() -> None:
-        picked = st.session_state[key]
+        picked = state.reported(key)
         state.put(name, None if param.optional and picked == "auto" else picked, store)
 
     shared: dict[str, Any] = {
@@ -162,7 +155,7 @@ def _text(param: Param, key: str, store: str) -> None:
     name = param.name
 
     def changed() -> None:
-        state.put_text(name, st.session_state[key], store)
+        state.put_text(name, state.reported(key), store)
 
     key = fill_text(name, key, param.format(state.get(name, store)))
     st.text_input(
@@ -207,7 +200,7 @@ def logarithmic(name: str, *, slider: bool, note: str = "") -> None:
         key=key,
         help=f"{param.help} {note}".strip(),
         persist_state="session",
-        on_change=state.on_change(lambda: state.put_text(name, st.session_state[key])),
+        on_change=state.on_change(lambda: state.put_text(name, state.reported(key))),
     )
     _complain(name)
 
@@ -230,10 +223,10 @@ def _log_number(param: Param) -> None:
     box_key = _box_key(param)
 
     def slid() -> None:
-        state.put(name, st.session_state[slider_key])
+        state.put(name, state.reported(slider_key))
 
     def typed() -> None:
-        state.put_text(name, st.session_state[box_key])
+        state.put_text(name, state.reported(box_key))
 
     wide, narrow = st.columns([3, 1.3], vertical_alignment="bottom")
     with wide:
@@ -275,7 +268,7 @@ def mechanisms() -> None:
     key = "view.mechanisms"
 
     def changed() -> None:
-        picked = tuple(st.session_state[key])
+        picked = tuple(state.reported(key))
         if picked:
             state.put("mechanisms", picked)
         else:
@@ -324,10 +317,10 @@ def row_bound() -> None:
     kind = worded.get(value) or prefix or "number"
 
     def kind_changed() -> None:
-        state.put_text("row_bound", _FIRST_BOUND[st.session_state[kind_key]])
+        state.put_text("row_bound", _FIRST_BOUND[state.reported(kind_key)])
 
     def level_changed() -> None:
-        written = st.session_state[level_key].strip()
+        written = state.reported(level_key).strip()
         state.put_text("row_bound", prefix + colon + written)
 
     kind_key = fill("view.row_bound.kind", kind)
@@ -376,16 +369,16 @@ def precision(columns: Sequence[str]) -> None:
     params = params_of(Settings)
 
     def directions_changed() -> None:
-        picked = st.session_state[directions]
+        picked = state.reported(directions)
         state.put("directions", f"private:{DEFAULT_SHARE}" if picked == "private" else picked)
 
     def purchase_changed() -> None:
-        bought = st.session_state[share] / 100
-        seller = st.session_state[supplier]
+        bought = state.reported(share) / 100
+        seller = state.reported(supplier)
         state.put("directions", f"private:{decimals(bought, 2)}" + f":{seller}" * bool(seller))
 
     def strategy_changed() -> None:
-        state.put("allocation", _first_text(st.session_state[strategy], columns))
+        state.put("allocation", _first_text(state.reported(strategy), columns))
 
     named = allocation.directions == "features"
     labels = [
@@ -396,7 +389,7 @@ def precision(columns: Sequence[str]) -> None:
     chosen_key = f"view.allocation.chosen~{zlib.crc32(repr(labels).encode())}"
 
     def binary_changed() -> None:
-        chosen = st.session_state[chosen_key]
+        chosen = state.reported(chosen_key)
         if not chosen:
             st.session_state.complaints["allocation"] = (
                 "the favoured directions must be at least one; none was left, so the last choice "
@@ -404,7 +397,7 @@ def precision(columns: Sequence[str]) -> None:
             )
             return
         listed = ",".join(str(number) for number in sorted(chosen))
-        state.put("allocation", f"binary:{listed}:{st.session_state[tau] / 100}")
+        state.put("allocation", f"binary:{listed}:{state.reported(tau) / 100}")
 
     directions = fill("view.directions.kind", allocation.directions)
     st.selectbox(

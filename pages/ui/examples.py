@@ -46,7 +46,7 @@ def draw() -> None:
     words = {OWN: "My settings", **{key: example.label for key, example in EXAMPLES.items()}}
 
     def picked() -> None:
-        key = st.session_state[drawn]
+        key = state.reported(drawn)
         if key != OWN:
             take(key)
         elif shown(state.settings()) is not None:

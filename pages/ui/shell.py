@@ -16,7 +16,6 @@ from pages.ui import (
     bar,
     board,
     check,
-    controls,
     copying,
     examples,
     glossary,
@@ -134,7 +133,6 @@ def _run() -> None:
     with guard(), limits.looking_up():
         for act in following:
             act()
-    controls.forget()
 
 
 def follow(act: Callable[[], None]) -> None:

@@ -74,7 +74,7 @@ def table_choice() -> None:
     options = [*tables, UPLOAD] if limits.caps().uploads else list(tables)
 
     def picked() -> None:
-        state.put("table", st.session_state[key])
+        state.put("table", state.reported(key))
 
     key = controls.fill("view.table", state.get("table"))
     st.selectbox(
@@ -152,7 +152,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     )
 
     def labelled() -> None:
-        st.session_state.label_index = st.session_state[label]
+        st.session_state.label_index = state.reported(label)
         state.put("categories", "")  # they were those of another column
 
     label = controls.fill("upload.label", st.session_state.label_index)
@@ -181,7 +181,7 @@ def _sheet(raw: RawTable) -> None:
     """Draw the choice of a workbook's sheet."""
 
     def picked() -> None:
-        state.put("sheet", st.session_state[key])
+        state.put("sheet", state.reported(key))
 
     key = controls.fill("upload.sheet", raw.sheet)
     st.selectbox(

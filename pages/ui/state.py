@@ -52,9 +52,9 @@ def start() -> None:
     st.session_state.pin = None if said.pin is None else held(said.pin)
     st.session_state.notices = list(said.notices)
     st.session_state.complaints = {}
-    # of widgets that are drawn anew when given a value: how often, and the keys they had
-    for name, empty in {"generations": {}, "left": [], "over": []}.items():
-        st.session_state.setdefault(name, empty)
+    # of widgets that are drawn anew when given a value; and what those showed that were so before
+    st.session_state.setdefault("generations", {})
+    st.session_state.setdefault("left", {})
 
 
 def pinned() -> Settings | None:
@@ -178,12 +178,37 @@ def take_notices() -> list[str]:
     return found
 
 
-def on_change(act: Callable[[], None]) -> Callable[[], None]:
-    """Return a callback that clears old notices before it acts."""
+class _Late(Exception):
+    """A report on a widget that is no more, in which nobody has changed anything."""
+
+
+def reported(key: str) -> Any:
+    """Return what a browser reports of a widget, or end the callback that asks for it.
+
+    A browser reports a widget in whose place another one is until it has heard of that. What it
+    showed then is no change; what somebody has set in it meanwhile is one, once.
+    """
+    if key not in st.session_state:
+        raise _Late
+    found, left = st.session_state[key], st.session_state.left
+    if key in left:
+        if found == left[key]:
+            raise _Late
+        left[key] = found
+    return found
+
+
+def on_change(act: Callable[[], None], *, keeps: bool = False) -> Callable[[], None]:
+    """Return a callback that acts on a change and clears old notices, unless it keeps them."""
 
     def changed() -> None:
-        st.session_state.notices = []
-        act()
+        before = st.session_state.notices
+        if not keeps:
+            st.session_state.notices = []
+        try:
+            act()
+        except _Late:
+            st.session_state.notices = before
 
     return changed
 

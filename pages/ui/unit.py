@@ -94,7 +94,7 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
     now = "column" if column is not None else {None: unknown, 1: "one"}.get(rows, "some")
 
     def picked() -> None:
-        found = st.session_state[asked]
+        found = state.reported(asked)
         st.session_state.pop(UNKNOWN, None)
         # a number of rows, or a column, is still to be said
         st.session_state[_CHANGING] = here if found in ("some", "column") else ""
@@ -125,7 +125,7 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
                 key=named,
                 persist_state="session",
                 help="It is no feature. Of each person the first rows count.",
-                on_change=state.on_change(lambda: state.put("person", st.session_state[named])),
+                on_change=state.on_change(lambda: state.put("person", state.reported(named))),
                 width=300,
             )
         if now in ("some", "column"):
@@ -137,7 +137,7 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
                 key=counted,
                 persist_state="session",
                 on_change=state.on_change(
-                    lambda: state.put("rows_a_person", st.session_state[counted])
+                    lambda: state.put("rows_a_person", state.reported(counted))
                 ),
                 width=240,
             )

@@ -257,6 +257,16 @@ def unheard(at: AppTest) -> AppTest:
     return at._run(WidgetStates())
 
 
+def reports(at: AppTest) -> WidgetStates:
+    """Return what a browser reports of every widget that is drawn."""
+    return at._tree.get_widget_states()
+
+
+def late(at: AppTest, reported: WidgetStates) -> AppTest:
+    """Return the dashboard after a browser reported what it knew before the last run."""
+    return at._run(reported)
+
+
 def untold(at: AppTest) -> list[str]:
     """Return the keys of widgets that a browser which heard of the last run alone shows wrong."""
     state = at._session_state._state

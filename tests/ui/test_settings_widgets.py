@@ -31,10 +31,12 @@ from tests.ui.driver import (
     go,
     held,
     keys,
+    late,
     more,
     notices,
     one_sentence,
     press,
+    reports,
     results,
     shown_value,
     start,
@@ -186,6 +188,36 @@ def test_reset_returns_everything_but_the_table() -> None:
     for name in params_of(ExploreView):
         assert held(at, name, "explore") == getattr(ExploreView(), name), name
     assert at.query_params == {"v": "1", "table": "wine"}
+    assert errors(at) == []
+
+
+@pytest.mark.parametrize("page", ["decide", "explore", "precision", "preparation"])
+def test_a_late_report_of_a_widget_that_was_replaced_undoes_nothing(page: str) -> None:
+    """A browser that has not heard of the last run yet reports what stood there before it."""
+    given = {"epsilon": "2", "delta": "1e-4", "k": "3", "trials": "3", "seed": "5", "scale": "std",
+             "allocation": "binary:1:0.9", "directions": "private:0.2", "row_bound": "quantile:0.8",
+             "source": "table"}  # fmt: skip
+    at = start(page, **{**QUICK, **given})
+    before = reports(at)
+    view = dict(press(at, "reset").session_state["view"])
+    shown = {key: shown_value(at, key) for key in keys(at) if key != "reset"}
+    late(at, before)
+    assert errors(at) == []
+    assert dict(at.session_state["view"]) == view
+    assert {key: shown_value(at, key) for key in shown} == shown
+
+
+def test_what_was_set_in_a_widget_before_it_was_heard_that_it_was_replaced_counts_once() -> None:
+    at = start(**QUICK, epsilon="2")
+    found(at, "view.epsilon.box").set_value("3")
+    before = reports(at)
+    found(at, "view.epsilon.box").set_value("2")
+    press(at, "reset")
+    late(at, before)
+    assert held(at, "epsilon") == 3
+    change(at, "view.epsilon.box", "4")
+    late(at, before)
+    assert held(at, "epsilon") == 4
     assert errors(at) == []
 
 
@@ -471,20 +503,19 @@ def test_a_refused_text_survives_every_change_of_page() -> None:
         assert found(at, "view.epsilon.box").value == "lots", page
 
 
-def test_a_late_report_of_a_widget_that_was_filled_anew_undoes_nothing(
+def test_a_late_report_after_a_run_that_was_cut_off_undoes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at = start(**QUICK)
     found(at, "view.allocation.kind").set_value("favour some")
-    late = at._tree.get_widget_states()  # also what a browser reports that hears nothing of the run
+    before = reports(at)  # also what a browser reports that hears nothing of the run
     with monkeypatch.context() as cut:  # as of a run that is cut off before its end
         cut.setattr(SafeSessionState, "on_script_finished", lambda *_, **__: None)
         at.run()
     assert found(at, "bar.share").key != "bar.share", "it was filled anew"
-    at._run(late)
+    late(at, before)
     assert errors(at) == []
     assert held(at, "allocation") == "binary:1:0.8"
-    # and once a run has ended that has drawn other widgets, what they held is held no more
-    at.run()
-    at.run()
+    # and of what was drawn there before, the last one alone is kept
+    change(at, "view.allocation.kind", "equal shares")
     assert "bar.share" not in at.session_state
