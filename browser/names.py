@@ -113,6 +113,7 @@ _STARTS = "benchmarks/starts.py"
 _LIMITS = "the list of who is there (pages/ui/limits.py)"
 _LINKS = "the link of a page (pages/ui/state.py)"
 _TYPES = "a signature of the pages"
+_HEARS = "sessions that hear all (pages/ui/hearing.py)"
 
 SERVED = (
     Private("streamlit.logger", "set_log_level", ("level",), "keeps a benchmark quiet", _STARTS),
@@ -138,6 +139,22 @@ SERVED = (
         _CONTEXT, "ScriptRunContext.is_history_navigation", None, "follows the back button", _LINKS
     ),
     Private("streamlit.runtime.uploaded_file_manager", "UploadedFile", None, "is a file", _TYPES),
+    Private(
+        _SESSION, "AppSession.request_rerun", ("self", "client_state"), "lets one wait", _HEARS
+    ),
+    Private(_SESSION, "AppSession._scriptrunner", None, "sees that a run begins", _HEARS),
+    Private(
+        _SESSION, "AppSession._call_soon_on_event_loop", ("self", "callback"), "goes on", _HEARS
+    ),
+    Private(_SESSION, "AppSession.shutdown", ("self",), "lets nothing wait any more", _HEARS),
+    Private(_SESSION, "AppSession._on_scriptrunner_event", None, "sees that a run ends", _HEARS),
+    Private(
+        "streamlit.runtime.websocket_session_manager", "AppSession", None, "makes them", _HEARS
+    ),
+    Private(_RUNNER, "ScriptRunner", None, "names a run's type", _HEARS),
+    Private(_RUNNER, "ScriptRunner._script_thread", None, "knows whose words they are", _HEARS),
+    Private(_RUNNER, "ScriptRunnerEvent", None, "sees that a run ends", _HEARS),
+    Private("streamlit.proto.ClientState_pb2", "", None, "names a message's type", _HEARS),
     Private("streamlit.navigation.page", "StreamlitPage", None, "names a page's type", _TYPES),
     Private("streamlit.delta_generator", "DeltaGenerator", None, "names a place's type", _TYPES),
     Private("streamlit.proto.BackMsg_pb2", "", None, "speaks as a browser does", "benchmarks.load"),

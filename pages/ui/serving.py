@@ -41,7 +41,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from dpviz.core.errors import DpvizError, printable
 from dpviz.core.platform import NO_OPENDP, can_release
 from dpviz.core.resources import give_back, share_heaps
-from pages.ui import first_picture, limits, menu
+from pages.ui import first_picture, hearing, limits, menu
 
 LOG = logging.getLogger("uvicorn.error")
 
@@ -482,6 +482,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Make ready, say where the server is, and look after what visitors leave."""
     share_heaps()
     answer_at_once()
+    hearing.begin()
     import_module("pages.ui.shell")  # or the first visitor would wait for it,
     first_picture.page(b"")  # and for what ships
     gc.collect()

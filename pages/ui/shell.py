@@ -19,6 +19,7 @@ from pages.ui import (
     copying,
     examples,
     glossary,
+    hearing,
     limits,
     loading,
     looks,
@@ -78,6 +79,7 @@ def page(title: str) -> StreamlitPage:
 
 def run() -> None:
     """Draw the whole app: called by app.py and by nothing else."""
+    hearing.taken()
     with limits.turn():
         _run()
 

@@ -23,8 +23,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.error import HTTPError
+from urllib.parse import parse_qsl
 
 import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks.load import Visitor, memory, table
 from dpviz.core.files import app_path
@@ -224,6 +226,50 @@ def _knock(name: str, port: int, path: str) -> int:
             return int(found.status)
     except HTTPError as refused:
         return refused.code
+
+
+# What is said at once -------------------------------------------------------------------------
+
+
+class Hasty(Visitor):
+    """A visitor whose messages come together, as after a line that stood still."""
+
+    def _take(self, message: ForwardMsg) -> None:
+        super()._take(message)
+        if message.WhichOneof("type") == "navigation":  # as a browser does
+            self._page = message.navigation.page_script_hash
+
+    async def at_once(self, epsilon: float, delta: str) -> dict[str, str]:
+        """Move the board and write a delta, ask for a run that says neither; return the address."""
+        assert self._stream is not None
+        moved = [{"event": "commit", "value": epsilon}]
+        trigger = f"$$STREAMLIT_INTERNAL_KEY_{self._widgets['board']}__events"
+        self._values["view.delta.box"] = ("string_value", delta)
+        first = self._wish({trigger: moved})
+        del self._values["view.delta.box"]  # as where the second leaves the page that has the box
+        before = self._finished
+        for message in (first, self._wish({})):
+            await self._stream.send(message)
+        await self._until(lambda: self._finished > before)
+        return dict(parse_qsl(self._query))
+
+
+def test_of_two_messages_that_come_together_both_are_heard(tmp_path: Path, warm: Path) -> None:
+    """Streamlit ends the first one's run before it has taken what was set."""
+
+    async def say(url: str) -> None:
+        visitor = Hasty(1, url)
+        await visitor.visit(VIEW)
+        for number in range(1, 4):
+            epsilon, delta = f"1.{number}", f"{number}e-7"
+            query = await visitor.at_once(float(epsilon), delta)
+            assert (query["epsilon"], query["delta"]) == (epsilon, delta)
+        assert visitor.problems == []
+        await visitor.leave()
+
+    with Server(app_path(), tmp_path / "log", {"XDG_CACHE_HOME": str(tmp_path)}, python=warm) as it:
+        asyncio.run(say(it.url))
+        assert it.new_traceback() == ""
 
 
 # What is left --------------------------------------------------------------------------------

@@ -1,0 +1,83 @@
+"""Sessions that hear all that a browser says, one message after the other.
+
+Streamlit ends a run when the next one is asked for. Of two messages that come together, as after a
+line stood still, it ends the first one's before or while what was set is taken: a press is lost,
+and what was typed on a page that the second one leaves. Here the second waits for that, and for
+nothing else of the first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+from weakref import WeakValueDictionary
+
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime import websocket_session_manager
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner import ScriptRunner, ScriptRunnerEvent, get_script_run_ctx
+
+_SESSIONS: WeakValueDictionary[str, Session] = WeakValueDictionary()
+
+
+class Session(AppSession):
+    """A session whose next run begins when the last one has taken what was set."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self._asked: deque[ClientState | None] = deque()
+        self._taking: ScriptRunner | None = None
+        super().__init__(*given, **named)
+        _SESSIONS[self.id] = self
+
+    def request_rerun(self, client_state: ClientState | None) -> None:
+        """Ask for a run, now or after those that were asked for before."""
+        if self._taking is not None:
+            self._asked.append(client_state)
+            return
+        before = self._scriptrunner
+        super().request_rerun(client_state)
+        if self._scriptrunner is not before:
+            self._taking = self._scriptrunner
+
+    def taken(self, runner: ScriptRunner | None) -> None:
+        """Go on with what is asked for, if it is this run that was waited for; on any thread."""
+        self._call_soon_on_event_loop(lambda: self._go_on(runner))
+
+    def taken_by(self, thread: threading.Thread) -> None:
+        """Go on with what is asked for, if it is the run of this thread that was waited for."""
+        runner = self._taking
+        if runner is not None and runner._script_thread is thread:
+            self.taken(runner)
+
+    def shutdown(self) -> None:
+        """End the session, and all that is asked for in it."""
+        self._asked.clear()
+        super().shutdown()
+
+    def _go_on(self, runner: ScriptRunner | None) -> None:
+        if runner is not self._taking:
+            return
+        self._taking = None
+        while self._asked and self._taking is None:
+            self.request_rerun(self._asked.popleft())
+
+    def _on_scriptrunner_event(
+        self, sender: ScriptRunner | None, event: ScriptRunnerEvent, *given: Any, **named: Any
+    ) -> None:
+        super()._on_scriptrunner_event(sender, event, *given, **named)
+        if event is ScriptRunnerEvent.SHUTDOWN:  # also of a run that never came so far
+            self.taken(sender)
+
+
+def taken() -> None:
+    """Say that this run has taken what was set: callbacks come before a script's first line."""
+    context = get_script_run_ctx()
+    session = None if context is None else _SESSIONS.get(context.session_id)
+    if session is not None:
+        session.taken_by(threading.current_thread())
+
+
+def begin() -> None:
+    """Let all sessions from now on be such."""
+    websocket_session_manager.AppSession = Session

@@ -1,0 +1,103 @@
+"""What a browser says at once is heard one by one, and all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime import app_session
+from streamlit.runtime.script_data import ScriptData
+from streamlit.runtime.scriptrunner import ScriptRunnerEvent
+
+from pages.ui.hearing import Session
+
+
+class Runner:
+    """A run that begins and ends when a test says so."""
+
+    made: list[Runner]
+
+    def __init__(self, *, initial_rerun_data: Any, **_: Any) -> None:
+        self.page = initial_rerun_data.page_name
+        self.on_event = Mock()
+        self.ended = False
+        self._script_thread = threading.Thread()
+        self.made.append(self)
+
+    def start(self) -> None:
+        """Begin, which is all that is asked."""
+
+    def request_stop(self) -> None:
+        self.ended = True
+
+
+def heard(session: Session) -> list[tuple[str, bool]]:
+    """Return the runs that have begun, and whether each was told to end."""
+    return [(one.page, one.ended) for one in Runner.made]
+
+
+async def turn() -> None:
+    """Let the session act on what it was told."""
+    await asyncio.sleep(0)
+
+
+@pytest.fixture
+def runners(monkeypatch: pytest.MonkeyPatch) -> list[Runner]:
+    Runner.made = []
+    monkeypatch.setattr(app_session, "ScriptRunner", Runner)
+    return Runner.made
+
+
+@contextmanager
+def session() -> Iterator[Session]:
+    one = Session(ScriptData("app.py", False), Mock(), Mock(), None, {})
+    yield one
+    one.shutdown()
+    one._script_event_loop.close()
+
+
+def test_a_run_is_not_ended_before_it_has_taken_what_was_set(runners: list[Runner]) -> None:
+    async def act() -> None:
+        one = rooms.enter_context(session())
+        for page in "abc":
+            one.request_rerun(ClientState(page_name=page))
+        assert heard(one) == [("a", False)]
+        one.taken_by(threading.current_thread())  # another run's
+        await turn()
+        assert heard(one) == [("a", False)]
+        one.taken_by(runners[0]._script_thread)
+        await turn()
+        assert heard(one) == [("a", True), ("b", False)]
+        # a run that never comes so far, as its script cannot be read, holds up nothing
+        one._on_scriptrunner_event(runners[1], ScriptRunnerEvent.SHUTDOWN)  # type: ignore[arg-type]
+        await turn()
+        assert heard(one) == [("a", True), ("b", False), ("c", False)]
+        one.taken_by(runners[2]._script_thread)
+        await turn()
+        one.request_rerun(ClientState(page_name="d"))  # as ever
+        assert heard(one)[2:] == [("c", True), ("d", False)]
+
+    with ExitStack() as rooms:
+        asyncio.run(act())
+
+
+def test_what_asks_for_no_run_is_not_waited_for(runners: list[Runner]) -> None:
+    async def act() -> None:
+        one = rooms.enter_context(session())
+        one.request_rerun(ClientState(page_name="gone", fragment_id="gone"))
+        one.request_rerun(ClientState(page_name="a"))
+        assert heard(one) == [("a", False)]
+        one.request_rerun(ClientState(page_name="b"))
+        one.shutdown()
+        one.taken_by(runners[0]._script_thread)
+        await turn()
+        assert heard(one) == [("a", True)]
+
+    with ExitStack() as rooms:
+        asyncio.run(act())
