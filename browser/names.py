@@ -146,6 +146,15 @@ SERVED = (
     Private(
         _SESSION, "AppSession._call_soon_on_event_loop", ("self", "callback"), "goes on", _HEARS
     ),
+    Private(_SESSION, "AppSession.get_pages", ("self",), "knows the pages", _HEARS),
+    Private(_SESSION, "AppSession._pages_manager", None, "knows which page is there", _HEARS),
+    Private(
+        "streamlit.runtime.pages_manager",
+        "PagesManager.current_page_script_hash",
+        ("self",),
+        "knows which page is there",
+        _HEARS,
+    ),
     Private(_SESSION, "AppSession.shutdown", ("self",), "lets nothing wait any more", _HEARS),
     Private(_SESSION, "AppSession._on_scriptrunner_event", None, "sees that a run ends", _HEARS),
     Private(

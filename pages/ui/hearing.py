@@ -36,9 +36,25 @@ class Session(AppSession):
             self._asked.append(client_state)
             return
         before = self._scriptrunner
-        super().request_rerun(client_state)
+        super().request_rerun(client_state and self._aimed(client_state))
         if self._scriptrunner is not before:
             self._taking = self._scriptrunner
+
+    def _aimed(self, said: ClientState) -> ClientState:
+        """Return a message with the page that it is about.
+
+        Until a browser has heard of another page, boxes and the board name the one before, and
+        would lead back to it. The menu asks for a page without a word of what is set, and the
+        browser's own buttons say that they do.
+        """
+        pages, now = self.get_pages(), self._pages_manager.current_page_script_hash
+        asks = said.is_history_navigation or not said.query_string
+        if asks or said.page_script_hash == now or not {said.page_script_hash, now} <= {*pages}:
+            return said
+        aimed = ClientState()
+        aimed.CopyFrom(said)
+        aimed.page_script_hash, aimed.query_string = now, ""
+        return aimed
 
     def taken(self, runner: ScriptRunner | None) -> None:
         """Go on with what is asked for, if it is this run that was waited for; on any thread."""

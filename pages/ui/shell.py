@@ -79,6 +79,7 @@ def page(title: str) -> StreamlitPage:
 
 def run() -> None:
     """Draw the whole app: called by app.py and by nothing else."""
+    state.start()
     hearing.taken()
     with limits.turn():
         _run()
@@ -89,7 +90,6 @@ def _run() -> None:
     info = info_of(page.title)
     st.html(f"<style>{looks.FRAME}</style>")
     limits.enter()
-    state.start()
     st.session_state[state.PAGE] = page.title
     examples.visit(page.title)
     # A page of its own settings is not held up by a table that it does not show.

@@ -24,7 +24,8 @@ class Runner:
     made: list[Runner]
 
     def __init__(self, *, initial_rerun_data: Any, **_: Any) -> None:
-        self.page = initial_rerun_data.page_name
+        self.page = initial_rerun_data.page_name or initial_rerun_data.page_script_hash
+        self.query = initial_rerun_data.query_string
         self.on_event = Mock()
         self.ended = False
         self._script_thread = threading.Thread()
@@ -98,6 +99,33 @@ def test_what_asks_for_no_run_is_not_waited_for(runners: list[Runner]) -> None:
         one.taken_by(runners[0]._script_thread)
         await turn()
         assert heard(one) == [("a", True)]
+
+    with ExitStack() as rooms:
+        asyncio.run(act())
+
+
+def test_a_late_word_of_a_page_that_is_left_does_not_lead_back_to_it(runners: list[Runner]) -> None:
+    def said(page: str, query: str, *, back: bool = False) -> ClientState:
+        return ClientState(page_script_hash=page, query_string=query, is_history_navigation=back)
+
+    async def act() -> None:
+        one = rooms.enter_context(session())
+        there = one._pages_manager = Mock()
+        there.get_pages.return_value = {"a": {}, "b": {}}
+
+        def then(message: ClientState) -> tuple[str, str]:
+            one._taking = None
+            one.request_rerun(message)
+            return runners[-1].page, runners[-1].query
+
+        there.current_page_script_hash = "a"
+        assert then(said("a", "v=1&k=3")) == ("a", "v=1&k=3")
+        assert then(said("b", "")) == ("b", "")  # the menu
+        there.current_page_script_hash = "b"  # as its run does, of which a browser has not heard
+        assert then(said("a", "v=1&k=3")) == ("b", "")
+        assert then(said("a", "v=1&k=3", back=True)) == ("a", "v=1&k=3")
+        there.current_page_script_hash = "main"  # no page: its first run has not come so far
+        assert then(said("a", "v=1&k=3")) == ("a", "v=1&k=3")
 
     with ExitStack() as rooms:
         asyncio.run(act())
