@@ -12,6 +12,7 @@ import hashlib
 import json
 import threading
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -24,7 +25,7 @@ from dpviz.core.settings import Settings
 Item = TypeVar("Item")
 
 ARCHIVE = Path(__file__).with_name("first_sight.zip")
-_BYTES, _CODE = "of/bytes", "of/code"
+_FILES = "of/files"
 # Rooms and files that make no number and no word of what ships.
 _ASIDE = (
     "extend", "releasing", "studies", "papers", "cli", "_app",
@@ -105,8 +106,15 @@ class _Archive:
 
     def of_this_code(self) -> bool:
         """Return whether it was drawn by the code as it is."""
-        # Bytes come first: they are soon read, and each Python writes a tree its own way.
-        return self.get(_BYTES) == bytes_digest() or self.get(_CODE) == code_digest()
+        digests = json.loads(self.get(_FILES) or b"[]")
+        known, left = dict(digests), Counter(code for _, code in digests)
+        for path in _sources():  # where a file lies changes no number
+            # Bytes come first: they are soon read, and each Python writes a tree its own way.
+            code = known.get(bytes_digest(path)) or code_digest(path)
+            if not left[code]:
+                return False
+            left[code] -= 1
+        return not left.total()
 
     def _read(self, group: str) -> dict[str, bytes]:
         if group not in self._names:
@@ -131,8 +139,10 @@ def _shipped() -> _Archive | None:
 
 def write(items: Mapping[str, bytes], path: Path = ARCHIVE) -> None:
     """Write an archive that belongs to the code as it is; the same items are the same bytes."""
+    digests = sorted((bytes_digest(path), code_digest(path)) for path in _sources())
+    files = json.dumps(digests).encode()
     groups: dict[str, list[tuple[str, bytes]]] = {}
-    for name, item in sorted({_BYTES: bytes_digest(), _CODE: code_digest(), **items}.items()):
+    for name, item in sorted({_FILES: files, **items}.items()):
         groups.setdefault(name.rpartition("/")[0], []).append((name, item))
     with atomic_write(path) as aside, zipfile.ZipFile(aside, "w") as archive:
         for group, found in groups.items():
@@ -153,26 +163,15 @@ def _sources() -> list[Path]:
     return sorted(path for path in found if not any(path.is_relative_to(one) for one in aside))
 
 
-@cache
-def bytes_digest() -> bytes:
-    """Return the digest of all that draws what ships, byte by byte."""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in _sources():
-        digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest().encode()
+def bytes_digest(path: Path) -> str:
+    """Return the digest of a file that draws what ships, byte by byte."""
+    return digest_of(path.read_bytes())
 
 
-@cache
-def code_digest() -> bytes:
+def code_digest(path: Path) -> str:
     """Return the digest of the same, without imports, comments and docstrings."""
-    digest = hashlib.blake2b(digest_size=16)
-    parts = []
-    for path in _sources():
-        text = path.read_text(encoding="utf-8")
-        parts.append(plain(text) if path.suffix == ".py" else text)
-    for part in sorted(parts):  # where a file lies changes no number
-        digest.update(part.encode() + b"\0")
-    return digest.hexdigest().encode()
+    text = path.read_text(encoding="utf-8")
+    return digest_of(plain(text) if path.suffix == ".py" else text)
 
 
 def plain(text: str) -> str:

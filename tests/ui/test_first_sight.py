@@ -89,13 +89,37 @@ def test_words_and_imports_do_not_age_what_ships_and_code_does(
     assert (changed == first_sight.plain(SOURCE)) is same
 
 
+def test_only_files_of_other_bytes_are_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server asks at its start; to parse all takes a second, and to read them a thirtieth."""
+    files = [tmp_path / name for name in ("a.py", "b.py", "c.py")]
+    for path, text in zip(files, ("x = 1\n", "y = 2\n", "y = 2\n"), strict=True):
+        path.write_text(text)
+    monkeypatch.setattr(first_sight, "_sources", lambda: files)
+    first_sight.write({}, tmp_path / "one.zip")
+    parsed: list[str] = []
+    plain = first_sight.plain
+    monkeypatch.setattr(first_sight, "plain", lambda text: parsed.append(text) or plain(text))
+    assert not first_sight.stale(tmp_path / "one.zip")
+    assert parsed == []
+    files[0].write_text("x = 1  # one\n")
+    files[0] = files[0].rename(tmp_path / "d.py")
+    assert not first_sight.stale(tmp_path / "one.zip")
+    assert parsed == ["x = 1  # one\n"]
+    files[1].write_text("y = 3\n")
+    assert first_sight.stale(tmp_path / "one.zip")
+    del files[1]
+    assert first_sight.stale(tmp_path / "one.zip")
+
+
 def test_another_code_ships_nothing(
     archive: first_sight._Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del archive
     assert first_sight._shipped.__wrapped__() is not None
     for name in ("bytes_digest", "code_digest"):
-        monkeypatch.setattr(first_sight, name, lambda: b"another")
+        monkeypatch.setattr(first_sight, name, lambda _: "another")
     assert first_sight._shipped.__wrapped__() is None
 
 
