@@ -37,6 +37,7 @@ from dpviz.preparation.transform import Transform
 
 _RADII, _STEP = 256, 2**-0.0625  # that a private quantile may choose among
 _CLIPS = 64
+_NEAR = 1 << 15  # numbers at once: what the processor keeps near
 _OCTAVES = 64  # of ranges that a private one may choose among, on either side of 1
 _HALVING = 2**-0.5  # of the radii that the adaptive clip tries in turn: squares halve
 _CUTS: FloatArray = 2.0 ** (np.arange(-(2 ** (RADIUS_COUNTS - 1)), 2 ** (RADIUS_COUNTS - 1)) / 4)
@@ -189,32 +190,92 @@ class _Table:
         present = self.present
         return self.source.fold(lambda: _Sums(np.zeros(size), of, present))
 
-    def moment(self, own: Transform) -> FloatArray:
-        """Return X'X/n of the rows that a transform bounds."""
+    def moments_of(self, own: _Scaled, row_bounds: FloatArray) -> FloatArray:
+        """Return X'X/n of the rows as each draw bounds them, shape (draws, d, d)."""
 
         def products(block: FloatArray) -> FloatArray:
-            z = own.inside(block)
-            return z.T @ z
+            z = own.inside(block, row_bounds)
+            return z.transpose(0, 2, 1) @ z
 
-        moment = self.sums((self.d, self.d), products).total / self.n
+        moments = self.sums((own.size, self.d, self.d), products).total / self.n
         # blocks are added in an order of their own, and the two halves may differ by rounding
-        symmetric: FloatArray = (moment + moment.T) / 2
+        symmetric: FloatArray = (moments + moments.transpose(0, 2, 1)) / 2
         return symmetric
 
     def longer(self, radii: FloatArray, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Return how many people present have a number, of their row, above each radius."""
-        # sorted once, so that one pass counts for all radii, each draw's among them
-        ascending = np.sort(radii)
+        """Return how many people present have a number, of their row, above each radius.
+
+        Parameters
+        ----------
+        radii : ndarray of shape (draws, radii)
+        of : callable
+            From a block to the numbers of its rows in each draw.
+        """
+        # sorted once, so that one pass counts for all radii
+        order = np.argsort(radii, axis=1)
+        ascending = np.take_along_axis(radii, order, axis=1)
+        size = (len(radii), radii.shape[1] + 1)
 
         def counted(block: FloatArray) -> FloatArray:
-            found = np.searchsorted(ascending, of(block), side="left")
-            counts: FloatArray = np.bincount(found, minlength=len(radii) + 1).astype(np.float64)
+            counts = np.empty(size)
+            for own, edges, numbers in zip(counts, ascending, of(block), strict=True):
+                own[:] = np.bincount(np.searchsorted(edges, numbers), minlength=size[1])
             return counts
 
-        counts = self.sums(len(radii) + 1, counted).total
-        above = counts.sum() - np.cumsum(counts)[:-1]
-        found: FloatArray = self.each * above[np.searchsorted(ascending, radii)]
+        counts = self.sums(size, counted).total
+        above = counts.sum(axis=1, keepdims=True) - np.cumsum(counts, axis=1)[:, :-1]
+        found = np.empty_like(radii)
+        np.put_along_axis(found, order, self.each * above, axis=1)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """Rows as they are centred and scaled in several draws.
+
+    Attributes
+    ----------
+    public : Transform
+    center, scale : ndarray of shape (draws, d)
+    """
+
+    public: Transform
+    center: FloatArray
+    scale: FloatArray
+
+    @property
+    def size(self) -> int:
+        """Number of draws."""
+        return len(self.center)
+
+    def unbounded(self, block: FloatArray) -> FloatArray:
+        """Return rows in scaled units, as long as they come, shape (draws, rows, d)."""
+        d = self.center.shape[1]
+        kept = replace(self.public, center=np.zeros(d), scale=np.ones(d)).unbounded(block)
+        z: FloatArray = kept - self.center[:, None]
+        if (self.scale != 1).any():
+            z /= self.scale[:, None]
+        return z
+
+    def lengths(self, block: FloatArray) -> FloatArray:
+        """Return the lengths of rows in scaled units, shape (draws, rows)."""
+        return _lengths(self.unbounded(block))
+
+    def inside(self, block: FloatArray, row_bounds: FloatArray) -> FloatArray:
+        """Return rows as `Transform.inside` of each draw with its row bound."""
+        z, public = self.unbounded(block), self.public
+        if not (public.box or public.unit) and np.isfinite(row_bounds).all():
+            with np.errstate(invalid="ignore"):
+                lengths = _lengths(z)
+            if np.isfinite(lengths).all():
+                z /= np.maximum(lengths, row_bounds[:, None])[:, :, None]
+                return z
+        each = zip(z, row_bounds.tolist(), strict=True)
+        return np.stack([replace(public, row_bound=one).into_domain(own)[0] for own, one in each])
+
+
+def _lengths(z: FloatArray) -> FloatArray:
+    return lengths_of(z.reshape(-1, z.shape[2])).reshape(z.shape[:2])
 
 
 class _Sums:
@@ -317,13 +378,18 @@ def _with_noise(
     moments = np.empty((size, *(2 * (table.d if table.moments else 0,))))
     # rows of the same centre and scale have the same lengths in every draw
     alike = not plan.noises.keys() & {MEAN, SCALE}
-    for index in range(size):
-        own = replace(public, center=center[index], scale=scale[index])
-        if BOUND in plan.noises and (index == 0 or not alike):
-            which = range(size) if alike else range(index, index + 1)
-            row_bound[which] = _bounds_of(table, own, plan, noise, which, count)
+    # of few rows many draws at once; the bytes of a draw do not depend on it
+    together = max(1, _NEAR // (table.n * table.d))
+    for start in range(0, size, together):
+        part = slice(start, start + together)
+        own = _Scaled(public, center[part], scale[part])
+        if BOUND in plan.noises and not alike:
+            row_bound[part] = _bounds_of(table, own, plan, noise, range(size)[part], count)
+        elif BOUND in plan.noises and start == 0:
+            one = _Scaled(public, center[:1], scale[:1])
+            row_bound[:] = _bounds_of(table, one, plan, noise, range(size), count)
         if table.moments:
-            moments[index] = table.moment(replace(own, row_bound=float(row_bound[index])))
+            moments[part] = table.moments_of(own, row_bound[part])
     return PreparedDraws(center, scale, row_bound, count, moments)
 
 
@@ -352,35 +418,41 @@ def _unit_sums(
 
 def _bounds_of(
     table: _Table,
-    own: Transform,
+    own: _Scaled,
     plan: Preparation,
     noise: _Noise,
     which: range,
     count: FloatArray,
 ) -> list[float]:
-    """Return the row bounds that draws of one scale find, in its units."""
+    """Return the row bounds that draws find, in their units; ``own`` is of each, or one for all."""
     assert noise.chances is not None
     assert noise.laplace is not None
-    farthest = np.maximum(own.high - own.center, own.center - own.low)
-    most = float(np.linalg.norm(farthest / own.scale))
-
-    def lengths(block: FloatArray) -> FloatArray:
-        return lengths_of(own.unbounded(block))
-
+    public = own.public
+    farthest = np.maximum(public.high - own.center, own.center - public.low)
+    # one by one, as norms along an axis round unlike that of one row
+    most = np.array([float(np.linalg.norm(each)) for each in farthest / own.scale])
+    places = range(own.size) if own.size > 1 else [0] * len(which)
     if plan.private.bound == "quantile":
-        radii: FloatArray = most * np.power(_STEP, np.arange(_RADII, dtype=np.float64))
-        longer = table.longer(radii, lengths)
+        radii: FloatArray = most[:, None] * np.power(_STEP, np.arange(_RADII, dtype=np.float64))
+        longer = table.longer(radii, own.lengths)
         return [
-            _quantile(radii, longer, plan, float(count[index]), float(noise.chances[index]))
-            for index in which
+            _quantile(radii[at], longer[at], plan, float(count[index]), float(noise.chances[index]))
+            for at, index in zip(places, which, strict=True)
         ]
-    total = table.sums((), lambda block: np.minimum(np.square(lengths(block) / most), 1.0).sum())
-    squares = table.each * float(total.total)
+
+    def shares(block: FloatArray) -> FloatArray:
+        cut: FloatArray = np.minimum(np.square(own.lengths(block) / most[:, None]), 1.0)
+        return np.asarray(cut.sum(axis=1))
+
+    squares = table.each * table.sums(own.size, shares).total
     traces = [0.0 if noise.trace is None else float(noise.trace[index, 0]) for index in which]
-    tried = [_tried(most, squares + trace, plan, own.edge) for trace in traces]
-    counts = table.longer(np.concatenate([radii[1:] for radii in tried]), lengths)
+    tried = np.stack([
+        _tried(float(most[at]), float(squares[at]) + trace, plan, public.edge)
+        for at, trace in zip(places, traces, strict=True)
+    ])  # fmt: skip
+    counts = table.longer(tried[:, 1:].reshape(own.size, -1), own.lengths)
     return [
-        _adaptive(radii, longer, plan, own.edge, noise.laplace[index])
+        _adaptive(radii, longer, plan, public.edge, noise.laplace[index])
         for radii, longer, index in zip(tried, counts.reshape(len(which), -1), which, strict=True)
     ]
 
@@ -461,7 +533,7 @@ def _in_found_bounds(
     """
     radii: FloatArray = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1, dtype=np.float64)
     epsilon = plan.noises[RANGE]
-    beyond = table.longer(radii, lambda block: np.abs(block).max(axis=1))
+    beyond = table.longer(radii[None], lambda block: np.abs(block).max(axis=1)[None])[0]
     threshold = 2 * math.log(2 * len(radii)) / epsilon
     rest = replace(plan, noises={step: x for step, x in plan.noises.items() if step != RANGE})
     reach = np.empty(draws.size)

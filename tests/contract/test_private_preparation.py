@@ -296,6 +296,25 @@ def test_chunks_of_draws_join_without_a_seam() -> None:
             np.testing.assert_array_equal(values, whole.metrics[name], err_msg=f"{key} {name}")
 
 
+@pytest.mark.parametrize("bound", ["quantile", "adaptive"])
+@pytest.mark.parametrize("steps", [(BOUND,), (MEAN, SCALE, BOUND)])
+def test_draws_prepared_together_have_the_bytes_of_draws_alone(
+    steps: tuple[str, ...], bound: str
+) -> None:
+    rows, d = IRIS.raw, IRIS.raw.shape[1]
+    public = Transform(np.zeros(d), np.full(d, 8.0), np.full(d, 4.0), np.ones(d), 1.5, False, 9.0)
+    chosen = PrivateSteps(steps, bound=bound)
+    plan = preparation(chosen, len(rows), d, Relation.ZERO_OUT, BUDGET, pure=False)
+    here = np.arange(len(rows)) % 7 > 0
+    together, *alone = (
+        run(rows, public, plan, Draws.trials(0, "together", trials), here)
+        for trials in (range(5), *(range(trial, trial + 1) for trial in range(5)))
+    )
+    for trial, one in enumerate(alone):
+        for name in ("center", "scale", "row_bound", "count", "moments"):
+            assert getattr(one, name)[0].tobytes() == getattr(together, name)[trial].tobytes()
+
+
 def test_each_step_moves_what_is_released_and_nothing_else_is_left() -> None:
     """With next to no noise a private preparation is the exact one: the same components."""
     loud = replace(ALL_PAID, epsilon=1e6, row_bound="private:1", mechanisms=("gaussian",))
