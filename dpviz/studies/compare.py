@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.metrics import METRICS, chance_distance, farthest_distance
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import numeral, parseable
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import BoundedTable, Prepared
 from dpviz.preparation.load import PlannedTable
@@ -221,7 +221,7 @@ class Compared(Answer):
             [
                 cited(result.mechanism),
                 latex(result.status.words),
-                f"${numeral(result.spent.epsilon, 3)}$" if result.spent else "--",
+                f"${parseable(result.spent.epsilon, 3)}$" if result.spent else "--",
                 *(with_error(result.summaries[name].mean, result.summaries[name].se)
                   for name in names),
             ]

@@ -18,7 +18,7 @@ from dpviz.core.metrics import (
     chance_share,
     farthest_distance,
 )
-from dpviz.core.number_text import decades, decimals, numeral, percent, round_ticks
+from dpviz.core.number_text import decades, decimals, numeral, parseable, percent, round_ticks
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import Prepared
@@ -363,5 +363,5 @@ def _axis(
 
 def _beyond(epsilon: float) -> tuple[float, str] | None:
     """Return a round epsilon to go on to and its text, or None outside `FARTHEST`."""
-    text = numeral(epsilon)
-    return (float(text), text) if FARTHEST[0] <= float(text) <= FARTHEST[1] else None
+    value = float(parseable(epsilon))
+    return (value, numeral(value)) if FARTHEST[0] <= value <= FARTHEST[1] else None
