@@ -55,48 +55,53 @@ class FunctionMechanism(Mechanism):
         options = {name: getattr(self, name) for name in params_of(type(self))} | told
         rows = data.rows.view()
         rows.setflags(write=False)
+        shape = (data.d, data.d if self.info.release == "matrix" else k)
         found = [
-            self._checked(
+            self._array(
                 type(self).function(
                     rows, budget.epsilon, budget.delta, k, single.generators[0], **options
                 ),
-                data.d,
-                k,
+                shape,
             )
             for single in draws.single()
         ]
-        stacked = np.stack(found)
+        checked = self._checked(np.stack(found))
         if self.info.release == "matrix":
-            return Release.of_matrices(stacked, k)
-        return Release.of_frames(stacked)
+            return Release.of_matrices(checked, k)
+        return Release.of_frames(checked)
 
-    def _checked(self, given: Any, d: int, k: int) -> FloatArray:
+    def _array(self, given: Any, shape: tuple[int, int]) -> FloatArray:
         """Return one release as an array, or say what is wrong with it."""
         if np.iscomplexobj(given):  # else their real parts would pass for them
             raise CannotRun(self.text, "it must return real numbers; got complex ones")
         try:
-            found = np.asarray(given, dtype=np.float64)
+            found = np.array(given, dtype=np.float64)  # a function may return one array again
         except (TypeError, ValueError):
             raise CannotRun(
                 self.text, f"it must return an array of numbers; got {type(given).__name__}"
             ) from None
-        shape = (d, d) if self.info.release == "matrix" else (d, k)
         if found.shape != shape:
             raise CannotRun(
                 self.text, f"it must return an array of shape {shape}; got {found.shape}"
             )
+        return found
+
+    def _checked(self, found: FloatArray) -> FloatArray:
+        """Return releases symmetric or orthonormal, or say what is wrong with one of them."""
         if not np.isfinite(found).all():
             raise CannotRun(self.text, "it must return finite numbers; got others")
-        size = float(np.abs(found).max())
+        across = found.transpose(0, 2, 1)
         if self.info.release == "matrix":
-            if np.abs(found - found.T).max() > _NEARLY * size:
+            size = np.abs(found).max(axis=(1, 2))
+            if (np.abs(found - across).max(axis=(1, 2)) > _NEARLY * size).any():
                 raise CannotRun(self.text, "it must return a symmetric matrix; got another")
-            return (found + found.T) / 2
-        if np.abs(found.T @ found - np.eye(k)).max() > _NEARLY:
+            return (found + across) / 2
+        if np.abs(across @ found - np.eye(found.shape[2])).max() > _NEARLY:
             raise CannotRun(self.text, "it must return orthonormal columns; got others")
         # to the last digit, which changes nothing that is released
-        frame, upper = np.linalg.qr(found)
-        signed: FloatArray = frame * np.where(np.diag(upper) < 0, -1.0, 1.0)
+        frames, upper = np.linalg.qr(found)
+        turned = np.diagonal(upper, axis1=1, axis2=2) < 0
+        signed: FloatArray = frames * np.where(turned, -1.0, 1.0)[:, None, :]
         return signed
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:

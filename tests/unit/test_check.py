@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -85,6 +86,18 @@ class LittleNoiseOfOneRow(ClippedGaussian):
         return less if self.bare else replace(less, radius=found.radius)
 
 
+def _noise(rows: Any, rng: Any) -> Any:
+    """Return a symmetric matrix whose upper triangle is N(0, 1)."""
+    d = rows.shape[1]
+    return rng.standard_normal((d, d)).ravel()[_mirror(d)]
+
+
+@cache
+def _mirror(d: int) -> Any:
+    one, other = np.indices((d, d))
+    return np.minimum(one, other) * d + np.maximum(one, other)
+
+
 @dpviz.mechanism(claim="pure", release="subspace")
 def exact(rows: Any, epsilon: float, delta: float, k: int, rng: Any) -> Any:
     return np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :k]
@@ -99,25 +112,21 @@ def _calibrated(problem: Problem, budget: Budget) -> Calibration:
 @dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
 def half_of_it(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
     """Draw half of what its account says, in a function: only an attack can tell."""
-    noise = np.triu(rng.standard_normal((rows.shape[1],) * 2))
-    return rows.T @ rows / len(rows) + scale / 2 * (noise + np.triu(noise, 1).T)
+    return rows.T @ rows / len(rows) + scale / 2 * _noise(rows, rng)
 
 
 @dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
 def exact_trace(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
     """Put the trace back that the noise has moved: all else is as it should be."""
-    noise = np.triu(scale * rng.standard_normal((rows.shape[1],) * 2))
-    noise += np.triu(noise, 1).T
+    noise = scale * _noise(rows, rng)
     return rows.T @ rows / len(rows) + noise - np.trace(noise) / len(noise) * np.eye(len(noise))
 
 
 @dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
 def bold(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
     """Draw next to no noise where epsilon is large."""
-    noise = np.triu(
-        scale * (0.01 if epsilon > 2 else 1.0) * rng.standard_normal((rows.shape[1],) * 2)
-    )
-    return rows.T @ rows / len(rows) + noise + np.triu(noise, 1).T
+    drawn = scale * (0.01 if epsilon > 2 else 1.0)
+    return rows.T @ rows / len(rows) + drawn * _noise(rows, rng)
 
 
 def _gaussian_without_delta(problem: Problem, budget: Budget) -> Calibration:
@@ -127,8 +136,7 @@ def _gaussian_without_delta(problem: Problem, budget: Budget) -> Calibration:
 @dpviz.mechanism(claim="pure", release="matrix", calibrate=_gaussian_without_delta)
 def pure_by_word(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
     """Claim without a delta what Gaussian noise keeps with one."""
-    noise = np.triu(scale * rng.standard_normal((rows.shape[1],) * 2))
-    return rows.T @ rows / len(rows) + noise + np.triu(noise, 1).T
+    return rows.T @ rows / len(rows) + scale * _noise(rows, rng)
 
 
 @dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
@@ -139,8 +147,7 @@ def clipped(
     lengths = np.linalg.norm(rows, axis=1)
     most = np.quantile(lengths, q)
     shorter = rows * np.minimum(1.0, most / np.maximum(lengths, 1e-300))[:, None]
-    noise = np.triu(most**2 * scale * rng.standard_normal((rows.shape[1],) * 2))
-    return shorter.T @ shorter / len(rows) + noise + np.triu(noise, 1).T
+    return shorter.T @ shorter / len(rows) + most**2 * scale * _noise(rows, rng)
 
 
 @dpviz.mechanism(claim="approximate", release="subspace", calibrate=_calibrated)

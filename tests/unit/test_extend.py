@@ -22,6 +22,7 @@ from dpviz.cli import main
 from dpviz.core import plugins
 from dpviz.core.errors import CannotRun, InvalidSetting, WrongArgument
 from dpviz.core.settings import Settings
+from dpviz.extend import checks
 from dpviz.mechanisms import all_mechanisms, featured, parse_variant
 from dpviz.report.figures.theme import BROUGHT, GREY, HIGHLIGHTS, colour_of_key, panels_unjudged
 from tests.workers import every_job
@@ -133,6 +134,19 @@ def test_what_comes_back_wrong_is_said_in_a_sentence(given: Any, words: str) -> 
     with pytest.raises(CannotRun, match="wrong cannot run: it must return") as caught:
         dpviz.compare(table(), k=2, mechanisms=[wrong], trials=2)
     assert words in str(caught.value)
+
+
+def test_a_function_may_return_the_same_array_again() -> None:
+    again = np.empty((5, 2))
+
+    @dpviz.mechanism(claim="none")
+    def kept(rows: Any, epsilon: float, delta: float, k: int, rng: Rng) -> Any:
+        again[:] = np.linalg.qr(rng.standard_normal((5, 2)))[0]
+        return again
+
+    one = kept()
+    _, found = checks.released(one, *next(checks.runnable(one)), trials=range(3))
+    assert len(np.unique(found.raw, axis=0)) == 3
 
 
 def test_a_function_of_another_form_and_an_unknown_claim_are_refused() -> None:
