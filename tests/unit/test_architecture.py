@@ -79,34 +79,35 @@ def test_a_button_that_acts_is_primary() -> None:
     assert [one for one in found if one[2] != ["'primary'"]] == []
 
 
-def filled_behind_a_button(source: str) -> list[str]:
-    """Return what shows a value in a plain popover: it would show the first there is instead."""
+def told_once(source: str) -> list[str]:
+    """Return the filled widgets whose value is told in one run, of which a browser may not hear."""
     shows = {"number_input", "text_input", "slider", "select_slider", "selectbox", "multiselect",
              "radio", "segmented_control", "pills", "toggle", "checkbox"}  # fmt: skip
-    found = []
-    for block in ast.walk(ast.parse(source)):
-        if not isinstance(block, ast.With):
-            continue
-        heads = [ast.unparse(item.context_expr).partition("(")[0] for item in block.items]
-        if any(head.endswith(".popover") and head != "controls.popover" for head in heads):
-            inside = [node for part in block.body for node in ast.walk(part)]
-            called = [ast.unparse(node.func) for node in inside if isinstance(node, ast.Call)]
-            found += [
-                name
-                for name in called
-                if name.startswith("controls.") or name.rpartition(".")[2] in shows
-            ]
+    fills = {"fill", "fill_text", "_box_key"}
+
+    def name(call: ast.expr) -> str:
+        return ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+
+    nodes = list(ast.walk(ast.parse(source)))
+    given = [node for node in nodes if isinstance(node, ast.Assign) and name(node.value) in fills]
+    keys = {ast.unparse(target) for node in given for target in node.targets}
+    thrown = [name(node.value) for node in nodes if isinstance(node, ast.Expr)]
+    found = [call for call in thrown if call in fills]  # a new key is drawn nowhere
+    for node in nodes:
+        if isinstance(node, ast.Call) and name(node) in shows:
+            written = {word.arg: ast.unparse(word.value) for word in node.keywords}
+            if written.get("key") in keys and "persist_state" not in written:
+                found.append(name(node))
     return found
 
 
-def test_what_is_filled_behind_a_button_goes_through_controls() -> None:
-    found = {path: filled_behind_a_button(path.read_text("utf-8"))
-             for path in (ROOT / "pages").rglob("*.py") if path.name != "controls.py"}  # fmt: skip
+def test_what_is_filled_is_told_until_the_browser_has_it() -> None:
+    found = {path: told_once(path.read_text("utf-8")) for path in (ROOT / "pages").rglob("*.py")}
     assert {path: names for path, names in found.items() if names} == {}
-    box = "with {}('More'):\n    if there:\n        {}('Share', 0, 1, key='share')"
-    assert filled_behind_a_button(box.format("st.popover", "st.slider")) == ["st.slider"]
-    assert filled_behind_a_button(box.format("third.popover", "controls.draw")) == ["controls.draw"]
-    assert filled_behind_a_button(box.format("controls.popover", "st.slider")) == []
+    drawn = "key = controls.fill('share', 1)\nst.slider('Share', 0, 1, key=key{})"
+    assert told_once(drawn.format("")) == ["slider"]
+    assert told_once(drawn.format(", persist_state='session'")) == []
+    assert told_once("fill('share', 1)\nst.slider('Share', 0, 1, key='share')") == ["fill"]
 
 
 def test_the_core_loads_no_browser_library() -> None:

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.cli import main, options, terminal
+from dpviz.cli import main, terminal
 from dpviz.core.metrics import offered
 from dpviz.datasets import batches
+from dpviz.simulation import store
 from dpviz.simulation.compare import TABLE_COLUMNS
 from dpviz.simulation.jobs import Progress
 from tests.workers import every_job
@@ -22,7 +23,7 @@ BASE = ["--trials", "2", "--mechanism", "gaussian", "--mechanism", "laplace", "-
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep finished cells of these tests out of the user's folder."""
-    monkeypatch.setattr(options, "default_folder", lambda: tmp_path / "cells")
+    monkeypatch.setattr(store, "default_folder", lambda: tmp_path / "cells")
     return tmp_path
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpviz.cli import main, options, terminal
+from dpviz.cli import main, terminal
+from dpviz.simulation import store
 from dpviz.simulation.jobs import Progress
 from dpviz.simulation.tasks import TASK_COLUMNS
 
@@ -17,7 +18,7 @@ BASE = ["--trials", "2", "--mechanism", "gaussian", "--tuning", "fixed", "--epsi
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep finished parts of these tests out of the user's folder."""
-    monkeypatch.setattr(options, "default_folder", lambda: tmp_path / "cells")
+    monkeypatch.setattr(store, "default_folder", lambda: tmp_path / "cells")
     return tmp_path
 
 
