@@ -6,6 +6,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import dpviz
 from dpviz.core.files import app_path
@@ -43,46 +46,56 @@ def test_bad_input_stops_the_process_with_status_2() -> None:
     assert stopped.stderr == ("dpviz: --epsilon must be a number from 0.0001 to 1e6; got '0'.\n")
 
 
-def test_packages_are_packages_and_the_old_names_say_the_new() -> None:
-    words = (
-        "import dpviz\n"
-        "try:\n    dpviz.mechanisms()\n"
-        "except AttributeError as error:\n    print(error)\n"
-        "from dpviz import datasets, mechanisms; import dpviz.datasets as d\n"
-        "print(len(dpviz.list_mechanisms().keys) == len(mechanisms.all_mechanisms()),"
-        "d is datasets, 'iris' in dpviz.list_datasets().keys, type(datasets).__name__)"
-    )
+_SESSION = """
+import json, sys, dpviz
+told = {"before": [m for m in sys.modules if m.startswith("dpviz.")]}
+try:
+    dpviz.mechanisms()
+except AttributeError as error:
+    told["hint"] = str(error)
+found = dpviz.compare("iris", trials=2, mechanisms="screened_wishart_difference")
+told["door"] = dir(dpviz)
+found.summary(); found.table(); found.to_json()
+import dpviz.papers.measurements
+dpviz.papers.measurements.Mean.near(1.0, 0.1, 9)
+import dpviz.cli
+dpviz.cli.build_parser()
+told["heavy"] = sorted({"plotly", "streamlit", "scipy.stats"} & set(sys.modules))
+found.figure()
+told["drawn"] = sorted({"plotly", "streamlit"} & set(sys.modules))
+from dpviz import datasets, mechanisms
+import dpviz.datasets as d
+told["packages"] = [
+    len(dpviz.list_mechanisms().keys) == len(mechanisms.all_mechanisms()),
+    d is datasets, "iris" in dpviz.list_datasets().keys, type(datasets).__name__,
+]
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    """Return what a session of Python sees, step by step."""
     found = subprocess.run(
-        [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", _SESSION], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    hint, rest = found.stdout.splitlines()
-    assert hint.endswith("(did you mean dpviz.list_mechanisms?)")
-    assert rest.split() == ["True", "True", "True", "module"]
+    said: dict[str, Any] = json.loads(found.stdout)
+    return said
 
 
-def test_the_front_door_has_what_is_documented_and_nothing_else() -> None:
-    words = (
-        "import dpviz; dpviz.compare('iris', trials=2, mechanisms='gaussian'); print(*dir(dpviz))"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert found.stdout.split() == sorted([*dpviz.__all__, "__version__"])
+def test_packages_are_packages_and_the_old_names_say_the_new(told: dict[str, Any]) -> None:
+    assert told["hint"].endswith("(did you mean dpviz.list_mechanisms?)")
+    assert told["packages"] == [True, True, True, "module"]
 
 
-def test_nothing_is_imported_before_it_is_used() -> None:
-    words = (
-        "import sys, dpviz; before = {m for m in sys.modules if m.startswith('dpviz.')};"
-        "found = dpviz.compare('iris', trials=2, mechanisms='screened_wishart_difference');"
-        "found.summary(); found.table(); found.to_json(); import dpviz.papers.measurements as m;"
-        "m.Mean.near(1.0, 0.1, 9); import dpviz.cli; dpviz.cli.build_parser();"
-        "heavy = {'plotly', 'streamlit', 'scipy.stats'} & set(sys.modules); found.figure();"
-        "print(len(before), len(heavy), 'plotly' in sys.modules, 'streamlit' in sys.modules)"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert found.stdout.split() == ["0", "0", "True", "False"]
+def test_the_front_door_has_what_is_documented_and_nothing_else(told: dict[str, Any]) -> None:
+    assert told["door"] == sorted([*dpviz.__all__, "__version__"])
+
+
+def test_nothing_is_imported_before_it_is_used(told: dict[str, Any]) -> None:
+    assert told["before"] == []
+    assert told["heavy"] == []
+    assert told["drawn"] == ["plotly"]
 
 
 def test_a_command_does_not_import_what_others_need() -> None:
