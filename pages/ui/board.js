@@ -40,7 +40,12 @@ export default function (component) {
     mine.arrived = () => {
       if (mine.board && mine.token) take(mine.board, mine.token);
     };
+    // what was moved while the server was away has no answer
+    mine.back = () => {
+      if (mine.sent.length) send("commit", mine.sent.at(-1));
+    };
     window.addEventListener("dpviz-frames", mine.arrived);
+    window.addEventListener("dpviz-back", mine.back);
     held.set(parentElement, mine);
   }
   mine.trigger = setTriggerValue;
@@ -88,6 +93,7 @@ export default function (component) {
   }
   return () => {
     window.removeEventListener("dpviz-frames", mine.arrived);
+    window.removeEventListener("dpviz-back", mine.back);
     mine.board.destroy();
     held.delete(parentElement);
   };

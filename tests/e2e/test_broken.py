@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute, expect
 
 from dpviz.core.files import app_path
 from tests.e2e.harness import (
@@ -31,10 +31,12 @@ from tests.e2e.test_journeys import (
     epsilon_box,
     errors,
     numbers,
+    scrubber,
     send,
     titles,
     type_into,
     verdict,
+    verdict_of,
     visit,
     working_view,
 )
@@ -74,6 +76,31 @@ def test_a_server_that_comes_back_finds_the_page_with_its_settings(
         assert errors(page) == []
         assert problems_of(page) == ""
         assert second.new_traceback() == ""
+
+
+def test_what_is_moved_while_the_line_is_cut_counts_when_it_is_there_again(
+    page: Page, server: Server
+) -> None:
+    lines: list[WebSocketRoute] = []
+
+    def through(line: WebSocketRoute) -> None:
+        line.connect_to_server()
+        lines.append(line)
+
+    page.route_web_socket(re.compile("/_stcore/stream"), through)
+    open_app(page, f"{server.url}/?{SMALL}")
+    page.route("**/_stcore/health", lambda route: route.abort())
+    lines[0].close()
+    there = '[data-test-connection-state="CONNECTED"]'
+    page.locator(there).wait_for(state="detached")
+    with page.expect_console_message(lambda said: "disconnected from server" in said.text):
+        scrubber(page).press("ArrowRight")
+    page.unroute("**/_stcore/health")
+    expect(epsilon_box(page)).to_have_value("1.25")
+    expect(verdict_of(page)).to_contain_text("At epsilon 1.25")
+    wait_idle(page)
+    expect(scrubber(page)).to_have_attribute("aria-valuetext", "epsilon 1.25")
+    assert "epsilon=1.25" in page.url
 
 
 def test_an_upload_that_breaks_off_leaves_nothing_behind(page: Page, server: Server) -> None:
