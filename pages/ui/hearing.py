@@ -56,23 +56,18 @@ class Session(AppSession):
         aimed.page_script_hash, aimed.query_string = now, ""
         return aimed
 
-    def taken(self, runner: ScriptRunner | None) -> None:
-        """Go on with what is asked for, if it is this run that was waited for; on any thread."""
-        self._call_soon_on_event_loop(lambda: self._go_on(runner))
-
-    def taken_by(self, thread: threading.Thread) -> None:
-        """Go on with what is asked for, if it is the run of this thread that was waited for."""
-        runner = self._taking
-        if runner is not None and runner._script_thread is thread:
-            self.taken(runner)
+    def taken(self, thread: threading.Thread | None) -> None:
+        """Go on with what is asked for, if it is this thread's run that was waited for."""
+        # not at once: a quick run comes here before the session knows that it has begun
+        self._call_soon_on_event_loop(lambda: self._go_on(thread))
 
     def shutdown(self) -> None:
         """End the session, and all that is asked for in it."""
         self._asked.clear()
         super().shutdown()
 
-    def _go_on(self, runner: ScriptRunner | None) -> None:
-        if runner is not self._taking:
+    def _go_on(self, thread: threading.Thread | None) -> None:
+        if self._taking is None or self._taking._script_thread is not thread:
             return
         self._taking = None
         while self._asked and self._taking is None:
@@ -82,8 +77,8 @@ class Session(AppSession):
         self, sender: ScriptRunner | None, event: ScriptRunnerEvent, *given: Any, **named: Any
     ) -> None:
         super()._on_scriptrunner_event(sender, event, *given, **named)
-        if event is ScriptRunnerEvent.SHUTDOWN:  # also of a run that never came so far
-            self.taken(sender)
+        if event is ScriptRunnerEvent.SHUTDOWN and sender is not None:  # or never came so far
+            self.taken(sender._script_thread)
 
 
 def taken() -> None:
@@ -91,7 +86,7 @@ def taken() -> None:
     context = get_script_run_ctx()
     session = None if context is None else _SESSIONS.get(context.session_id)
     if session is not None:
-        session.taken_by(threading.current_thread())
+        session.taken(threading.current_thread())
 
 
 def begin() -> None:

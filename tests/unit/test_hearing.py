@@ -22,6 +22,7 @@ class Runner:
     """A run that begins and ends when a test says so."""
 
     made: list[Runner]
+    quick: Session | None = None
 
     def __init__(self, *, initial_rerun_data: Any, **_: Any) -> None:
         self.page = initial_rerun_data.page_name or initial_rerun_data.page_script_hash
@@ -32,7 +33,9 @@ class Runner:
         self.made.append(self)
 
     def start(self) -> None:
-        """Begin, which is all that is asked."""
+        """Begin, and take what was set at once where that is asked for."""
+        if self.quick is not None:
+            self.quick.taken(self._script_thread)
 
     def request_stop(self) -> None:
         self.ended = True
@@ -69,20 +72,35 @@ def test_a_run_is_not_ended_before_it_has_taken_what_was_set(runners: list[Runne
         for page in "abc":
             one.request_rerun(ClientState(page_name=page))
         assert heard(one) == [("a", False)]
-        one.taken_by(threading.current_thread())  # another run's
+        one.taken(threading.current_thread())  # another run's
         await turn()
         assert heard(one) == [("a", False)]
-        one.taken_by(runners[0]._script_thread)
+        one.taken(runners[0]._script_thread)
         await turn()
         assert heard(one) == [("a", True), ("b", False)]
         # a run that never comes so far, as its script cannot be read, holds up nothing
         one._on_scriptrunner_event(runners[1], ScriptRunnerEvent.SHUTDOWN)  # type: ignore[arg-type]
         await turn()
         assert heard(one) == [("a", True), ("b", False), ("c", False)]
-        one.taken_by(runners[2]._script_thread)
+        one.taken(runners[2]._script_thread)
         await turn()
         one.request_rerun(ClientState(page_name="d"))  # as ever
         assert heard(one)[2:] == [("c", True), ("d", False)]
+
+    with ExitStack() as rooms:
+        asyncio.run(act())
+
+
+def test_a_run_that_takes_what_was_set_before_its_session_looks_holds_up_nothing(
+    runners: list[Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act() -> None:
+        one = rooms.enter_context(session())
+        monkeypatch.setattr(Runner, "quick", one)
+        one.request_rerun(ClientState(page_name="a"))
+        await turn()
+        one.request_rerun(ClientState(page_name="b"))
+        assert heard(one) == [("a", True), ("b", False)]
 
     with ExitStack() as rooms:
         asyncio.run(act())
@@ -96,7 +114,7 @@ def test_what_asks_for_no_run_is_not_waited_for(runners: list[Runner]) -> None:
         assert heard(one) == [("a", False)]
         one.request_rerun(ClientState(page_name="b"))
         one.shutdown()
-        one.taken_by(runners[0]._script_thread)
+        one.taken(runners[0]._script_thread)
         await turn()
         assert heard(one) == [("a", True)]
 
