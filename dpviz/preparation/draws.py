@@ -263,15 +263,9 @@ class _Scaled:
 
     def inside(self, block: FloatArray, row_bounds: FloatArray) -> FloatArray:
         """Return rows as `Transform.inside` of each draw with its row bound."""
-        z, public = self.unbounded(block), self.public
-        if not (public.box or public.unit) and np.isfinite(row_bounds).all():
-            with np.errstate(invalid="ignore"):
-                lengths = _lengths(z)
-            if np.isfinite(lengths).all():
-                z /= np.maximum(lengths, row_bounds[:, None])[:, :, None]
-                return z
-        each = zip(z, row_bounds.tolist(), strict=True)
-        return np.stack([replace(public, row_bound=one).into_domain(own)[0] for own, one in each])
+        each = zip(self.unbounded(block), row_bounds.tolist(), strict=True)
+        own = [replace(self.public, row_bound=one).into_domain(z)[0] for z, one in each]
+        return np.stack(own)
 
 
 def _lengths(z: FloatArray) -> FloatArray:
