@@ -172,6 +172,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     st.pills(
         "Times in 100",
         list(CEILINGS),
+        default=st.session_state[words],
         # none is chosen where the ceiling is a number between them
         format_func=lambda count: "another" if count is None else f"{numeral(count, 3)} in 100",
         key=words,
@@ -196,6 +197,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     st.selectbox(
         "What is handed out?",
         list(choices),
+        list(choices).index(st.session_state[key]),
         format_func=choices.__getitem__,
         key=key,
         persist_state="session",
@@ -211,6 +213,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
         param = params_of(Answers)["pictured"]
         st.toggle(
             param.label,
+            st.session_state[turned],
             key=turned,
             help=param.help,
             persist_state="session",

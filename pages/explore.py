@@ -82,6 +82,7 @@ def more(comparison: Comparison) -> None:
     key = controls.fill("explore.charts", state.get("charts", "explore") == "all")
     if st.toggle(
         "All charts, with captions and numbers",
+        st.session_state[key],
         key=key,
         persist_state="session",
         on_change=state.on_change(turned, keeps=True),  # what was said of the link

@@ -81,6 +81,7 @@ def bounds() -> None:
     key = controls.fill_text("bounds", "preparation.bounds", state.get("bounds"))
     st.text_input(
         "Feature bounds",
+        st.session_state[key],
         key=key,
         persist_state="session",
         on_change=state.on_change(typed),

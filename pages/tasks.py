@@ -95,9 +95,11 @@ def _learner(offered: list[Learner], now: Learner) -> None:
         state.put("learner", state.reported(key), "tasks")
 
     key = controls.fill("tasks.learner", now.key)
+    keys = [learner.key for learner in offered]
     st.selectbox(
         "Learner",
-        [learner.key for learner in offered],
+        keys,
+        keys.index(st.session_state[key]),
         format_func=lambda key: f"{LEARNERS[key].label} ({LEARNERS[key].kind})",
         key=key,
         persist_state="session",

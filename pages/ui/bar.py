@@ -132,6 +132,7 @@ def _share(prepared: Prepared, *, told: bool) -> None:
     st.select_slider(
         "Precision",
         options,
+        st.session_state[key],
         format_func=lambda share: "equal" if share == EQUAL else per_cent(numeral(share, 6)),
         key=key,
         persist_state="session",

@@ -40,9 +40,10 @@ def fill(key: str, value: Any) -> str:
     an edit and undoes what the user has just done elsewhere. Under a new key the late report is
     about a widget that is no more, which `state.reported` knows.
 
-    All widgets are drawn with ``persist_state``: then Streamlit gives the value in every run until
-    the browser reports the widget, and not in one alone, of which a browser hears nothing where the
-    next run cuts it off, or where a popover that holds the widget is closed.
+    A value is told in one run alone, of which a browser hears nothing where the next run cuts it
+    off, or where a popover that holds the widget is closed. So all widgets are drawn with
+    ``persist_state``, with which Streamlit tells it until the browser reports the widget, and with
+    the value for their first one: a browser that makes a widget anew begins with that.
     """
     now = _key_now(key)
     if now in st.session_state and st.session_state[now] != value:
@@ -115,28 +116,31 @@ def setting(
                 param.label,
                 list(words),
                 format_func=words.__getitem__,
+                default=st.session_state[key],
                 required=True,
                 label_visibility="collapsed" if row else "visible",
                 **shared,
             )
             _complain(name)
             return
-        st.selectbox(param.label, list(words), format_func=words.__getitem__, **shared)
+        first = list(words).index(st.session_state[key])
+        st.selectbox(param.label, list(words), first, format_func=words.__getitem__, **shared)
     elif param.kind == "integer" and param.slider is None:
         high = param.high if upper is None else upper
         shared["key"] = key = fill(key, value)
-        st.number_input(param.label, int(param.low), int(min(high, 2**53 - 1)), step=1, **shared)
+        most = int(min(high, 2**53 - 1))
+        st.number_input(param.label, int(param.low), most, st.session_state[key], step=1, **shared)
     elif param.kind == "integer":
         low, high = (int(end) for end in _slider_range(param, value))
         shared["key"] = key = fill(key, value)
-        st.slider(param.label, low, high, **shared)
+        st.slider(param.label, low, high, st.session_state[key], **shared)
     elif param.log and param.slider is not None:
         _log_number(param)
     elif param.kind == "number" and param.slider is not None:
         low, high = _slider_range(param, value)
         shared["key"] = key = fill(key, float(value))
         step = 0.01 if high <= 0.5 else 0.05
-        st.slider(param.label, float(low), float(high), step=step, **shared)
+        st.slider(param.label, float(low), float(high), st.session_state[key], step=step, **shared)
     else:
         _text(param, key, store)
     if not (param.log and param.slider is not None):
@@ -160,6 +164,7 @@ def _text(param: Param, key: str, store: str) -> None:
     key = fill_text(name, key, param.format(state.get(name, store)))
     st.text_input(
         param.label,
+        st.session_state[key],
         key=key,
         help=param.help,
         persist_state="session",
@@ -197,6 +202,7 @@ def logarithmic(name: str, *, slider: bool, note: str = "") -> None:
     key = _box_key(param)
     st.text_input(
         param.label,
+        st.session_state[key],
         key=key,
         help=f"{param.help} {note}".strip(),
         persist_state="session",
@@ -233,6 +239,7 @@ def _log_number(param: Param) -> None:
         st.select_slider(
             param.label,
             options,
+            st.session_state[slider_key],
             format_func=lambda option: "auto" if option is None else format_number(option),
             key=slider_key,
             help=param.help,
@@ -242,6 +249,7 @@ def _log_number(param: Param) -> None:
     with narrow:
         st.text_input(
             f"{param.label}, exact",
+            st.session_state[box_key],
             key=box_key,
             label_visibility="collapsed",
             persist_state="session",
@@ -280,6 +288,7 @@ def mechanisms() -> None:
     st.multiselect(
         param.label,
         options,
+        st.session_state[key],
         format_func=lambda text: known[text].info.label if text in known else text,
         key=key,
         help="Colour and order stay the same whatever is chosen.",
@@ -327,6 +336,7 @@ def row_bound() -> None:
     st.selectbox(
         param.label,
         list(ROW_BOUND_KINDS),
+        list(ROW_BOUND_KINDS).index(st.session_state[kind_key]),
         format_func=ROW_BOUND_KINDS.__getitem__,
         key=kind_key,
         help=param.help,
@@ -337,6 +347,7 @@ def row_bound() -> None:
         level_key = fill_text("row_bound", "view.row_bound.level", level)
         st.text_input(
             "Largest norm R" if kind == "number" else "Quantile",
+            st.session_state[level_key],
             key=level_key,
             persist_state="session",
             on_change=state.on_change(level_changed),
@@ -403,6 +414,7 @@ def precision(columns: Sequence[str]) -> None:
     st.selectbox(
         params["directions"].label,
         list(DIRECTIONS),
+        list(DIRECTIONS).index(st.session_state[directions]),
         format_func=DIRECTIONS.__getitem__,
         key=directions,
         persist_state="session",
@@ -416,6 +428,7 @@ def precision(columns: Sequence[str]) -> None:
             "Share of the budget for directions, %",
             1,
             95,
+            st.session_state[share],
             key=share,
             persist_state="session",
             help="Spent on the private components; the rest goes to the release.",
@@ -423,9 +436,11 @@ def precision(columns: Sequence[str]) -> None:
         )
         known = suppliers()
         supplier = fill("view.directions.supplier", allocation.supplier)
+        offered = list(dict.fromkeys([*known, allocation.supplier]))  # a link may name a variant
         st.selectbox(
             "Supplied by",
-            list(dict.fromkeys([*known, allocation.supplier])),  # a link may name a variant
+            offered,
+            offered.index(st.session_state[supplier]),
             format_func=lambda text: known.get(text, text),
             key=supplier,
             persist_state="session",
@@ -438,6 +453,7 @@ def precision(columns: Sequence[str]) -> None:
     st.selectbox(
         params["allocation"].label,
         list(STRATEGIES),
+        list(STRATEGIES).index(st.session_state[strategy]),
         format_func=STRATEGIES.__getitem__,
         key=strategy,
         persist_state="session",
@@ -449,6 +465,7 @@ def precision(columns: Sequence[str]) -> None:
         st.multiselect(
             "Favoured directions",
             list(range(1, len(columns) + 1)),
+            st.session_state[chosen_key],
             format_func=lambda number: labels[number - 1],
             key=chosen_key,
             persist_state="session",
@@ -459,6 +476,7 @@ def precision(columns: Sequence[str]) -> None:
             "Their share of the precision, %",
             1,
             99,
+            st.session_state[tau],
             key=tau,
             persist_state="session",
             help="Tau: the favoured directions divide it equally, the others the rest.",

@@ -58,6 +58,7 @@ def draw() -> None:
     st.segmented_control(
         "Examples: of twenty features two vary. Which are favoured?",
         list(words),
+        default=st.session_state[drawn],
         format_func=words.__getitem__,
         key=drawn,
         persist_state="session",

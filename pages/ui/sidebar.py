@@ -80,6 +80,7 @@ def table_choice() -> None:
     st.selectbox(
         "Table",
         options,
+        options.index(st.session_state[key]),
         format_func=lambda key: "Your file" if key == UPLOAD else tables[key].label,
         key=key,
         persist_state="session",
@@ -156,9 +157,11 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         state.put("categories", "")  # they were those of another column
 
     label = controls.fill("upload.label", st.session_state.label_index)
+    offered = [None, *range(len(choices))]
     st.selectbox(
         "Label column",
-        [None, *range(len(choices))],
+        offered,
+        offered.index(st.session_state[label]),
         format_func=lambda index: "none" if index is None else choices[index],
         key=label,
         persist_state="session",
@@ -185,5 +188,10 @@ def _sheet(raw: RawTable) -> None:
 
     key = controls.fill("upload.sheet", raw.sheet)
     st.selectbox(
-        "Sheet", raw.sheets, key=key, persist_state="session", on_change=state.on_change(picked)
+        "Sheet",
+        raw.sheets,
+        raw.sheets.index(st.session_state[key]),
+        key=key,
+        persist_state="session",
+        on_change=state.on_change(picked),
     )

@@ -108,7 +108,7 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
     st.radio(
         "At most how many rows has one person?",
         list(_ANSWERS),
-        index=None,
+        None if now is None else list(_ANSWERS).index(st.session_state[asked]),
         format_func=_ANSWERS.__getitem__,
         key=asked,
         persist_state="session",
@@ -119,9 +119,11 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"{place}-unit-rows"):
         if now == "column":
             named = controls.fill(f"{place}.person.name", column)
+            offered = list(dict.fromkeys([*columns, column]))
             st.selectbox(
                 "Which column is the person?",
-                list(dict.fromkeys([*columns, column])),
+                offered,
+                offered.index(st.session_state[named]),
                 key=named,
                 persist_state="session",
                 help="It is no feature. Of each person the first rows count.",
@@ -134,6 +136,7 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
                 "Rows of one person, at most",
                 1 if column is not None else 2,
                 MOST_ROWS_A_PERSON,
+                st.session_state[counted],
                 key=counted,
                 persist_state="session",
                 on_change=state.on_change(

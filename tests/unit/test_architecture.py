@@ -96,7 +96,9 @@ def told_once(source: str) -> list[str]:
     for node in nodes:
         if isinstance(node, ast.Call) and name(node) in shows:
             written = {word.arg: ast.unparse(word.value) for word in node.keywords}
-            if written.get("key") in keys and "persist_state" not in written:
+            key = written.get("key")
+            first = f"st.session_state[{key}]" in ast.unparse(node)
+            if key in keys and not ("persist_state" in written and first):
                 found.append(name(node))
     return found
 
@@ -104,9 +106,11 @@ def told_once(source: str) -> list[str]:
 def test_what_is_filled_is_told_until_the_browser_has_it() -> None:
     found = {path: told_once(path.read_text("utf-8")) for path in (ROOT / "pages").rglob("*.py")}
     assert {path: names for path, names in found.items() if names} == {}
-    drawn = "key = controls.fill('share', 1)\nst.slider('Share', 0, 1, key=key{})"
-    assert told_once(drawn.format("")) == ["slider"]
-    assert told_once(drawn.format(", persist_state='session'")) == []
+    drawn = "key = controls.fill('share', 1)\nst.slider('Share', 0, 1, {}key=key{})"
+    first, told = "st.session_state[key], ", ", persist_state='session'"
+    assert told_once(drawn.format(first, "")) == ["slider"]
+    assert told_once(drawn.format("", told)) == ["slider"]
+    assert told_once(drawn.format(first, told)) == []
     assert told_once("fill('share', 1)\nst.slider('Share', 0, 1, key='share')") == ["fill"]
 
 
