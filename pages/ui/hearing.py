@@ -18,6 +18,8 @@ from streamlit.runtime import websocket_session_manager
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import ScriptRunner, ScriptRunnerEvent, get_script_run_ctx
 
+_MOST = 64  # messages that wait; of more the first are lost, as all but the last are in Streamlit
+
 _SESSIONS: WeakValueDictionary[str, Session] = WeakValueDictionary()
 
 
@@ -25,7 +27,7 @@ class Session(AppSession):
     """A session whose next run begins when the last one has taken what was set."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        self._asked: deque[ClientState | None] = deque()
+        self._asked: deque[ClientState | None] = deque(maxlen=_MOST)
         self._taking: ScriptRunner | None = None
         super().__init__(*given, **named)
         _SESSIONS[self.id] = self

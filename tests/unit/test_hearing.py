@@ -122,6 +122,20 @@ def test_what_asks_for_no_run_is_not_waited_for(runners: list[Runner]) -> None:
         asyncio.run(act())
 
 
+def test_who_says_much_at_once_keeps_no_more_than_the_last_of_it(runners: list[Runner]) -> None:
+    async def act() -> None:
+        one = rooms.enter_context(session())
+        one.request_rerun(ClientState(page_name="first"))
+        for number in range(1_000):
+            one.request_rerun(ClientState(page_name=str(number)))
+        assert [message and message.page_name for message in one._asked] == [
+            str(n) for n in range(936, 1_000)
+        ]
+
+    with ExitStack() as rooms:
+        asyncio.run(act())
+
+
 def test_a_late_word_of_a_page_that_is_left_does_not_lead_back_to_it(runners: list[Runner]) -> None:
     def said(page: str, query: str, *, back: bool = False) -> ClientState:
         return ClientState(page_script_hash=page, query_string=query, is_history_navigation=back)
