@@ -197,7 +197,7 @@ def ask(measured: Measured | None, settings: Settings) -> None:
     st.selectbox(
         "What is handed out?",
         list(choices),
-        list(choices).index(st.session_state[key]),
+        controls.begins(list(choices), key),
         format_func=choices.__getitem__,
         key=key,
         persist_state="session",

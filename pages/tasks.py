@@ -99,7 +99,7 @@ def _learner(offered: list[Learner], now: Learner) -> None:
     st.selectbox(
         "Learner",
         keys,
-        keys.index(st.session_state[key]),
+        controls.begins(keys, key),
         format_func=lambda key: f"{LEARNERS[key].label} ({LEARNERS[key].kind})",
         key=key,
         persist_state="session",

@@ -72,7 +72,7 @@ def editor(prepared: Prepared) -> None:
         st.selectbox(
             "Where they come from",
             list(kinds),
-            list(kinds).index(st.session_state[key]),
+            controls.begins(list(kinds), key),
             format_func=kinds.__getitem__,
             key=key,
             persist_state="session",

@@ -59,6 +59,12 @@ def fill(key: str, value: Any) -> str:
     return now
 
 
+def begins(options: Sequence[Any], key: str) -> int:
+    """Return where a filled select box begins: at the first where what is set is no option."""
+    value = st.session_state[key]
+    return options.index(value) if value in options else 0
+
+
 def fill_text(name: str, key: str, text: str) -> str:
     """Fill a text box, unless a text was refused, which stays where it was typed to be mended."""
     now = _key_now(key)
@@ -123,13 +129,14 @@ def setting(
             )
             _complain(name)
             return
-        first = list(words).index(st.session_state[key])
+        first = begins(list(words), key)
         st.selectbox(param.label, list(words), first, format_func=words.__getitem__, **shared)
     elif param.kind == "integer" and param.slider is None:
         high = param.high if upper is None else upper
         shared["key"] = key = fill(key, value)
         most = int(min(high, 2**53 - 1))
-        st.number_input(param.label, int(param.low), most, st.session_state[key], step=1, **shared)
+        first = min(st.session_state[key], most)
+        st.number_input(param.label, int(param.low), most, first, step=1, **shared)
     elif param.kind == "integer":
         low, high = (int(end) for end in _slider_range(param, value))
         shared["key"] = key = fill(key, value)
@@ -336,7 +343,7 @@ def row_bound() -> None:
     st.selectbox(
         param.label,
         list(ROW_BOUND_KINDS),
-        list(ROW_BOUND_KINDS).index(st.session_state[kind_key]),
+        begins(list(ROW_BOUND_KINDS), kind_key),
         format_func=ROW_BOUND_KINDS.__getitem__,
         key=kind_key,
         help=param.help,
@@ -414,7 +421,7 @@ def precision(columns: Sequence[str]) -> None:
     st.selectbox(
         params["directions"].label,
         list(DIRECTIONS),
-        list(DIRECTIONS).index(st.session_state[directions]),
+        begins(list(DIRECTIONS), directions),
         format_func=DIRECTIONS.__getitem__,
         key=directions,
         persist_state="session",
@@ -440,7 +447,7 @@ def precision(columns: Sequence[str]) -> None:
         st.selectbox(
             "Supplied by",
             offered,
-            offered.index(st.session_state[supplier]),
+            begins(offered, supplier),
             format_func=lambda text: known.get(text, text),
             key=supplier,
             persist_state="session",
@@ -453,7 +460,7 @@ def precision(columns: Sequence[str]) -> None:
     st.selectbox(
         params["allocation"].label,
         list(STRATEGIES),
-        list(STRATEGIES).index(st.session_state[strategy]),
+        begins(list(STRATEGIES), strategy),
         format_func=STRATEGIES.__getitem__,
         key=strategy,
         persist_state="session",

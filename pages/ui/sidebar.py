@@ -80,7 +80,7 @@ def table_choice() -> None:
     st.selectbox(
         "Table",
         options,
-        options.index(st.session_state[key]),
+        controls.begins(options, key),
         format_func=lambda key: "Your file" if key == UPLOAD else tables[key].label,
         key=key,
         persist_state="session",
@@ -161,7 +161,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     st.selectbox(
         "Label column",
         offered,
-        offered.index(st.session_state[label]),
+        controls.begins(offered, label),
         format_func=lambda index: "none" if index is None else choices[index],
         key=label,
         persist_state="session",
@@ -190,7 +190,7 @@ def _sheet(raw: RawTable) -> None:
     st.selectbox(
         "Sheet",
         raw.sheets,
-        raw.sheets.index(st.session_state[key]),
+        controls.begins(raw.sheets, key),
         key=key,
         persist_state="session",
         on_change=state.on_change(picked),

@@ -108,7 +108,7 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
     st.radio(
         "At most how many rows has one person?",
         list(_ANSWERS),
-        None if now is None else list(_ANSWERS).index(st.session_state[asked]),
+        None if now is None else controls.begins(list(_ANSWERS), asked),
         format_func=_ANSWERS.__getitem__,
         key=asked,
         persist_state="session",
@@ -123,7 +123,7 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
             st.selectbox(
                 "Which column is the person?",
                 offered,
-                offered.index(st.session_state[named]),
+                controls.begins(offered, named),
                 key=named,
                 persist_state="session",
                 help="It is no feature. Of each person the first rows count.",

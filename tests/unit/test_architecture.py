@@ -97,7 +97,8 @@ def told_once(source: str) -> list[str]:
         if isinstance(node, ast.Call) and name(node) in shows:
             written = {word.arg: ast.unparse(word.value) for word in node.keywords}
             key = written.get("key")
-            first = f"st.session_state[{key}]" in ast.unparse(node)
+            words = ast.unparse(node)
+            first = f"st.session_state[{key}]" in words or re.search(rf"begins\(.*, {key}\)", words)
             if key in keys and not ("persist_state" in written and first):
                 found.append(name(node))
     return found
