@@ -164,7 +164,7 @@ def test_a_release_takes_two_steps_and_each_spends_once(folder: Path) -> None:
     assert "**ε 1** and **δ 1e-6** by gaussian" in said
     assert "has ε 2 and δ 0.0001 left, and ε 1 and δ 9.9e-5 afterwards" in said
     # how many rows is public, and where empty lines are some Explore has fewer
-    assert "It reads 1797 rows; an empty line is one." in said
+    assert "It reads 1,797 rows; an empty line is one." in said
     at = _send(at)
     assert errors(at) == []
     assert "spend number 1" in at.success[0].value
