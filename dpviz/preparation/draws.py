@@ -190,14 +190,14 @@ class _Table:
         present = self.present
         return self.source.fold(lambda: _Sums(np.zeros(size), of, present))
 
-    def moments_of(self, own: _Scaled, row_bounds: FloatArray) -> FloatArray:
+    def moments_of(self, own: Sequence[Transform]) -> FloatArray:
         """Return X'X/n of the rows as each draw bounds them, shape (draws, d, d)."""
 
         def products(block: FloatArray) -> FloatArray:
-            z = own.inside(block, row_bounds)
+            z = np.stack([one.inside(block) for one in own])
             return z.transpose(0, 2, 1) @ z
 
-        moments = self.sums((own.size, self.d, self.d), products).total / self.n
+        moments = self.sums((len(own), self.d, self.d), products).total / self.n
         # blocks are added in an order of their own, and the two halves may differ by rounding
         symmetric: FloatArray = (moments + moments.transpose(0, 2, 1)) / 2
         return symmetric
@@ -229,47 +229,9 @@ class _Table:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Scaled:
-    """Rows as they are centred and scaled in several draws.
-
-    Attributes
-    ----------
-    public : Transform
-    center, scale : ndarray of shape (draws, d)
-    """
-
-    public: Transform
-    center: FloatArray
-    scale: FloatArray
-
-    @property
-    def size(self) -> int:
-        """Number of draws."""
-        return len(self.center)
-
-    def unbounded(self, block: FloatArray) -> FloatArray:
-        """Return rows in scaled units, as long as they come, shape (draws, rows, d)."""
-        d = self.center.shape[1]
-        kept = replace(self.public, center=np.zeros(d), scale=np.ones(d)).unbounded(block)
-        z: FloatArray = kept - self.center[:, None]
-        if (self.scale != 1).any():
-            z /= self.scale[:, None]
-        return z
-
-    def lengths(self, block: FloatArray) -> FloatArray:
-        """Return the lengths of rows in scaled units, shape (draws, rows)."""
-        return _lengths(self.unbounded(block))
-
-    def inside(self, block: FloatArray, row_bounds: FloatArray) -> FloatArray:
-        """Return rows as `Transform.inside` of each draw with its row bound."""
-        each = zip(self.unbounded(block), row_bounds.tolist(), strict=True)
-        own = [replace(self.public, row_bound=one).into_domain(z)[0] for z, one in each]
-        return np.stack(own)
-
-
-def _lengths(z: FloatArray) -> FloatArray:
-    return lengths_of(z.reshape(-1, z.shape[2])).reshape(z.shape[:2])
+def _lengths(own: Sequence[Transform]) -> Callable[[FloatArray], FloatArray]:
+    """Return what finds the lengths of a block's rows in each draw's units, (draws, rows)."""
+    return lambda block: np.stack([lengths_of(one.unbounded(block)) for one in own])
 
 
 class _Sums:
@@ -376,14 +338,15 @@ def _with_noise(
     together = max(1, _NEAR // (table.n * table.d))
     for start in range(0, size, together):
         part = slice(start, start + together)
-        own = _Scaled(public, center[part], scale[part])
+        each = zip(center[part], scale[part], strict=True)
+        own = [replace(public, center=at, scale=unit) for at, unit in each]
         if BOUND in plan.noises and not alike:
             row_bound[part] = _bounds_of(table, own, plan, noise, range(size)[part], count)
         elif BOUND in plan.noises and start == 0:
-            one = _Scaled(public, center[:1], scale[:1])
-            row_bound[:] = _bounds_of(table, one, plan, noise, range(size), count)
+            row_bound[:] = _bounds_of(table, own[:1], plan, noise, range(size), count)
         if table.moments:
-            moments[part] = table.moments_of(own, row_bound[part])
+            bounds = zip(own, row_bound[part].tolist(), strict=True)
+            moments[part] = table.moments_of([replace(one, row_bound=r) for one, r in bounds])
     return PreparedDraws(center, scale, row_bound, count, moments)
 
 
@@ -412,7 +375,7 @@ def _unit_sums(
 
 def _bounds_of(
     table: _Table,
-    own: _Scaled,
+    own: Sequence[Transform],
     plan: Preparation,
     noise: _Noise,
     which: range,
@@ -421,32 +384,31 @@ def _bounds_of(
     """Return the row bounds that draws find, in their units; ``own`` is of each, or one for all."""
     assert noise.chances is not None
     assert noise.laplace is not None
-    public = own.public
-    farthest = np.maximum(public.high - own.center, own.center - public.low)
-    # one by one, as norms along an axis round unlike that of one row
-    most = np.array([float(np.linalg.norm(each)) for each in farthest / own.scale])
-    places = range(own.size) if own.size > 1 else [0] * len(which)
+    farthest = [np.maximum(one.high - one.center, one.center - one.low) / one.scale for one in own]
+    most = np.array([float(np.linalg.norm(each)) for each in farthest])
+    places = range(len(own)) if len(own) > 1 else [0] * len(which)
+    lengths, edge = _lengths(own), own[0].edge
     if plan.private.bound == "quantile":
         radii: FloatArray = most[:, None] * np.power(_STEP, np.arange(_RADII, dtype=np.float64))
-        longer = table.longer(radii, own.lengths)
+        longer = table.longer(radii, lengths)
         return [
             _quantile(radii[at], longer[at], plan, float(count[index]), float(noise.chances[index]))
             for at, index in zip(places, which, strict=True)
         ]
 
     def shares(block: FloatArray) -> FloatArray:
-        cut: FloatArray = np.minimum(np.square(own.lengths(block) / most[:, None]), 1.0)
+        cut: FloatArray = np.minimum(np.square(lengths(block) / most[:, None]), 1.0)
         return np.asarray(cut.sum(axis=1))
 
-    squares = table.each * table.sums(own.size, shares).total
+    squares = table.each * table.sums(len(own), shares).total
     traces = [0.0 if noise.trace is None else float(noise.trace[index, 0]) for index in which]
     tried = np.stack([
-        _tried(float(most[at]), float(squares[at]) + trace, plan, public.edge)
+        _tried(float(most[at]), float(squares[at]) + trace, plan, edge)
         for at, trace in zip(places, traces, strict=True)
     ])  # fmt: skip
-    counts = table.longer(tried[:, 1:].reshape(own.size, -1), own.lengths)
+    counts = table.longer(tried[:, 1:].reshape(len(own), -1), lengths)
     return [
-        _adaptive(radii, longer, plan, public.edge, noise.laplace[index])
+        _adaptive(radii, longer, plan, edge, noise.laplace[index])
         for radii, longer, index in zip(tried, counts.reshape(len(which), -1), which, strict=True)
     ]
 
