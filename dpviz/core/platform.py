@@ -33,7 +33,7 @@ NO_OPENDP = (
     '"opendp>=0.14,<0.17"'
 )
 NO_WORKBOOKS = "Inside a browser no workbook can be read; save its sheet as CSV."
-_DOWNLOADS = ("pooch>=1.8.2,<2", "unlzw3>=0.2.2,<1", "xlrd>=2.0.1,<3")
+_DOWNLOADS = ("pooch>=1.8.2,<2", "unlzw3>=0.2.2,<1")
 _MORE = {
     "streamlit": (
         "the dashboard",
@@ -43,7 +43,6 @@ _MORE = {
     "plotly": ("a figure", "Plotly", ("plotly>=6.3,<8",)),
     "pooch": ("a download", "Pooch", _DOWNLOADS),
     "unlzw3": ("a file of the program compress", "unlzw3", _DOWNLOADS),
-    "xlrd": ("a table in the old Excel format", "xlrd", _DOWNLOADS),
     "python_calamine": ("a workbook", "python-calamine", ("python-calamine>=0.5.4,<1",)),
     "xlsxwriter": ("a workbook of a release", "XlsxWriter", ("xlsxwriter>=3.2,<4",)),
     "pyreadstat": ("an SPSS file", "pyreadstat", ("pyreadstat>=1.3.3,<2",)),
@@ -65,8 +64,8 @@ def need(library: str) -> None:
 
     Parameters
     ----------
-    library : {"streamlit", "plotly", "pooch", "unlzw3", "xlrd", "python_calamine",
-        "pyreadstat", "xlsxwriter"}
+    library : {"streamlit", "plotly", "pooch", "unlzw3", "python_calamine", "pyreadstat",
+        "xlsxwriter"}
         Its import name.
     """
     if find_spec(library) is None:

@@ -27,7 +27,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, OtherEncoding, printable
+from dpviz.core.errors import (
+    DpvizError,
+    InvalidSetting,
+    InvalidTable,
+    NotAvailable,
+    OtherEncoding,
+    printable,
+)
 from dpviz.core.files import NamedTwice, named_once
 from dpviz.core.number_text import numeral
 from dpviz.core.platform import NO_WORKBOOKS, in_browser, need
@@ -247,7 +254,7 @@ def _check_sheets(
 def _of_workbook(source: Source, data: bytes, sheet: str, limits: Limits) -> Opened:
     """Return the sheet of a workbook as text, cell by cell, as its program would save it."""
     name = source.name
-    with _workbook(data, name) as (book, names):
+    with open_workbook(data, name) as (book, names):
         _require_sheet(sheet, names, name)
         chosen, rows = "", []
         for chosen in [sheet] if sheet else names:
@@ -266,10 +273,24 @@ def _of_workbook(source: Source, data: bytes, sheet: str, limits: Limits) -> Ope
 
 
 @contextmanager
-def _workbook(data: bytes, name: str) -> Iterator[tuple[Any, list[str]]]:
-    """Open a workbook, with the names of its visible sheets; what fails is one sentence."""
+def open_workbook(data: bytes, name: str) -> Iterator[tuple[Any, list[str]]]:
+    """Open a workbook, with the names of its visible sheets; what fails is one sentence.
+
+    Parameters
+    ----------
+    data : bytes
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    NotAvailable
+        Inside a browser, and where python-calamine is not installed.
+    InvalidTable
+        If it is damaged, protected or no workbook, or the caller asks it for what it lacks.
+    """
     if in_browser():
-        raise InvalidTable(NO_WORKBOOKS)
+        raise NotAvailable(NO_WORKBOOKS)
     need("python_calamine")
     import python_calamine as calamine  # here, as no other table needs it
 
@@ -369,7 +390,7 @@ def sheet_text(
     if not source.open().read(_HEAD).startswith(ZIP_MAGIC):
         raise InvalidTable(f"{name} is no xlsx workbook; save it as one, or as CSV.")
     data = _bytes(source, limits)
-    with _workbook(data, name) as (book, names):
+    with open_workbook(data, name) as (book, names):
         _require_sheet(sheet, names, name)
         if not sheet and len(names) != 1:
             raise InvalidTable(

@@ -29,12 +29,15 @@ from typing import Any
 import numpy as np
 import pooch
 import pytest
+import python_calamine
+import xlsxwriter
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz import datasets
 from dpviz.cli import main
 from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, NotAvailable
+from dpviz.core.platform import NO_WORKBOOKS
 from dpviz.datasets import remote
 from dpviz.datasets.remote import download
 from dpviz.datasets.remote.declared import UCI, File, Remote
@@ -963,11 +966,66 @@ def test_movementaal(tmp_path: Path) -> None:
         read("movementaal", tmp_path)
 
 
+CTG = ["FileName", "LB", *(f"f{j}" for j in range(1, 21)), "CLASS", "NSP"]
+
+
+def ctg(sheet: str = "Data", names: list[str] = CTG) -> bytes:
+    """Return a workbook laid out as CTG.xls: two recordings between numbers, a gap and sums."""
+    sink = io.BytesIO()
+    with xlsxwriter.Workbook(sink) as book:
+        book.add_worksheet("Description")
+        page = book.add_worksheet(sheet)
+        page.write_row(0, 1, range(len(names) - 1))
+        page.write_row(1, 0, names)
+        page.write_row(2, 0, ["a.txt", *range(120, 141), 9, 2])
+        page.write_row(3, 0, ["b.txt", *(j + 0.5 for j in range(21)), 6, 1])
+        page.write_row(5, 1, range(21))
+    return sink.getvalue()
+
+
+def test_cardiotocography(tmp_path: Path) -> None:
+    (tmp_path / "CTG.xls").write_bytes(ctg())
+    table = read("cardiotocography", tmp_path)
+    assert table.columns == tuple(CTG[1:22])
+    assert table.rows.tolist() == [[*range(120, 141)], [j + 0.5 for j in range(21)]]
+    assert (table.label_name, table.labels.tolist()) == ("NSP", ["suspect", "normal"])
+
+
+ANOTHER = "CTG.xls must be the workbook of the UCI repository; it is another."
+
+
 def test_a_workbook_that_is_none(tmp_path: Path) -> None:
-    for content in (b"1,2,3\n", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)):
+    none = (b"1,2,3\n", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), ctg()[:-600])
+    for content in (*none, ctg("Raw"), ctg(names=["a", "b"])):
         (tmp_path / "CTG.xls").write_bytes(content)
-        with pytest.raises(InvalidTable, match=r"^CTG\.xls must be the workbook of the UCI"):
+        with pytest.raises(InvalidTable) as refused:
             read("cardiotocography", tmp_path)
+        assert str(refused.value) == ANOTHER
+
+
+def test_a_workbook_whose_reader_panics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def panic(_: object) -> None:
+        raise type("PanicException", (BaseException,), {})("index out of bounds")
+
+    (tmp_path / "CTG.xls").write_bytes(ctg())
+    monkeypatch.setattr(python_calamine, "load_workbook", panic)
+    with pytest.raises(InvalidTable) as refused:
+        read("cardiotocography", tmp_path)
+    assert str(refused.value) == ANOTHER
+
+
+def test_a_workbook_without_its_reader_is_not_called_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "CTG.xls").write_bytes(ctg())
+    with monkeypatch.context() as absent:
+        absent.setattr("dpviz.core.platform.find_spec", lambda name: None)
+        with pytest.raises(NotAvailable, match=r"^A workbook needs python-calamine, which is not"):
+            read("cardiotocography", tmp_path)
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    with pytest.raises(NotAvailable) as refused:
+        read("cardiotocography", tmp_path)
+    assert str(refused.value) == NO_WORKBOOKS
 
 
 # The .Z format ------------------------------------------------------------------------------

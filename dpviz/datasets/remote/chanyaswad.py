@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.core.errors import InvalidTable
-from dpviz.core.platform import need
+from dpviz.datasets.formats import open_workbook
 from dpviz.datasets.remote.declared import (
     CHANYASWAD,
     UCI_LICENCE,
@@ -44,20 +44,17 @@ def _movement(folder: Path) -> Table:
 def _cardiotocography(folder: Path) -> Table:
     # Sheet Data: a row of column numbers, the row of names, the recordings, then a blank row and
     # two of column sums.
-    need("xlrd")
-    import xlrd  # here, as no other table is in the old Excel format
-
     damaged = InvalidTable("CTG.xls must be the workbook of the UCI repository; it is another.")
     try:
-        sheet = xlrd.open_workbook(folder / "CTG.xls").sheet_by_name("Data")
-    except (xlrd.XLRDError, xlrd.compdoc.CompDocError):
+        with open_workbook((folder / "CTG.xls").read_bytes(), "CTG.xls") as (book, _):
+            rows = book.get_sheet_by_name("Data").to_python(skip_empty_area=False)
+    except InvalidTable:
         raise damaged from None
-    names = sheet.row_values(1) if sheet.nrows > 1 else []
+    names = rows[1] if len(rows) > 1 else []
     if "LB" not in names or "NSP" not in names:
         raise damaged
     first, state = names.index("LB"), names.index("NSP")
-    cells = [sheet.row_values(row) for row in range(2, sheet.nrows)]
-    wanted = [[*row[first : first + _CTG_FEATURES], row[state]] for row in cells]
+    wanted = [[*row[first : first + _CTG_FEATURES], row[state]] for row in rows[2:]]
     whole = [row for row in wanted if all(isinstance(value, float) for value in row)]
     numbers = np.array(whole).reshape(-1, _CTG_FEATURES + 1)
     states = np.array(["", "normal", "suspect", "pathologic"])
