@@ -8,16 +8,17 @@ of `sheet_text`, where no row decides how another is written.
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import json
+import os
 import posixpath
 import re
+import subprocess
+import sys
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -38,8 +39,10 @@ from dpviz.core.errors import (
 from dpviz.core.files import NamedTwice, named_once
 from dpviz.core.number_text import numeral
 from dpviz.core.platform import NO_WORKBOOKS, in_browser, need
+from dpviz.datasets import workbook
 from dpviz.datasets.columns import counted, listed
 from dpviz.datasets.source import IN_MEMORY, OLE_MAGIC, UTF16, ZIP_MAGIC, Limits, Source
+from dpviz.datasets.workbook import cell_text
 
 ENCODINGS = {"auto": "utf-8", "cp1252": "cp1252", "utf-16": "utf-16"}
 """What the user may say of a text's encoding."""
@@ -54,6 +57,8 @@ _LONGEST_PLACE = 64
 _LINE_BREAK = re.compile(r"[\r\n]+")
 # a parsed record takes many times the bytes of its text
 _JSON_SHARE = 8
+# the rows and columns of such a sheet
+_OLE_CELLS = 65_536 * 256
 _ASIDE = ("__MACOSX/", ".")
 
 
@@ -254,14 +259,8 @@ def _check_sheets(
 def _of_workbook(source: Source, data: bytes, sheet: str, limits: Limits) -> Opened:
     """Return the sheet of a workbook as text, cell by cell, as its program would save it."""
     name = source.name
-    with open_workbook(data, name) as (book, names):
-        _require_sheet(sheet, names, name)
-        chosen, rows = "", []
-        for chosen in [sheet] if sheet else names:
-            rows = _filled(book.get_sheet_by_name(chosen).to_python())
-            # the first sheet that can be a table: many books begin with a cover
-            if len(rows) >= 2 and len(rows[0]) >= 2:
-                break
+    names, chosen, rows = read_workbook(data, name, sheet, limits=limits)
+    _require_sheet(sheet, names, name)
     if not rows:
         raise InvalidTable(f"{name} has no sheet with a table.")
     if len(rows) * len(rows[0]) > limits.cells:
@@ -272,51 +271,63 @@ def _of_workbook(source: Source, data: bytes, sheet: str, limits: Limits) -> Ope
     return Opened(Source(_commas(rows), name, delimiter=","), (note,), tuple(names), chosen)
 
 
-@contextmanager
-def open_workbook(data: bytes, name: str) -> Iterator[tuple[Any, list[str]]]:
-    """Open a workbook, with the names of its visible sheets; what fails is one sentence.
+def read_workbook(
+    data: bytes, name: str, sheet: str = "", *, whole: bool = False, limits: Limits = IN_MEMORY
+) -> tuple[list[str], str, list[list[str]]]:
+    """Return the names of a workbook's visible sheets, the one that was read, and its cells.
+
+    A process of its own reads it (`dpviz.datasets.workbook`), whose death is a sentence here.
 
     Parameters
     ----------
     data : bytes
     name : str
         What messages call it.
+    sheet : str
+        The first that holds a table if empty. Of one that is not there no cells come.
+    whole : bool
+        With empty rows and columns; the only sheet then if none is named, and no cells of several.
+    limits : Limits
+        The most text, and the cells that the process may take memory for.
 
     Raises
     ------
     NotAvailable
         Inside a browser, and where python-calamine is not installed.
     InvalidTable
-        If it is damaged, protected or no workbook, or the caller asks it for what it lacks.
+        If it is damaged, protected, too large or no workbook.
     """
     if in_browser():
         raise NotAvailable(NO_WORKBOOKS)
     need("python_calamine")
-    import python_calamine as calamine  # here, as no other table needs it
-
+    cells = min(limits.cells, _OLE_CELLS) if data.startswith(OLE_MAGIC) else limits.cells
     try:
-        book = calamine.load_workbook(io.BytesIO(data))
-        yield (
-            book,
-            [
-                found.name
-                for found in book.sheets_metadata
-                if found.typ == calamine.SheetTypeEnum.WorkSheet
-                and found.visible == calamine.SheetVisibleEnum.Visible
-            ],
+        done = subprocess.run(
+            [sys.executable, "-P", workbook.__file__],
+            input=json.dumps([sheet, whole, cells, limits.text_bytes]).encode() + b"\n" + data,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            check=False,
         )
-    except calamine.PasswordError:
-        raise InvalidTable(f"{name} is protected by a password; save it without one.") from None
-    except DpvizError:
+        if done.returncode == workbook.PROTECTED:
+            raise InvalidTable(f"{name} is protected by a password; save it without one.")
+        if done.returncode == workbook.TOO_LARGE:
+            raise _too_large(name, limits)
+        done.check_returncode()
+        (names, chosen), *rows = map(json.loads, io.BytesIO(done.stdout))
+    except DpvizError:  # which is a ValueError
         raise
-    except BaseException as error:
-        # a panic of the library is no Exception
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        raise InvalidTable(
-            f"{name} cannot be read as a workbook: it is damaged or of an unknown kind; save it "
-            "as xlsx or CSV."
-        ) from None
+    except (OSError, subprocess.SubprocessError, ValueError):
+        raise _unreadable(name) from None
+    return names, chosen, rows
+
+
+def _unreadable(name: str) -> InvalidTable:
+    return InvalidTable(
+        f"{name} cannot be read as a workbook: it is damaged or of an unknown kind; save it "
+        "as xlsx or CSV."
+    )
 
 
 def _require_sheet(sheet: str, names: list[str], name: str) -> None:
@@ -390,22 +401,25 @@ def sheet_text(
     if not source.open().read(_HEAD).startswith(ZIP_MAGIC):
         raise InvalidTable(f"{name} is no xlsx workbook; save it as one, or as CSV.")
     data = _bytes(source, limits)
-    with open_workbook(data, name) as (book, names):
-        _require_sheet(sheet, names, name)
-        if not sheet and len(names) != 1:
-            raise InvalidTable(
-                f"sheet must be said, as {name} has {counted(len(names), 'visible sheet')}: "
-                f"{listed(names)} (--sheet)."
-            )
-        chosen = sheet or names[0]
+    try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             held = [item for item in archive.infolist() if not item.is_dir()]
             if sum(item.file_size for item in held) > limits.text_bytes:
                 raise _too_large(name, limits)
             _check_sheets(archive, held, name, limits)
+            names, chosen, cells = read_workbook(data, name, sheet, whole=True, limits=limits)
+            _require_sheet(sheet, names, name)
+            if not sheet and len(names) != 1:
+                raise InvalidTable(
+                    f"sheet must be said, as {name} has {counted(len(names), 'visible sheet')}: "
+                    f"{listed(names)} (--sheet)."
+                )
             formulas = _formulas(archive, chosen)
-        cells = book.get_sheet_by_name(chosen).to_python(skip_empty_area=False)
-    rows = [[_LINE_BREAK.sub(" ", _cell(value)) for value in row] for row in cells]
+    except DpvizError:
+        raise
+    except Exception:  # of a damaged archive or its XML, in as many kinds as there are
+        raise _unreadable(name) from None
+    rows = [[_LINE_BREAK.sub(" ", text) for text in row] for row in cells]
     missing = 0
     for top, left, bottom, right in formulas:
         for row in rows[top - 1 : bottom]:
@@ -460,26 +474,6 @@ def _corner(place: str) -> tuple[int, int]:
     return int(digits or 0), column
 
 
-def _filled(rows: list[list[Any]]) -> list[list[str]]:
-    """Return cells as text, without rows and columns that hold nothing at all."""
-    texts = [[_cell(value) for value in row] for row in rows]
-    texts = [row for row in texts if any(row)]
-    held = [j for j, column in enumerate(zip(*texts, strict=True)) if any(column)]
-    return [[row[j] for j in held] for row in texts]
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        # workbooks hold every number as a float; above 1e15 its digits are no longer all its own
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if isinstance(value, datetime.datetime):
-        # a date is held as midnight of its day
-        return str(value.date() if value.time() == datetime.time() else value)
-    return str(value).strip()
-
-
 # ---------------------------------------------------------------- frames
 
 
@@ -518,7 +512,7 @@ def _arrays(frame: pd.DataFrame) -> tuple[list[Any], list[str]]:
             arrays.append(pa.Array.from_pandas(column))
         except (pa.ArrowException, TypeError, ValueError):
             arrays.append(
-                pa.array([None if pd.isna(v) else _cell(v) for v in column], pa.large_string())
+                pa.array([None if pd.isna(v) else cell_text(v) for v in column], pa.large_string())
             )
     return arrays, [str(name) for name in frame.columns]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.core.errors import InvalidTable
-from dpviz.datasets.formats import open_workbook
+from dpviz.datasets.formats import read_workbook
 from dpviz.datasets.remote.declared import (
     CHANYASWAD,
     UCI_LICENCE,
@@ -46,8 +46,7 @@ def _cardiotocography(folder: Path) -> Table:
     # two of column sums.
     damaged = InvalidTable("CTG.xls must be the workbook of the UCI repository; it is another.")
     try:
-        with open_workbook((folder / "CTG.xls").read_bytes(), "CTG.xls") as (book, _):
-            rows = book.get_sheet_by_name("Data").to_python(skip_empty_area=False)
+        _, _, rows = read_workbook((folder / "CTG.xls").read_bytes(), "CTG.xls", "Data", whole=True)
     except InvalidTable:
         raise damaged from None
     names = rows[1] if len(rows) > 1 else []
@@ -55,8 +54,7 @@ def _cardiotocography(folder: Path) -> Table:
         raise damaged
     first, state = names.index("LB"), names.index("NSP")
     wanted = [[*row[first : first + _CTG_FEATURES], row[state]] for row in rows[2:]]
-    whole = [row for row in wanted if all(isinstance(value, float) for value in row)]
-    numbers = np.array(whole).reshape(-1, _CTG_FEATURES + 1)
+    numbers = np.array([row for row in map(_numbers, wanted) if row]).reshape(-1, _CTG_FEATURES + 1)
     states = np.array(["", "normal", "suspect", "pathologic"])
     codes = numbers[:, -1].astype(np.int64)
     if not np.isin(codes, (1, 2, 3)).all():
@@ -68,6 +66,14 @@ def _cardiotocography(folder: Path) -> Table:
         states[codes],
         "NSP",
     )
+
+
+def _numbers(texts: list[str]) -> list[float]:
+    """Return cells as numbers; none where one is something else."""
+    try:
+        return [float(text) for text in texts]
+    except ValueError:
+        return []
 
 
 def _recordings() -> tuple[File, ...]:
