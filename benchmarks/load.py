@@ -36,6 +36,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ import numpy as np
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from dpviz.core.files import app_path
 from dpviz.core.seeding import generator
@@ -227,16 +229,21 @@ class Visitor:
         end = time.monotonic() + PATIENCE
         while not done():
             if self._reader.done():
-                self._reader.result()
+                self._reader.result()  # its own mistake, if there was one
+                raise ConnectionError("the server hung up")
             self._news.clear()
             async with asyncio.timeout(max(end - time.monotonic(), 0.01)):
                 await self._news.wait()
 
     async def _read(self) -> None:
         assert self._stream is not None
-        async for payload in self._stream:
-            assert isinstance(payload, bytes)
-            self._take(ForwardMsg.FromString(payload))
+        try:
+            with suppress(ConnectionClosed):
+                async for payload in self._stream:
+                    assert isinstance(payload, bytes)
+                    self._take(ForwardMsg.FromString(payload))
+                    self._news.set()
+        finally:
             self._news.set()
 
     def _take(self, message: ForwardMsg) -> None:

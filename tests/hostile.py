@@ -14,6 +14,7 @@ import decimal
 import gc
 import gzip
 import io
+import struct
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -352,6 +353,43 @@ def link(seed: int, number: int, keys: list[str]) -> dict[str, str]:
 def printable(text: str) -> bool:
     """Return whether a text is one line with nothing hidden but what holds a share together."""
     return text.replace(PER_CENT, " %").isprintable()
+
+
+def old_workbook(cells: dict[tuple[int, int], float], called: str = "Workbook") -> bytes:
+    """Return an xls of one sheet of numbers by row and column, by hand after [MS-XLS], [MS-CFB]."""
+
+    def record(kind: int, body: bytes) -> bytes:
+        return struct.pack("<HH", kind, len(body)) + body
+
+    def start(kind: int) -> bytes:
+        return record(0x809, struct.pack("<HHHHII", 0x600, kind, 0, 1997, 0, 6))
+
+    def entry(name: str, kind: int, child: int, first: int, size: int) -> bytes:
+        head = struct.pack(
+            "<64sHBBiii", name.encode("utf-16-le"), 2 * len(name) + 2, kind, 1, -1, -1, child
+        )
+        return head + bytes(36) + struct.pack("<iQ", first, size)
+
+    end = record(0x0A, b"")
+    name = struct.pack("<BB", 5, 0) + b"Labor"
+    ahead = len(start(5) + end) + 4 + 6 + len(name)
+    stream = start(5) + record(0x85, struct.pack("<IBB", ahead, 0, 0) + name) + end + start(16)
+    for (row, column), value in cells.items():
+        stream += record(0x203, struct.pack("<HHHd", row, column, 0, value))
+    stream = (stream + end).ljust(4096, b"\0")  # shorter ones lie elsewhere in the container
+    # the sectors: this table, the directory, eight of the stream
+    chain = (-3, -2, *range(3, 10), -2)
+    head = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16)
+    head += struct.pack("<5H6x9i", 0x3E, 3, 0xFFFE, 9, 6, 0, 1, 1, 0, 4096, -2, 0, -2, 0)
+    table = struct.pack("<128i", *chain, *[-1] * 118)
+    folder = entry("Root Entry", 5, 1, -2, 0) + entry(called, 2, -1, 2, 4096)
+    folder += 2 * entry("", 0, -1, 0, 0)
+    return head + struct.pack("<109i", 0, *[-1] * 108) + table + folder + stream
+
+
+def killing_workbook() -> bytes:
+    """Return an xls whose cells claim a rectangle of 137 GB: its reader aborts."""
+    return old_workbook({(0, 0): 1.0, (1, 1): 2.0, (65_535, 65_535): 3.0})
 
 
 def problems_of_message(message: str, shows_names: bool) -> list[str]:

@@ -33,7 +33,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from benchmarks.load import Visitor, memory, table
-from tests.hostile import files, link, problems_of_message
+from tests.hostile import files, killing_workbook, link, problems_of_message
 
 SECURITY = Path(__file__).resolve().parents[1] / "SECURITY.md"
 VIEW = "v=1&table=iris&trials=2&m=gaussian"
@@ -433,6 +433,21 @@ async def own_session(asked: Asking) -> Seen:
     )
 
 
+async def survives(asked: Asking) -> Seen:
+    """Send a workbook that its reader dies of."""
+    if not await asked.takes_files():
+        return Seen(None, "uploads are off here")
+    visitor = Reader(1, asked.url)
+    await visitor.visit("v=1&table=upload&trials=2&m=gaussian")
+    await visitor.upload("book.xls", killing_workbook())
+    told = [text for text in visitor.errors if "cannot be read as a workbook" in text]
+    await visitor.leave()
+    wrong = [*visitor.wrong, *([] if told else ["nothing is said of one that cannot be read"])]
+    status = answer(asked.url, HEALTH)[0]
+    wrong += [f"then its health check says {status}"] * (status != 200)
+    return Seen(not wrong, wrong[0] if wrong else "the reader died, and its sentence came")
+
+
 async def room(asked: Asking) -> Seen:
     """Announce a file too large, and send nothing of it."""
     if not await asked.takes_files():
@@ -532,6 +547,7 @@ CHECKS: dict[str, Check] = {
     "A content policy goes": headers,
     "Whatever a file or a link holds": hostile,
     "They are held in memory": own_session,
+    "Workbooks are read by a process": survives,
     "One visitor may have 400 MB": room,
     "Where uploads are off": switched_off,
     "Neither their contents nor": unlogged,

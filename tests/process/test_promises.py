@@ -44,9 +44,11 @@ def test_our_own_server_keeps_them(
         assert server.new_traceback() == ""
     # What cannot be seen there is what needs the other kind of server, and nothing else.
     skipped = {check_of(line[6:]) for line in printed.splitlines() if line.startswith("skip")}
-    files = {promises.own_session, promises.room, promises.unlogged, promises.links}
+    files = {
+        promises.own_session, promises.survives, promises.room, promises.unlogged, promises.links,
+    }  # fmt: skip
     assert skipped == (files if public else {promises.switched_off})
-    assert printed.count("\npass") + printed.startswith("pass") == 11 - len(skipped)
+    assert printed.count("\npass") + printed.startswith("pass") == 12 - len(skipped)
 
 
 def test_a_server_without_a_guard_is_found_out(tmp_path: Path) -> None:
@@ -57,6 +59,9 @@ def test_a_server_without_a_guard_is_found_out(tmp_path: Path) -> None:
         "st.markdown(st.query_params.get('label', ''), unsafe_allow_html=True)\n"
         "path = st.text_input('A table', key='path')\n"
         "st.write(open(path).readline() if path.startswith('/') else '')\n"
+        "if file := st.file_uploader('A workbook', key='upload'):\n"
+        "    import python_calamine\n"
+        "    python_calamine.load_workbook(file)\n"
     )
     with Server(app, tmp_path / "log") as server:
         asked = Asking(server.url, server.pid)
@@ -70,6 +75,9 @@ def test_a_server_without_a_guard_is_found_out(tmp_path: Path) -> None:
             assert asyncio.run(check(asked)).kept is False, check.__name__
         public = Asking(server.url, public=True, _takes=True)
         assert asyncio.run(promises.switched_off(public)).kept is False
+        asked._takes = True
+        with pytest.raises(OSError, match="hung up"):  # the reader has taken it along
+            asyncio.run(promises.survives(asked))
 
 
 def test_a_line_to_the_outside_is_seen() -> None:

@@ -18,6 +18,7 @@ from dpviz.datasets import builtin_tables
 from dpviz.preparation.bounding import prepare
 from dpviz.simulation.compare import compare
 from pages.ui import cached, state
+from tests.hostile import killing_workbook
 from tests.ui.driver import (
     FIRST,
     INFOS,
@@ -42,7 +43,6 @@ from tests.ui.driver import (
     start,
     upload,
 )
-from tests.unit.test_datasets_formats import old_workbook
 
 EXAMPLE = ROOT / "data" / "example.csv"
 CSV = EXAMPLE.read_bytes()
@@ -67,7 +67,7 @@ BAD = {
     "picture.csv": b"\x89PNG\r\n\x1a\n" + bytes(100),
     "cut.csv.gz": gzip.compress(CSV, mtime=0)[:-20],
     "cut.parquet": b"PAR1" + bytes(60) + b"PAR1",
-    "kills-its-reader.xls": old_workbook({(0, 0): 1.0, (65_535, 65_535): 2.0}),
+    "kills-its-reader.xls": killing_workbook(),
 }
 
 
