@@ -17,16 +17,13 @@ import subprocess
 import sys
 import warnings
 import zipfile
-import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 from xml.etree import ElementTree
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as parquet
 
 from dpviz.core.errors import (
     DpvizError,
@@ -39,10 +36,9 @@ from dpviz.core.errors import (
 from dpviz.core.files import NamedTwice, named_once
 from dpviz.core.number_text import numeral
 from dpviz.core.platform import NO_WORKBOOKS, in_browser, need
-from dpviz.datasets import workbook
+from dpviz.datasets import foreign, workbook
 from dpviz.datasets.columns import counted, listed
 from dpviz.datasets.source import IN_MEMORY, OLE_MAGIC, UTF16, ZIP_MAGIC, Limits, Source
-from dpviz.datasets.workbook import cell_text
 
 ENCODINGS = {"auto": "utf-8", "cp1252": "cp1252", "utf-16": "utf-16"}
 """What the user may say of a text's encoding."""
@@ -122,14 +118,14 @@ def _opened(source: Source, encoding: str, sheet: str, limits: Limits, *, packed
     if head.startswith(OLE_MAGIC):
         return _of_workbook(source, _bytes(source, limits), sheet, limits)
     if head.startswith(_SPSS):
-        return _of_frame(source, "an SPSS file", _spss, limits)
+        return _of_frame(source, foreign.SPSS, _foreign, limits)
     if head.startswith(b"<stata_dta>") or (
         len(head) > 3 and head[0] in _OLD_STATA and head[1] in (1, 2) and head[2] == 1
     ):
-        return _of_frame(source, "a Stata file", _stata, limits)
+        return _of_frame(source, foreign.STATA, _foreign, limits)
     if is_json(head):
         share = Limits(limits.text_bytes // _JSON_SHARE, limits.cells, limits.columns)
-        return _of_frame(source, "JSON", lambda data: _records(source.name, data), share)
+        return _of_frame(source, "JSON", _records, share)
     if sheet:
         raise InvalidTable(f"{source.name} is no workbook, so it has no sheets; leave sheet out.")
     if encoding != "auto":
@@ -217,7 +213,7 @@ def _of_zip(source: Source, encoding: str, sheet: str, limits: Limits, *, packed
             data = archive.read(tables[0])
     except DpvizError:  # which is a ValueError
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError):
+    except Exception:  # in as many kinds as there are ways to pack
         raise InvalidTable(f"{name} is a damaged zip archive or workbook.") from None
     found = _opened(Source(data, name), encoding, sheet, limits, packed=True)
     note = "The one table of the archive was read."
@@ -302,25 +298,32 @@ def read_workbook(
     need("python_calamine")
     cells = min(limits.cells, _OLE_CELLS) if data.startswith(OLE_MAGIC) else limits.cells
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", workbook.__file__],
-            input=json.dumps([sheet, whole, cells, limits.text_bytes]).encode() + b"\n" + data,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-            check=False,
-        )
-        if done.returncode == workbook.PROTECTED:
-            raise InvalidTable(f"{name} is protected by a password; save it without one.")
-        if done.returncode == workbook.TOO_LARGE:
-            raise _too_large(name, limits)
-        done.check_returncode()
-        (names, chosen), *rows = map(json.loads, io.BytesIO(done.stdout))
+        asked = [sheet, whole, cells, limits.text_bytes]
+        found = io.BytesIO(_apart(name, workbook.__file__, asked, data, limits))
+        (names, chosen), *rows = map(json.loads, found)
     except DpvizError:  # which is a ValueError
         raise
     except (OSError, subprocess.SubprocessError, ValueError):
         raise _unreadable(name) from None
     return names, chosen, rows
+
+
+def _apart(name: str, script: str, asked: list[Any], data: bytes, limits: Limits) -> bytes:
+    """Return what a script in a process of its own makes of a file, whose death is an error."""
+    done = subprocess.run(
+        [sys.executable, "-P", script],
+        input=json.dumps(asked).encode() + b"\n" + data,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+        check=False,
+    )
+    if done.returncode == workbook.PROTECTED:
+        raise InvalidTable(f"{name} is protected by a password; save it without one.")
+    if done.returncode == workbook.TOO_LARGE:
+        raise _too_large(name, limits)
+    done.check_returncode()
+    return done.stdout
 
 
 def _unreadable(name: str) -> InvalidTable:
@@ -480,79 +483,42 @@ def _corner(place: str) -> tuple[int, int]:
 def _of_frame(
     source: Source,
     what: str,
-    read: Callable[[bytes], tuple[pd.DataFrame, list[str]]],
+    read: Callable[[str, str, bytes, Limits], tuple[bytes | None, list[str]]],
     limits: Limits,
 ) -> Opened:
     """Return what another program's file holds, as Parquet."""
+    name = source.name
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            frame, notes = read(_bytes(source, limits))
-            if frame.shape[1] > limits.columns or frame.size > limits.cells:
-                raise _too_large(source.name, limits)
-            sink = io.BytesIO()
-            parquet.write_table(pa.Table.from_arrays(*_arrays(frame)), sink)
+            written, notes = read(name, what, _bytes(source, limits), limits)
     except DpvizError:
         raise
     except Exception:
         # whatever a reader of foreign bytes says may quote them
         raise InvalidTable(
-            f"{source.name} starts like {what} but cannot be read as one: it is damaged or of an "
+            f"{name} starts like {what} but cannot be read as one: it is damaged or of an "
             "unknown kind; save it as CSV."
         ) from None
-    return Opened(Source(sink.getvalue(), source.name), tuple(notes))
+    if written is None:
+        raise _too_large(name, limits)
+    return Opened(Source(written, name), tuple(notes))
 
 
-def _arrays(frame: pd.DataFrame) -> tuple[list[Any], list[str]]:
-    """Return the columns of a frame as Arrow arrays, those of mixed kinds as text."""
-    arrays = []
-    for j in range(frame.shape[1]):
-        column = frame.iloc[:, j]
-        try:
-            arrays.append(pa.Array.from_pandas(column))
-        except (pa.ArrowException, TypeError, ValueError):
-            arrays.append(
-                pa.array([None if pd.isna(v) else cell_text(v) for v in column], pa.large_string())
-            )
-    return arrays, [str(name) for name in frame.columns]
+def _foreign(name: str, what: str, data: bytes, limits: Limits) -> tuple[bytes | None, list[str]]:
+    """Return a file of SPSS or Stata as Parquet, and sentences."""
+    if what == foreign.SPSS:
+        need("pyreadstat")
+    if in_browser():  # which starts no process
+        frame, notes = foreign.READERS[what](data)
+        return foreign.as_parquet(frame, limits), notes
+    found = io.BytesIO(_apart(name, foreign.__file__, [what, *astuple(limits)], data, limits))
+    notes = json.loads(found.readline())
+    return found.read(), notes
 
 
-def _labelled(
-    codes: pd.DataFrame, words: Mapping[Any, Any], labelled: Collection[Any]
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return a frame with words for the codes of the columns that have them for every code."""
-    read = {name: words.get(name, codes[name]) for name in codes}
-    partly = [name for name in labelled if name not in words]
-    notes = [f"Value labels were read as words in {listed(list(words))}."] if words else []
-    if partly:
-        notes.append(
-            f"Some numbers have no value label in {listed(partly)}: all stayed numbers, codes for "
-            "missing among them."
-        )
-    return pd.DataFrame(read), notes
-
-
-def _stata(data: bytes) -> tuple[pd.DataFrame, list[str]]:
-    codes = pd.read_stata(io.BytesIO(data), convert_categoricals=False)
-    worded = pd.read_stata(io.BytesIO(data))
-    labelled = [name for name in worded if isinstance(worded[name].dtype, pd.CategoricalDtype)]
-    # where a code has no word the categories hold the code
-    whole = [n for n in labelled if all(isinstance(c, str) for c in worded[n].cat.categories)]
-    return _labelled(codes, {name: worded[name].astype(object) for name in whole}, labelled)
-
-
-def _spss(data: bytes) -> tuple[pd.DataFrame, list[str]]:
-    need("pyreadstat")
-    import pyreadstat  # here: an extra
-
-    codes, about = pyreadstat.read_sav(io.BytesIO(data))
-    labels = about.variable_value_labels
-    whole = [name for name, words in labels.items() if codes[name].dropna().isin(words).all()]
-    return _labelled(codes, {name: codes[name].map(labels[name]) for name in whole}, labels)
-
-
-def _records(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
-    """Return JSON records, in one list or one a line, as a frame."""
+def _records(name: str, what: str, data: bytes, limits: Limits) -> tuple[bytes | None, list[str]]:
+    """Return JSON records, in one list or one a line, as Parquet, and sentences."""
     text = data.decode("utf-8-sig")
     # NaN is read too: that is how Python writes what is missing
     read = json.JSONDecoder(object_pairs_hook=named_once).decode
@@ -570,8 +536,12 @@ def _records(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
             "that or as CSV."
         )
     names = list(dict.fromkeys(key for record in found for key in record))
-    columns = {key: [record.get(key) for record in found] for key in names}
-    nested = [key for key in names if any(isinstance(v, (dict, list)) for v in columns[key])]
+    inner = {key for record in found for key, v in record.items() if isinstance(v, (dict, list))}
+    nested = [key for key in names if key in inner]
     notes = [f"Left out, lists or records inside records: {listed(nested)}."] if nested else []
-    kept = {key: pd.Series(columns[key]) for key in names if key not in nested}
-    return pd.DataFrame(kept), notes
+    kept = [key for key in names if key not in inner]
+    # before they are filled: each record may have names of its own
+    if len(kept) * len(found) > limits.cells:
+        return None, notes
+    frame = pd.DataFrame({key: pd.Series([record.get(key) for record in found]) for key in kept})
+    return foreign.as_parquet(frame, limits), notes

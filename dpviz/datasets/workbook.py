@@ -42,8 +42,14 @@ def cell_text(value: object) -> str:
     return str(value).strip()
 
 
-def _limited(cells: int) -> None:
-    """Let this process end where memory runs short, and not the one that asked."""
+def limited(cells: int) -> None:
+    """Let this process end where memory runs short, and not the one that asked.
+
+    Parameters
+    ----------
+    cells : int
+        The most that it may take memory for.
+    """
     with suppress(ImportError, OSError, ValueError):
         import resource  # not on Windows
 
@@ -98,7 +104,7 @@ def _read(data: bytes, sheet: str, whole: bool) -> tuple[list[str], str, list[li
 def _main() -> None:
     """Answer what is asked by one line on the standard input, with the workbook behind it."""
     sheet, whole, cells, letters = json.loads(sys.stdin.buffer.readline())
-    _limited(cells)
+    limited(cells)
     names, chosen, rows = _read(sys.stdin.buffer.read(), sheet, whole)
     # many cells of a small file may share one long text
     if sum(len(text) for row in rows for text in row) > letters:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import struct
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -74,9 +76,9 @@ def workbook(sheets: dict[str, list[list[object]]]) -> bytes:
     return zipped({name: text.encode() for name, text in files.items()})
 
 
-def zipped(members: dict[str, bytes]) -> bytes:
+def zipped(members: dict[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> bytes:
     sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(sink, "w", packing) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
     return sink.getvalue()
@@ -179,6 +181,36 @@ def test_a_workbook_that_kills_its_reader_is_a_sentence(capfd: pytest.CaptureFix
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_file_of_spss_that_kills_its_reader_is_a_sentence(tmp_path: Path) -> None:
+    """Its labels are said to be of a variable far behind the last one: one byte is another."""
+    sound = struct.pack("<3i", 4, 1, 3)
+    data = spss(tmp_path)
+    assert data.count(sound) == 1
+    with pytest.raises(InvalidTable, match=r"^t starts like an SPSS file but cannot be read as "):
+        read_raw(data.replace(sound, struct.pack("<3i", 4, 1, 3 + (1 << 16))), name="t")
+
+
+def test_a_long_word_of_stata_is_within_the_limit_though_many_cells_share_it() -> None:
+    """4 kB of such a file asked for 12 GB."""
+    sink = io.BytesIO()
+    pd.DataFrame({"a": np.zeros(400), "b": np.zeros(400, np.int8)}).to_stata(
+        sink, write_index=False, version=118, value_labels={"b": {0: "y" * 30_000}}
+    )
+    with pytest.raises(InvalidTable, match=r"^t\.dta unpacks to more than 1 MiB, the most"):
+        read_raw(sink.getvalue(), name="t.dta", limits=replace(IN_MEMORY, text_bytes=1 << 20))
+
+
+def test_records_with_names_of_their_own_are_counted_before_they_are_filled() -> None:
+    data = b"\n".join(b'{"k%d": 1}' % j for j in range(2_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidTable, match=r"^t\.json unpacks to more than"):
+            read_raw(data, name="t.json", limits=replace(IN_MEMORY, cells=1 << 20))
+        assert tracemalloc.get_traced_memory()[1] < 8e6  # a list of all cells takes 32e6
+    finally:
+        tracemalloc.stop()
+
+
 def test_long_texts_that_cells_share_are_within_the_limit() -> None:
     with pytest.raises(
         InvalidTable, match=r"^t\.xlsx unpacks to more than .* MiB, the most that is"
@@ -199,6 +231,8 @@ def test_a_code_without_a_label_stays_a_number() -> None:
 REFUSED = {
     "two tables": (zipped({"a.csv": b"a,b\n1,2\n", "b.csv": b"a,b\n"}), "must hold one table"),
     "zip in zip": (zipped({"a.zip": zipped({"a.csv": b"a"})}), "a zip inside a zip"),
+    "damaged LZMA": (zipped({"a.csv": b"secret"}, zipfile.ZIP_LZMA).replace(b"]", b"x"), "damaged"),
+    "a member without a name": (zipped({"q": b"secret"}).replace(b"q", b"\0"), "damaged"),
     "document": (zipped({"[Content_Types].xml": b"", "word/document.xml": b""}), "xlsx or CSV"),
     "half a workbook": (BOOK[: len(BOOK) // 2], "damaged"),
     "not a workbook": (b"\xd0\xcf\x11\xe0" + b"secret" * 200, "save it as xlsx or CSV"),
