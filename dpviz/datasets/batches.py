@@ -28,11 +28,10 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number
 from dpviz.core.settings import levels_listed
 from dpviz.datasets import delimited, numerals
+from dpviz.datasets.claims import DAMAGED, check_size
 from dpviz.datasets.columns import MISSING_MARKERS, Kind, listed
 from dpviz.datasets.files import (
-    DAMAGED,
     Settled,
-    check_size,
     decimal_mark,
     flat_columns,
     flat_of,

@@ -17,8 +17,8 @@ import pyarrow.parquet as parquet
 
 from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.core.files import unguarded
-from dpviz.core.number_text import numeral
 from dpviz.datasets import delimited
+from dpviz.datasets.claims import DAMAGED, check_claims, check_size
 from dpviz.datasets.columns import Kind, RawColumn, clean_names, distinct, listed
 from dpviz.datasets.formats import opened
 from dpviz.datasets.layout import Layout, detect
@@ -160,19 +160,6 @@ def _read_text(
     )
 
 
-def check_size(name: str, rows: int, columns: int, limits: Limits) -> None:
-    """Raise InvalidTable where a file claims more columns or cells than are read into memory."""
-    if columns > limits.columns:
-        raise InvalidTable(
-            f"{name} must have at most {limits.columns:,} columns; it has {columns:,}."
-        )
-    if rows * columns > limits.cells:
-        raise InvalidTable(
-            f"{name} has about {rows:,} rows of {columns:,} columns, more than the "
-            f"{limits.cells:,} cells that are read into memory; keep fewer rows or columns."
-        )
-
-
 def settled_text(
     name: str,
     table: Any,
@@ -275,27 +262,14 @@ def _surveyed(name: str, names: Sequence[str], columns: list[Any]) -> _Surveyed:
     return _Surveyed(places, surveys, notes, frozenset(mark for mark in marks if mark is not None))
 
 
-DAMAGED = (
-    "{} starts like a Parquet file but cannot be read as one: it is damaged, incomplete or of an "
-    "unknown kind."
-)
-
-
 def _read_parquet(
     source: Source, decimal: str | None, limits: Limits
 ) -> tuple[list[Settled], list[str]]:
     """Return the flat columns of a Parquet file, and sentences."""
     with readable(DAMAGED.format(source.name)):
         file = parquet.ParquetFile(source.open())
-        # few bytes can claim many rows, so the claim is checked before anything is read
-        claimed = file.metadata
-        check_size(source.name, claimed.num_rows, claimed.num_columns, limits)
-        unpacked = sum(claimed.row_group(j).total_byte_size for j in range(claimed.num_row_groups))
-        if unpacked > limits.text_bytes:
-            raise InvalidTable(
-                f"{source.name} unpacks to more than {numeral(limits.text_bytes / 2**20, 6)} MiB, "
-                "the most that is read into memory; keep fewer rows or columns."
-            )
+        # few bytes can claim many rows
+        check_claims(source, file.metadata, limits)
         names, notes = flat_columns(source.name, file.schema_arrow)
         texts = [
             field.name for field in file.schema_arrow if is_flat(field) and is_text(field.type)

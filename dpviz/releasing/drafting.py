@@ -19,8 +19,9 @@ from dpviz.core.entries import LARGEST, FeatureBounds
 from dpviz.core.errors import InvalidTable
 from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
+from dpviz.datasets.claims import DAMAGED, check_claims
 from dpviz.datasets.columns import MISSING_MARKERS, SENTINELS, clean_names, far_from
-from dpviz.datasets.files import DAMAGED, flat_of
+from dpviz.datasets.files import flat_of
 from dpviz.datasets.formats import is_json
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.source import Limits, Source, readable
@@ -60,7 +61,7 @@ def draft(
         The same for every column, stated one by one, taken from its smallest and largest number,
         or left open: then only the start of a text is read.
     limits : Limits, optional
-        What a text may take once it is unpacked.
+        What the table may take once it is unpacked.
     levels : sequence of sequence of str
         Scales, each with its words from the least to the most: a column of such words is one of
         numbers.
@@ -73,7 +74,7 @@ def draft(
     public = public_schema(table) if isinstance(table, Table) else None
     if public is not None and bounds == "data":
         return public
-    outline, start = _outline(table, name, levels)
+    outline, start = _outline(table, name, levels, limits)
     if bounds == "none":
         used = outline
         if start is not None:  # unpacked, whatever the file is
@@ -91,7 +92,9 @@ def draft(
     return replace(found, from_data=isinstance(bounds, str) or not isinstance(table, Table))
 
 
-def _outline(table: TableInput, name: str, levels: Scales) -> tuple[Schema, bytes | None]:
+def _outline(
+    table: TableInput, name: str, levels: Scales, limits: Limits | None
+) -> tuple[Schema, bytes | None]:
     """Return how a table is written, columns that could hold numbers in use, and a text's start."""
     if isinstance(table, Table):
         own = tuple(Column(found) for found in clean_names(table.columns)[0])
@@ -100,12 +103,17 @@ def _outline(table: TableInput, name: str, levels: Scales) -> tuple[Schema, byte
     if source.is_parquet:
         with readable(DAMAGED.format(name)):
             file = parquet.ParquetFile(source.open())
+            if limits is not None:
+                check_claims(source, file.metadata, limits)
             columns = flat_of(file.schema_arrow.empty_table())
         names = clean_names([found for found, _ in columns])[0]
         kinds = (usable(values.type) for _, values in columns)
         found = tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True))
         if levels:
             with readable(DAMAGED.format(name)):
+                if limits is not None:  # coded: a small file may hold one long text a million times
+                    texts = [field.name for field in file.schema_arrow if is_text(field.type)]
+                    file = parquet.ParquetFile(source.open(), read_dictionary=texts)
                 few = pa.Table.from_batches(
                     islice(file.iter_batches(_SAMPLE_LINES), 1), file.schema_arrow
                 )

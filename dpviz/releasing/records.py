@@ -41,8 +41,9 @@ from dpviz.core.entries import OTHER
 from dpviz.core.errors import InvalidTable, printable
 from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
+from dpviz.datasets.claims import DAMAGED
 from dpviz.datasets.columns import clean_names, to_numpy
-from dpviz.datasets.files import DAMAGED, is_flat
+from dpviz.datasets.files import is_flat
 from dpviz.datasets.source import Source, readable, refuse_foreign
 from dpviz.datasets.survey import is_number, is_text, plain_numbers
 from dpviz.datasets.table import label_text

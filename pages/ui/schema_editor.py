@@ -208,7 +208,8 @@ def _begin(table: Table | BinaryIO) -> None:
         _show(public, KNOWN)
         return
     try:
-        _show(draft(table, "the table", "none", levels=levels_in(state.get("levels"))), None)
+        found = draft(table, "the table", "none", UPLOADED, levels_in(state.get("levels")))
+        _show(found, None)
     except DpvizError as error:
         _show(None, None)
         st.session_state["schema.problem"] = (

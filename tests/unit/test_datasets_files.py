@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import tracemalloc
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from dpviz.datasets.columns import MAX_CATEGORIES, clean_names, distinct
 from dpviz.datasets.raw import unit_words
 from dpviz.datasets.source import Limits
 from dpviz.datasets.table import ReadOptions
+from dpviz.releasing.drafting import draft
 
 PLANTED_NUMBER = "31337.25"
 PLANTED_TEXT = "SECRETCELL"
@@ -54,9 +56,9 @@ def sentence_of(text: str | bytes, name: str = "t.csv", **options: Any) -> str:
     return message
 
 
-def parquet_bytes(table: pa.Table) -> bytes:
+def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
     sink = io.BytesIO()
-    parquet.write_table(table, sink)
+    parquet.write_table(table, sink, **options)
     return sink.getvalue()
 
 
@@ -460,6 +462,29 @@ def test_a_parquet_that_claims_too_many_rows_is_refused_unread() -> None:
     assert table_of(sink.getvalue()).rows.shape == (1000, 2)
     with pytest.raises(InvalidTable, match="more than the 1,999 cells"):
         read_raw(sink.getvalue(), name="t", limits=Limits(1 << 29, 1999))
+
+
+def test_a_parquet_whose_pages_hold_more_than_its_footer_says_is_refused_unread() -> None:
+    """66 kB of such a file, of larger pages, took 2 GB."""
+    rows = 1 << 17
+    data = parquet_bytes(
+        pa.table({"a": np.zeros(rows), "b": np.zeros(rows)}),
+        compression="zstd",
+        use_dictionary=False,
+    )
+    group = parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
+    for held in (group.total_byte_size, group.column(0).total_uncompressed_size):
+        # whole numbers are written seven bits at a time, and doubled: here as many bytes of zeros
+        written = bytes((2 * held >> at & 127) | 128 for at in range(0, 21, 7))
+        written += bytes([2 * held >> 21])
+        assert written in data
+        data = data.replace(written, b"\x80\x80\x80\0")
+    assert parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0).total_byte_size == 0
+    assert read_raw(data, name="t").shape == (rows, 2)
+    limits = Limits(1 << 20, rows * 2)
+    for read in (partial(read_raw, name="t"), partial(draft, name="t")):
+        with pytest.raises(InvalidTable, match=r"^t unpacks to more than 1 MiB, the most "):
+            read(data, limits=limits)
 
 
 def test_a_gzip_bomb_is_refused_in_constant_memory() -> None:
