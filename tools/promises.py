@@ -547,7 +547,7 @@ CHECKS: dict[str, Check] = {
     "A content policy goes": headers,
     "Whatever a file or a link holds": hostile,
     "They are held in memory": own_session,
-    "Workbooks are read by a process": survives,
+    "Workbooks and files of SPSS": survives,
     "One visitor may have 400 MB": room,
     "Where uploads are off": switched_off,
     "Neither their contents nor": unlogged,

@@ -155,10 +155,15 @@ def setting(
 
 
 def _slider_range(param: Param, value: float) -> tuple[float, float]:
-    """Return the slider's range, widened to hold a value from a link."""
+    """Return the slider's range, widened to hold a value from a link.
+
+    It stays as wide: with other ends a slider is another one to Streamlit, which then forgets what
+    has just been set.
+    """
     assert param.slider is not None
-    low, high = param.slider
-    return min(low, value), max(high, value)
+    low, high = st.session_state.widened.get(param.name, param.slider)
+    st.session_state.widened[param.name] = ends = (min(low, value), max(high, value))
+    return ends
 
 
 def _text(param: Param, key: str, store: str) -> None:

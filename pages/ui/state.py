@@ -55,6 +55,7 @@ def start() -> None:
     # of widgets that are drawn anew when given a value; and what those showed that were so before
     st.session_state.setdefault("generations", {})
     st.session_state.setdefault("left", {})
+    st.session_state.setdefault("widened", {})
 
 
 def pinned() -> Settings | None:

@@ -327,6 +327,15 @@ def test_a_box_centred_at_the_mean_is_refused_either_way_round() -> None:
     assert shown_value(at, "view.center") == "midpoint of the bounds"
 
 
+@pytest.mark.parametrize("linked", ["2", "900"])
+def test_a_slider_that_a_link_has_widened_can_be_moved_again_and_again(linked: str) -> None:
+    at = start("tasks", **{**QUICK, "trials": linked, "m": "gaussian", "epsilons": "1"})
+    for value in (4, 91, 6) if linked == "2" else (300, 7, 90):
+        change(at, "view.trials", value)
+        assert errors(at) == []
+        assert held(at, "trials") == shown_value(at, "view.trials") == value
+
+
 def test_delta_zero_leaves_the_pure_mechanisms() -> None:
     at = change(start(**QUICK), "view.delta.box", "0")
     assert errors(at) == []
