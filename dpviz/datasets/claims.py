@@ -6,11 +6,14 @@ claimed 1 kB took 2 GB. Heads are written in Thrift's compact protocol; fields a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import pyarrow.parquet as parquet
 
 from dpviz.core.errors import InvalidTable
 from dpviz.core.number_text import numeral
-from dpviz.datasets.source import Limits, Source
+from dpviz.datasets.source import Limits, Source, readable
 
 DAMAGED = (
     "{} starts like a Parquet file but cannot be read as one: it is damaged, incomplete or of an "
@@ -50,42 +53,71 @@ def check_claims(source: Source, claimed: Any, limits: Limits) -> None:
     limits : Limits
     """
     check_size(source.name, claimed.num_rows, claimed.num_columns, limits)
-    groups = [claimed.row_group(j) for j in range(claimed.num_row_groups)]
+    unpacked = sum(claimed.row_group(j).total_byte_size for j in range(claimed.num_row_groups))
+    if unpacked <= limits.text_bytes:
+        pages = (sizes for group in _pages(source, claimed) for sizes in group)
+        unpacked = max(unpacked, sum(map(sum, pages)))
+    _require(source.name, unpacked, "", limits)
+
+
+def check_pages(source: Source, limits: Limits) -> None:
+    """Raise InvalidTable where a Parquet file takes too much memory to be read in batches.
+
+    Then it has a page of each column there at a time. Of a file that is no Parquet nothing is
+    asked.
+
+    Parameters
+    ----------
+    source : Source
+    limits : Limits
+    """
+    if source.is_parquet:
+        with readable(DAMAGED.format(source.name)):
+            groups = _pages(source, parquet.read_metadata(source.open()))
+            for group in groups:
+                together = sum(max(sizes, default=0) for sizes in group)
+                _require(source.name, together, "in one page of each column ", limits)
+
+
+def _require(name: str, unpacked: int, where: str, limits: Limits) -> None:
+    if unpacked > limits.text_bytes:
+        raise InvalidTable(
+            f"{name} unpacks {where}to more than {numeral(limits.text_bytes / 2**20, 6)} MiB, "
+            "the most that is read into memory; keep fewer rows or columns."
+        )
+
+
+def _pages(source: Source, claimed: Any) -> Iterator[list[list[int]]]:
+    """Yield for each row group and column what the pages unpack to, by their heads."""
     stream = source.open()
-    size = stream.size()
-    unpacked, left = sum(group.total_byte_size for group in groups), size
-    pages = 0
-    for group in groups if unpacked <= limits.text_bytes else []:
-        for j in range(group.num_columns):
-            chunk = group.column(j)
+    size = left = stream.size()
+    for group in (claimed.row_group(j) for j in range(claimed.num_row_groups)):
+        found = []
+        for chunk in (group.column(j) for j in range(group.num_columns)):
             left -= chunk.total_compressed_size
             # pages are nobody's twice, so that heads are no more than the file holds
             if left < 0 or chunk.total_compressed_size < 0:
                 raise InvalidTable(DAMAGED.format(source.name))
             try:
-                pages += _unpacked(stream, chunk, size)
+                found.append(_unpacked(stream, chunk, size))
             except (_Unfit, RecursionError):
                 raise InvalidTable(DAMAGED.format(source.name)) from None
-    if max(unpacked, pages) > limits.text_bytes:
-        raise InvalidTable(
-            f"{source.name} unpacks to more than {numeral(limits.text_bytes / 2**20, 6)} MiB, "
-            "the most that is read into memory; keep fewer rows or columns."
-        )
+        yield found
 
 
-def _unpacked(stream: Any, chunk: Any, size: int) -> int:
-    """Return the bytes that the pages of a column in a row group unpack to, as Arrow walks them."""
+def _unpacked(stream: Any, chunk: Any, size: int) -> list[int]:
+    """Return the bytes that each page of a column in a row group unpacks to, in Arrow's order."""
     at = chunk.data_page_offset
     if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < at:
         at = chunk.dictionary_page_offset
     end = at + chunk.total_compressed_size
-    seen = found = 0
+    seen, found = 0, []
     while seen < chunk.num_values and at < end:
         head, length = _head(stream, at)
         unpacked, packed = head.get(_UNPACKED, -1), head.get(_PACKED, -1)
         if unpacked < 0 or not 0 <= packed <= size:
             raise _Unfit
-        found += unpacked
+        found.append(unpacked)
         seen += sum(max(head.get(path, 0), 0) for path in _VALUES)
         at += length + packed
     return found

@@ -19,7 +19,7 @@ from dpviz.core.entries import LARGEST, FeatureBounds
 from dpviz.core.errors import InvalidTable
 from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
-from dpviz.datasets.claims import DAMAGED, check_claims
+from dpviz.datasets.claims import DAMAGED, check_pages
 from dpviz.datasets.columns import MISSING_MARKERS, SENTINELS, clean_names, far_from
 from dpviz.datasets.files import flat_of
 from dpviz.datasets.formats import is_json
@@ -61,7 +61,7 @@ def draft(
         The same for every column, stated one by one, taken from its smallest and largest number,
         or left open: then only the start of a text is read.
     limits : Limits, optional
-        What the table may take once it is unpacked.
+        What the table may take once it is unpacked, a Parquet file by the page.
     levels : sequence of sequence of str
         Scales, each with its words from the least to the most: a column of such words is one of
         numbers.
@@ -101,10 +101,10 @@ def _outline(
         return Schema(own, **public_labels(table)), None
     source = Source(table, name)
     if source.is_parquet:
+        if limits is not None:
+            check_pages(source, limits)
         with readable(DAMAGED.format(name)):
             file = parquet.ParquetFile(source.open())
-            if limits is not None:
-                check_claims(source, file.metadata, limits)
             columns = flat_of(file.schema_arrow.empty_table())
         names = clean_names([found for found, _ in columns])[0]
         kinds = (usable(values.type) for _, values in columns)

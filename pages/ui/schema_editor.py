@@ -49,7 +49,7 @@ def given() -> Table | BinaryIO | None:
     Raises
     ------
     InvalidTable
-        If a workbook cannot be read.
+        If a workbook cannot be read, or a Parquet file not within what a page takes.
     """
     chosen = state.get("table")
     if chosen in builtin_tables():
@@ -57,8 +57,7 @@ def given() -> Table | BinaryIO | None:
     file = st.session_state.get("file")
     if file is not None and is_workbook(file.name):
         return table_cache.sheet(file.file_id, _sheet(), file)
-    found: BinaryIO | None = file
-    return found
+    return None if file is None else table_cache.batched(file.file_id, file)
 
 
 def _sheet() -> str:

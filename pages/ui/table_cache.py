@@ -14,7 +14,9 @@ from dpviz.core.errors import DpvizError, InvalidTable, OtherEncoding
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings, codes_in, levels_in
 from dpviz.datasets import RawTable, Table
+from dpviz.datasets.claims import check_pages
 from dpviz.datasets.formats import SheetText, sheet_text
+from dpviz.datasets.source import Source
 from dpviz.preparation.bounding import Prepared, prepare
 from pages.ui.shelves import apart
 
@@ -50,6 +52,22 @@ def _sheet(file_id: str, sheet: str, _file: BinaryIO) -> SheetText | str:
         return sheet_text(_file, "the workbook", sheet, limits=datasets.UPLOADED)
     except DpvizError as error:
         return str(error)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _pages(file_id: str, _file: BinaryIO) -> str:
+    try:
+        check_pages(Source(_file, "The file"), datasets.UPLOADED)
+    except DpvizError as error:
+        return str(error)
+    return ""
+
+
+def batched(file_id: str, file: BinaryIO) -> BinaryIO:
+    """Return an uploaded file that can be read in batches, or raise."""
+    if said := _pages(file_id, file):
+        raise InvalidTable(said)
+    return file
 
 
 def sheet(file_id: str, name: str, file: BinaryIO) -> SheetText:

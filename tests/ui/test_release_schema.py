@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from dpviz import datasets
 from dpviz.cli import main
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Budget, Relation, Unit
-from dpviz.datasets.source import Source
+from dpviz.datasets.source import Limits, Source
 from dpviz.releasing import making
 from dpviz.releasing.ledger import Ledger, ledger_folder, ledger_named
 from dpviz.releasing.schema import FROM_DATA, Column, Schema
@@ -35,6 +36,7 @@ from tests.ui.driver import (
     start,
     upload,
 )
+from tests.unit.test_datasets_files import lying_parquet
 
 # What Explore refuses or reads in its own way: decimal commas, a column of texts, a code for
 # "missing", a line with too few cells and one with too many.
@@ -369,3 +371,13 @@ def test_the_page_asks_how_many_rows_one_person_has(
     bits = made["noise"]["grid_bits"]
     # two rows of p and two of q: (1, 0), (1, 1), (0, 1), (0, 1), over a row bound of 2
     assert (moment == np.array([[2, 1], [1, 3]]) * 4 ** (bits - 1)).all()
+
+
+def test_a_file_whose_pages_unpack_to_more_than_they_say_is_refused_under_any_schema(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets, "UPLOADED", Limits(1 << 16, 1 << 18))
+    at = go(upload(start(**{**QUICK, "table": "upload"}), "t.parquet", lying_parquet()), "release")
+    (said,) = errors(at)
+    assert said.startswith("The file unpacks in one page of each column to more than 0.0625 MiB")
+    assert not [key for key in keys(at) if key.startswith("schema.")]
