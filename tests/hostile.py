@@ -392,6 +392,23 @@ def killing_workbook() -> bytes:
     return old_workbook({(0, 0): 1.0, (1, 1): 2.0, (65_535, 65_535): 3.0})
 
 
+def lying_parquet() -> bytes:
+    """Return two columns of 131,072 zeros, of which the footer says that they take nothing."""
+    zeros, sink = np.zeros(1 << 17), io.BytesIO()
+    table = pa.table({"a": zeros, "b": zeros})
+    parquet.write_table(table, sink, compression="zstd", use_dictionary=False)
+    data = sink.getvalue()
+    group = parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
+    for held in (group.total_byte_size, group.column(0).total_uncompressed_size):
+        # whole numbers are written seven bits at a time, and doubled: here as many bytes of zeros
+        written = bytes((2 * held >> at & 127) | 128 for at in range(0, 21, 7))
+        written += bytes([2 * held >> 21])
+        assert written in data
+        data = data.replace(written, b"\x80\x80\x80\0")
+    assert parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0).total_byte_size == 0
+    return data
+
+
 def problems_of_message(message: str, shows_names: bool) -> list[str]:
     """Return what is wrong with an error or a note."""
     found = []

@@ -22,6 +22,7 @@ from dpviz.datasets.source import Limits, Source
 from dpviz.releasing import making
 from dpviz.releasing.ledger import Ledger, ledger_folder, ledger_named
 from dpviz.releasing.schema import FROM_DATA, Column, Schema
+from tests.hostile import lying_parquet
 from tests.ui.driver import (
     PAGES,
     QUICK,
@@ -36,7 +37,6 @@ from tests.ui.driver import (
     start,
     upload,
 )
-from tests.unit.test_datasets_files import lying_parquet
 
 # What Explore refuses or reads in its own way: decimal commas, a column of texts, a code for
 # "missing", a line with too few cells and one with too many.

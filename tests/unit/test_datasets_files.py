@@ -30,6 +30,7 @@ from dpviz.datasets.raw import unit_words
 from dpviz.datasets.source import Limits
 from dpviz.datasets.table import ReadOptions
 from dpviz.releasing.drafting import draft
+from tests.hostile import lying_parquet
 
 PLANTED_NUMBER = "31337.25"
 PLANTED_TEXT = "SECRETCELL"
@@ -463,27 +464,10 @@ def test_a_parquet_that_claims_too_many_rows_is_refused_unread() -> None:
         read_raw(sink.getvalue(), name="t", limits=Limits(1 << 29, 1999))
 
 
-def lying_parquet(rows: int = 1 << 17) -> bytes:
-    """Return two columns of zeros, of which the footer says that they take nothing."""
-    zeros = np.zeros(rows)
-    data = parquet_bytes(
-        pa.table({"a": zeros, "b": zeros}), compression="zstd", use_dictionary=False
-    )
-    group = parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
-    for held in (group.total_byte_size, group.column(0).total_uncompressed_size):
-        # whole numbers are written seven bits at a time, and doubled: here as many bytes of zeros
-        written = bytes((2 * held >> at & 127) | 128 for at in range(0, 21, 7))
-        written += bytes([2 * held >> 21])
-        assert written in data
-        data = data.replace(written, b"\x80\x80\x80\0")
-    assert parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0).total_byte_size == 0
-    assert read_raw(data, name="t").shape == (rows, 2)
-    return data
-
-
 def test_a_parquet_whose_pages_hold_more_than_its_footer_says_is_refused_unread() -> None:
     """66 kB of such a file, of larger pages, took 2 GB."""
     data = lying_parquet()
+    assert read_raw(data, name="t").shape == (1 << 17, 2)
     limits = Limits(1 << 20, 1 << 18)
     with pytest.raises(InvalidTable, match=r"^t unpacks to more than 1 MiB, the most "):
         read_raw(data, name="t", limits=limits)
