@@ -409,6 +409,60 @@ def lying_parquet() -> bytes:
     return data
 
 
+def _packed(columns: dict[str, pa.Array], **options: object) -> bytes:
+    sink = io.BytesIO()
+    parquet.write_table(
+        pa.table(columns),
+        sink,
+        compression="zstd",
+        store_schema=False,
+        write_statistics=False,
+        **options,
+    )
+    return sink.getvalue()
+
+
+def growing_parquet() -> dict[str, bytes]:
+    """Return small Parquet files that take gigabytes where they are read as they say."""
+    one = pa.DictionaryArray.from_arrays(pa.array(np.zeros(70_000, np.int32)), ["x" * 1_000_000])
+    letters = np.full((400, 1_500_000), ord("x"), np.uint8)
+    letters[:, 0], letters[:, 1] = divmod(np.arange(400), 20)
+    offsets = np.arange(0, letters.size + 1, letters.shape[1], dtype=np.int32)
+    many = pa.StringArray.from_buffers(400, pa.py_buffer(offsets), pa.py_buffer(letters))
+    again = pa.repeat("x" * 1_000_000, 600)
+    numbers = np.arange(70_000.0)
+    named = {len(each): {"a": numbers[: len(each)], "b": each, "c": numbers[: len(each)]}
+             for each in (one, many, again)}  # fmt: skip
+    found = {
+        "one text in every row": _packed(named[len(one)]),
+        "long texts": _packed(named[len(many)], use_dictionary=False, write_batch_size=1),
+        "texts that repeat the one before": _packed(
+            named[len(again)], use_dictionary=False, column_encoding={"b": "DELTA_BYTE_ARRAY"}
+        ),
+    }
+    few = pa.Table.from_arrays(
+        [numbers[:1_000], [f"{j:05}" for j in range(1_000)], numbers[:1_000]],
+        schema=pa.schema(
+            [("a", pa.float64()), pa.field("b", pa.string(), False), ("c", pa.float64())]
+        ),
+    )
+    sink = io.BytesIO()
+    parquet.write_table(
+        few,
+        sink,
+        compression="none",
+        use_dictionary=False,
+        column_encoding={"b": "DELTA_LENGTH_BYTE_ARRAY"},
+    )
+    data = sink.getvalue()
+    # blocks of 128 in 4 parts, 1,000 in all; then one of 2^31 - 128 lengths, all of them 0
+    said, claimed = b"\x80\x01\x04\xe8\x07", b"\x80\xff\xff\xff\x07\x01\x80\xff\xff\xff\x07\0\0\0"
+    assert data.count(said) == 1
+    at = data.index(said)
+    found["more lengths than rows"] = data[:at] + claimed + data[at + len(claimed) :]
+    return found
+
+
 def problems_of_message(message: str, shows_names: bool) -> list[str]:
     """Return what is wrong with an error or a note."""
     found = []

@@ -28,13 +28,14 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number
 from dpviz.core.settings import levels_listed
 from dpviz.datasets import delimited, numerals
-from dpviz.datasets.claims import DAMAGED, check_size
+from dpviz.datasets.claims import DAMAGED, check_pages, check_size
 from dpviz.datasets.columns import MISSING_MARKERS, Kind, listed
 from dpviz.datasets.files import (
     Settled,
     decimal_mark,
     flat_columns,
     flat_of,
+    keyed,
     misnamed,
     settled_columns,
     settled_text,
@@ -55,6 +56,7 @@ _BLOCK_CELLS = 1 << 19  # 4 MiB of numbers: a block stays in the processor's cac
 
 
 S = TypeVar("S", bound=FoldSum)
+V = TypeVar("V", bound=np.generic)
 
 
 def check_batches(reading: ReadOptions) -> None:
@@ -216,14 +218,16 @@ class FileBatches:
 
     def _parquet_head(self) -> tuple[list[Settled], list[str]]:
         with readable(DAMAGED.format(self.name)):
-            file = self._parquet()
+            file = parquet.ParquetFile(self._source.open())
             check_size(self.name, 0, file.metadata.num_columns, IN_MEMORY)
-            self._names, notes = flat_columns(self.name, file.schema_arrow)
-            batches = file.iter_batches(batch_size=_BATCH_ROWS, columns=self._names)
-            head = _first_rows(batches, _BATCH_ROWS)
+            names, notes = flat_columns(self.name, file.schema_arrow)
+            self._claims = check_pages(self._source, set(names), IN_MEMORY)
+            least = self._claims.rows(_BATCH_ROWS, names)
+            head = _first_rows(self._parquet_batches(names), least)
         if head is None or file.metadata.num_rows < 2:
             found = "one row" if file.metadata.num_rows else "none"
             raise InvalidTable(f"{self.name} must have at least 2 rows of data; it has {found}.")
+        self._keys = list(keyed(head))
         columns = flat_of(head)
         if file.metadata.num_rows > head.num_rows:
             columns = [(name, self._later(j, values)) for j, (name, values) in enumerate(columns)]
@@ -234,18 +238,23 @@ class FileBatches:
         """Return a column's first values, or those of the first batch that has any."""
         if pc.all(pc.is_null(values, nan_is_null=True)).as_py():
             with readable(DAMAGED.format(self.name)):
-                for batch in self._parquet().iter_batches(
-                    batch_size=_BATCH_ROWS, columns=self._names
-                ):
-                    later = flat_of(batch)[place][1]
+                key = self._keys[place]
+                for batch in self._parquet_batches([key[0]]):
+                    later = keyed(batch)[key]
                     if not pc.all(pc.is_null(later, nan_is_null=True)).as_py():
                         return pa.chunked_array([later.slice(0, len(values))])
         return values
 
-    def _parquet(self) -> Any:
+    def _parquet_batches(self, names: list[str]) -> Iterator[Any]:
         # Buffering ahead keeps all that was read, up to the whole file; without a buffer a column
         # of a row group is read at once, and its pages cost more than its numbers.
-        return parquet.ParquetFile(self._source.open(), pre_buffer=False, buffer_size=_READ_BYTES)
+        file = parquet.ParquetFile(
+            self._source.open(),
+            read_dictionary=self._claims.coded,
+            pre_buffer=False,
+            buffer_size=_READ_BYTES,
+        )
+        yield from file.iter_batches(self._claims.rows(_BATCH_ROWS, names), columns=names)
 
     def _batches(self) -> Iterator[list[Any]]:
         """Yield the arrays of the features, of the empty columns and of the label, if any."""
@@ -260,9 +269,10 @@ class FileBatches:
                 yield [batch.column(j) for j in range(len(places))]
             return
         with readable(DAMAGED.format(self.name)):
-            for batch in self._parquet().iter_batches(batch_size=_BATCH_ROWS, columns=self._names):
-                flat = flat_of(batch)
-                yield [flat[place][1] for place in places]
+            keys = [self._keys[place] for place in places]
+            for batch in self._parquet_batches(list(dict.fromkeys(name for name, _ in keys))):
+                read = keyed(batch)
+                yield [read[key] for key in keys]
 
     def blocks(self) -> Iterator[tuple[FloatArray, int]]:
         """Yield blocks of complete rows and how many incomplete ones each lost.
@@ -304,13 +314,17 @@ class FileBatches:
 
     def _numbers(self, item: Settled, column: Any) -> NDArray[Any]:
         """Return one column of a batch as numbers, gaps as NaN."""
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
         if item.mark is None:
+            if pa.types.is_dictionary(column.type):
+                column = column.dictionary_decode()
             numbers: NDArray[Any] = plain_numbers(column).to_numpy(zero_copy_only=False)
             return numbers
-        texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
-        found = numerals.parse(texts, item.mark)
+        mark = item.mark
+
+        def parsed(texts: Any) -> NDArray[np.float64]:
+            return numerals.parse(pc.utf8_trim_whitespace(texts.cast(pa.large_string())), mark)
+
+        found = _each(column, parsed, np.nan)
         if (np.isnan(found) & _present(column)).any():
             raise delimited.later_text(self.name, item.place)
         return found
@@ -387,10 +401,23 @@ def _type_of(item: Settled) -> Any:
     return pa.bool_() if item.column.kind is Kind.BOOLEAN else pa.float64()
 
 
+def _each(column: Any, of: Callable[[Any], NDArray[V]], gap: V | float) -> NDArray[V]:
+    """Return what a function finds of each cell; of coded ones once for each text.
+
+    Decoded, they could take any amount of memory.
+    """
+    if not pa.types.is_dictionary(column.type):
+        return of(column)
+    found = np.append(of(column.dictionary), gap)
+    at = pc.fill_null(column.indices.cast(pa.int64()), len(found) - 1)
+    taken: NDArray[V] = found[at.to_numpy(zero_copy_only=False)]
+    return taken
+
+
 def _present(column: Any) -> NDArray[np.bool_]:
     """Return which rows have a label."""
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        return _each(column, _present, False)
     gap = pc.is_null(column, nan_is_null=True)
     if is_text(column.type):
         words = pc.utf8_trim_whitespace(column.cast(pa.large_string()))

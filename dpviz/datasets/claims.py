@@ -6,14 +6,20 @@ claimed 1 kB took 2 GB. Heads are written in Thrift's compact protocol; fields a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import astuple, dataclass
+from itertools import accumulate
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from dpviz.core.errors import InvalidTable
 from dpviz.core.number_text import numeral
-from dpviz.datasets.source import Limits, Source, readable
+from dpviz.datasets.columns import listed
+from dpviz.datasets.source import IN_MEMORY, Limits, Source, readable
+from dpviz.datasets.survey import is_text
 
 DAMAGED = (
     "{} starts like a Parquet file but cannot be read as one: it is damaged, incomplete or of an "
@@ -21,7 +27,14 @@ DAMAGED = (
 )
 
 _HEADS = (1 << 8, 1 << 12, 1 << 16, 1 << 24)  # of Arrow's, the last is the longest
-_UNPACKED, _PACKED, _VALUES = (2,), (3,), ((5, 1), (8, 1))
+_KIND, _UNPACKED, _PACKED = (1,), (2,), (3,)
+_VALUES, _ENCODING = ((5, 1), (8, 1)), ((5, 2), (8, 4))
+_DICTIONARY, _PLACES = 2, {2, 8}  # kinds of pages and encodings
+# of texts: Arrow makes room for as many as their packed bytes say, and each may repeat another
+_DELTA = {6, 7}
+_COPIES = 4  # of a text while it is read
+_NUMBER = 16  # bytes, as it is read and as it is used
+_LONGEST_NUMBER = 32
 _TRUE, _FALSE, _BYTE, _SHORT, _INT, _LONG, _DOUBLE, _TEXT, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 12
 
 
@@ -42,41 +55,131 @@ def check_size(name: str, rows: int, columns: int, limits: Limits) -> None:
         )
 
 
-def check_claims(source: Source, claimed: Any, limits: Limits) -> None:
-    """Raise InvalidTable where a Parquet file claims more than is read into memory.
+@dataclass(frozen=True)
+class Claims:
+    """What reading some columns of a Parquet file takes, by the heads of all its pages.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        Columns to be read coded where all is read: a file may hold one long text a million times.
+    coded : tuple of str
+        Those to be read coded in batches. Of others Arrow would keep every text that it has met.
+    unpacked, together : int
+        Bytes of all pages, and of what is there at a time in batches, beside their rows.
+    widths : dict
+        Bytes that a row takes at most in batches, by the name of a column.
+    """
+
+    texts: tuple[str, ...]
+    coded: tuple[str, ...]
+    unpacked: int
+    together: int
+    widths: dict[str, float]
+
+    def rows(self, most: int, names: Iterable[str]) -> int:
+        """Return how many rows of some columns to read at a time: at most so many that fit."""
+        a_row = sum(self.widths.get(name, 0) for name in names)
+        return max(1, min(most, int(IN_MEMORY.text_bytes / max(a_row, 1))))
+
+
+def claims_of(source: Source, names: Set[str]) -> Claims:
+    """Return what reading some columns of a Parquet file takes.
+
+    Parameters
+    ----------
+    source : Source
+    names : set of str
+
+    Raises
+    ------
+    InvalidTable
+        If a page has no head, or nothing bounds what a column unpacks to.
+    """
+    with readable(DAMAGED.format(source.name)):
+        file = parquet.ParquetFile(source.open())
+        kinds = {field.name: field.type for field in file.schema_arrow}
+        leaves = [file.metadata.schema.column(j) for j in range(file.metadata.num_columns)]
+        found = [_Chunk() for _ in leaves]
+        unpacked = together = 0
+        for group in _chunks(source, file.metadata):
+            unpacked += sum(chunk.unpacked for chunk in group)
+            together = max(together, sum(chunk.largest for chunk in group))
+            found = list(map(_Chunk.beside, found, group))
+    texts = {name for name, kind in kinds.items() if _holds_text(kind)}
+    widths: defaultdict[str, float] = defaultdict(float)
+    coded = set(texts)
+    for leaf, chunk in zip(leaves, found, strict=True):
+        # Arrow finds columns by name, and parts of nested ones by the start of theirs
+        starts = accumulate(leaf.path.split("."), "{}.{}".format)
+        name = leaf.path if leaf.path in names else next(filter(names.__contains__, starts), None)
+        if name is None:
+            continue
+        if chunk.delta:
+            raise InvalidTable(
+                f"{source.name} has texts in a delta encoding in {listed([name])}, which may "
+                "unpack to any size and are not read; write them plain or with a dictionary."
+            )
+        is_bytes = leaf.physical_type == "BYTE_ARRAY"
+        if (
+            leaf.path != name
+            or leaf.max_repetition_level
+            or leaf.length > _LONGEST_NUMBER
+            or (is_bytes and name not in texts)
+        ):
+            raise InvalidTable(
+                f"{source.name} has nested values or bytes in {listed([name])}, which may unpack "
+                "to any size and are not read; write decimals as numbers, and no name twice."
+            )
+        widths[name] += max(leaf.length, _NUMBER)
+        if not is_bytes:
+            continue
+        if pa.types.is_dictionary(kinds[name]):  # Arrow reads categories coded, whatever is asked
+            together += chunk.plain
+        elif chunk.plain:
+            coded.discard(name)
+            widths[name] += _COPIES * max(chunk.a_value, chunk.dictionary)
+    return Claims(tuple(texts), tuple(coded), unpacked, together, dict(widths))
+
+
+def check_claims(source: Source, claimed: Any, names: Set[str], limits: Limits) -> Claims:
+    """Return what reading all of a Parquet file takes, or refuse more than fits in memory.
 
     Parameters
     ----------
     source : Source
     claimed : pyarrow.parquet.FileMetaData
         Its footer.
+    names : set of str
+        Of the columns that are read.
     limits : Limits
     """
-    check_size(source.name, claimed.num_rows, claimed.num_columns, limits)
     unpacked = sum(claimed.row_group(j).total_byte_size for j in range(claimed.num_row_groups))
-    if unpacked <= limits.text_bytes:
-        pages = (sizes for group in _pages(source, claimed) for sizes in group)
-        unpacked = max(unpacked, sum(map(sum, pages)))
     _require(source.name, unpacked, "", limits)
+    claims = claims_of(source, names)
+    _require(source.name, claims.unpacked, "", limits)
+    return claims
 
 
-def check_pages(source: Source, limits: Limits) -> None:
-    """Raise InvalidTable where a Parquet file takes too much memory to be read in batches.
+def check_pages(source: Source, names: Set[str], limits: Limits) -> Claims:
+    """Return what reading a Parquet file in batches takes, or refuse more than fits in memory.
 
-    Then it has a page of each column there at a time. Of a file that is no Parquet nothing is
-    asked.
+    Then it has a page of each column there at a time.
 
     Parameters
     ----------
     source : Source
+    names : set of str
+        Of the columns that are read.
     limits : Limits
     """
-    if source.is_parquet:
-        with readable(DAMAGED.format(source.name)):
-            groups = _pages(source, parquet.read_metadata(source.open()))
-            for group in groups:
-                together = sum(max(sizes, default=0) for sizes in group)
-                _require(source.name, together, "in one page of each column ", limits)
+    claims = claims_of(source, names)
+    _require(source.name, claims.together, "in one page of each column ", limits)
+    return claims
+
+
+def _holds_text(kind: Any) -> bool:
+    return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _require(name: str, unpacked: int, where: str, limits: Limits) -> None:
@@ -87,8 +190,37 @@ def _require(name: str, unpacked: int, where: str, limits: Limits) -> None:
         )
 
 
-def _pages(source: Source, claimed: Any) -> Iterator[list[list[int]]]:
-    """Yield for each row group and column what the pages unpack to, by their heads."""
+@dataclass(frozen=True)
+class _Chunk:
+    """What the pages of a column hold, in a row group or in all.
+
+    Parameters
+    ----------
+    unpacked, plain : int
+        Bytes of all pages, and of those whose values are not places in a dictionary.
+    largest, dictionary : int
+        Bytes of the largest page, and of the largest dictionary.
+    a_value : float
+        Bytes of a value of a page, at most.
+    delta : bool
+        Whether texts are encoded by what they share with others.
+    """
+
+    unpacked: int = 0
+    plain: int = 0
+    largest: int = 0
+    dictionary: int = 0
+    a_value: float = 0.0
+    delta: bool = False
+
+    def beside(self, other: _Chunk) -> _Chunk:
+        """Return what both hold together."""
+        most = map(max, astuple(self)[2:], astuple(other)[2:])
+        return _Chunk(self.unpacked + other.unpacked, self.plain + other.plain, *most)
+
+
+def _chunks(source: Source, claimed: Any) -> Iterator[list[_Chunk]]:
+    """Yield for each row group what its columns hold, by the heads of their pages."""
     stream = source.open()
     size = left = stream.size()
     for group in (claimed.row_group(j) for j in range(claimed.num_row_groups)):
@@ -99,26 +231,34 @@ def _pages(source: Source, claimed: Any) -> Iterator[list[list[int]]]:
             if left < 0 or chunk.total_compressed_size < 0:
                 raise InvalidTable(DAMAGED.format(source.name))
             try:
-                found.append(_unpacked(stream, chunk, size))
+                found.append(_chunk(stream, chunk, size))
             except (_Unfit, RecursionError):
                 raise InvalidTable(DAMAGED.format(source.name)) from None
         yield found
 
 
-def _unpacked(stream: Any, chunk: Any, size: int) -> list[int]:
-    """Return the bytes that each page of a column in a row group unpacks to, in Arrow's order."""
+def _chunk(stream: Any, chunk: Any, size: int) -> _Chunk:
+    """Return what the pages of a column in a row group hold, in Arrow's order."""
     at = chunk.data_page_offset
     if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < at:
         at = chunk.dictionary_page_offset
     end = at + chunk.total_compressed_size
-    seen, found = 0, []
+    seen, found = 0, _Chunk()
     while seen < chunk.num_values and at < end:
         head, length = _head(stream, at)
         unpacked, packed = head.get(_UNPACKED, -1), head.get(_PACKED, -1)
         if unpacked < 0 or not 0 <= packed <= size:
             raise _Unfit
-        found.append(unpacked)
-        seen += sum(max(head.get(path, 0), 0) for path in _VALUES)
+        if head.get(_KIND) == _DICTIONARY:
+            page = _Chunk(unpacked, 0, unpacked, unpacked)
+        else:
+            values = sum(max(head.get(path, 0), 0) for path in _VALUES)
+            encodings = {head.get(path) for path in _ENCODING}
+            plain = 0 if encodings & _PLACES else unpacked
+            a_value = unpacked / max(values, 1)
+            page = _Chunk(unpacked, plain, unpacked, 0, a_value, bool(encodings & _DELTA))
+            seen += values
+        found = found.beside(page)
         at += length + packed
     return found
 

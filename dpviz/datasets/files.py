@@ -6,6 +6,7 @@ a ``.parquet`` holds text, or a ``.json`` no records.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -269,13 +270,10 @@ def _read_parquet(
     with readable(DAMAGED.format(source.name)):
         file = parquet.ParquetFile(source.open())
         # few bytes can claim many rows
-        check_claims(source, file.metadata, limits)
+        check_size(source.name, file.metadata.num_rows, file.metadata.num_columns, limits)
         names, notes = flat_columns(source.name, file.schema_arrow)
-        texts = [
-            field.name for field in file.schema_arrow if is_flat(field) and is_text(field.type)
-        ]
-        # texts arrive coded: a file may hold one long text a million times
-        file = parquet.ParquetFile(source.open(), read_dictionary=texts)
+        claims = check_claims(source, file.metadata, set(names), limits)
+        file = parquet.ParquetFile(source.open(), read_dictionary=claims.texts)
         columns = flat_of(file.read(columns=names))
         if sum(column.nbytes for _, column in columns) > 2 * limits.text_bytes:
             raise InvalidTable(f"{source.name} holds texts that are too long to be read.")
@@ -312,6 +310,16 @@ def flat_of(table: Any) -> list[tuple[str, Any]]:
     path reads the same.
     """
     return [(field.name, table.column(j)) for j, field in enumerate(table.schema) if is_flat(field)]
+
+
+def keyed(table: Any) -> dict[tuple[str, int], Any]:
+    """Return the flat columns of what was read by name and how many before have it, in order."""
+    met: Counter[str] = Counter()
+    found = {}
+    for name, values in flat_of(table):
+        found[name, met[name]] = values
+        met[name] += 1
+    return found
 
 
 def settled_columns(

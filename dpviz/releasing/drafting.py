@@ -24,7 +24,7 @@ from dpviz.datasets.columns import MISSING_MARKERS, SENTINELS, clean_names, far_
 from dpviz.datasets.files import flat_of
 from dpviz.datasets.formats import is_json
 from dpviz.datasets.layout import Layout, detect
-from dpviz.datasets.source import Limits, Source, readable
+from dpviz.datasets.source import IN_MEMORY, Limits, Source, readable
 from dpviz.datasets.survey import is_text
 from dpviz.releasing.records import TableInput, lines_of, number_parser, open_records, split, usable
 from dpviz.releasing.schema import (
@@ -101,32 +101,33 @@ def _outline(
         return Schema(own, **public_labels(table)), None
     source = Source(table, name)
     if source.is_parquet:
-        if limits is not None:
-            check_pages(source, limits)
         with readable(DAMAGED.format(name)):
             file = parquet.ParquetFile(source.open())
             columns = flat_of(file.schema_arrow.empty_table())
-        names = clean_names([found for found, _ in columns])[0]
+        read = [found for found, _ in columns]
+        claims = check_pages(source, set(read), limits or IN_MEMORY)
+        names = clean_names(read)[0]
         kinds = (usable(values.type) for _, values in columns)
         found = tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True))
         if levels:
             with readable(DAMAGED.format(name)):
-                if limits is not None:  # coded: a small file may hold one long text a million times
-                    texts = [field.name for field in file.schema_arrow if is_text(field.type)]
-                    file = parquet.ParquetFile(source.open(), read_dictionary=texts)
-                few = pa.Table.from_batches(
-                    islice(file.iter_batches(_SAMPLE_LINES), 1), file.schema_arrow
+                file = parquet.ParquetFile(source.open(), read_dictionary=claims.coded)
+                batches = file.iter_batches(
+                    claims.rows(_SAMPLE_LINES, read), columns=list(dict.fromkeys(read))
                 )
+                few = next(batches, None)
+            if few is not None:
                 held = [values for _, values in flat_of(few)]
-            found = tuple(map(partial(_worded, levels), found, held))
+                found = tuple(map(partial(_worded, levels), found, held))
         return Schema(found), None
     return _of_text(source, levels)
 
 
-def _worded(levels: Scales, column: Column, values: pa.ChunkedArray) -> Column:
+def _worded(levels: Scales, column: Column, values: pa.Array) -> Column:
     """Return a column of a Parquet file with the scale that its first texts are words of."""
-    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    if not is_text(kind):
+    if pa.types.is_dictionary(values.type):  # each text once, as it may be long
+        values = values.dictionary.take(values.indices.unique())
+    if not is_text(values.type):
         return column
     texts = [text for text in values.to_pylist() if isinstance(text, str) and text.strip()]
     return replace(column, levels=_scale_of(texts, levels))

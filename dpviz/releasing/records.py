@@ -41,9 +41,9 @@ from dpviz.core.entries import OTHER
 from dpviz.core.errors import InvalidTable, printable
 from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
-from dpviz.datasets.claims import DAMAGED
+from dpviz.datasets.claims import DAMAGED, claims_of
 from dpviz.datasets.columns import clean_names, to_numpy
-from dpviz.datasets.files import is_flat
+from dpviz.datasets.files import keyed
 from dpviz.datasets.source import Source, readable, refuse_foreign
 from dpviz.datasets.survey import is_number, is_text, plain_numbers
 from dpviz.datasets.table import label_text
@@ -340,34 +340,29 @@ class _OfParquet(_Records):
         with readable(DAMAGED.format(source.name)):
             file = parquet.ParquetFile(source.open())
             self.n: int = file.metadata.num_rows
-            fields = list(file.schema_arrow)
-        flat = [place for place, field in enumerate(fields) if is_flat(field)]
-        found = places_of([fields[place].name for place in flat], schema, source.name)
-        places = [flat[place] for place in found]
-        for column, place in zip(schema.used, places, strict=False):  # that of the person is last
-            if not usable(fields[place].type):
+            columns = keyed(file.schema_arrow.empty_table())
+        keys = list(columns)
+        places = places_of([name for name, _ in keys], schema, source.name)
+        self._keys = [keys[place] for place in places]
+        for column, key in zip(schema.used, self._keys, strict=False):  # that of the person is last
+            if not usable(columns[key].type):
                 raise InvalidTable(
                     f"column {column.name!r} of {source.name} must hold numbers or texts; its type "
                     "is another."
                 )
-        self._texts = [fields[j].name for j in places if is_text(_plain(fields[j].type))]
-        # read by name, unless one comes again
-        names = [field.name for field in fields]
-        wanted = [names[place] for place in places]
-        # by name Arrow would read every column that has it
-        alone = all(names.count(name) == 1 for name in wanted)
-        self._names = wanted if alone else None
-        self._places = wanted if alone else places
+        # by name Arrow reads every column that has it
+        self._names = list(dict.fromkeys(name for name, _ in self._keys))
+        self._claims = claims_of(source, set(self._names))
 
     def _read(self) -> Iterator[FloatArray]:
         readers = [cell_parser(self._schema, column, "utf-8") for column in self._schema.used]
         people = _people(self._schema)
-        step = max(1, _CELLS // len(self._places))
+        step = self._claims.rows(_CELLS // len(self._keys), self._names)
         with readable(DAMAGED.format(self._source.name)):
-            # texts arrive coded: a file may hold one long text a million times
-            file = parquet.ParquetFile(self._source.open(), read_dictionary=self._texts)
+            file = parquet.ParquetFile(self._source.open(), read_dictionary=self._claims.coded)
             for batch in file.iter_batches(batch_size=step, columns=self._names):
-                columns = [batch.column(place) for place in self._places]
+                read = keyed(batch)
+                columns = [read[key] for key in self._keys]
                 labels = columns.pop() if self._schema.label else None
                 persons = None if people is None else columns.pop()
                 block = np.empty((batch.num_rows, len(columns)))

@@ -57,7 +57,9 @@ def _sheet(file_id: str, sheet: str, _file: BinaryIO) -> SheetText | str:
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
 def _pages(file_id: str, _file: BinaryIO) -> str:
     try:
-        check_pages(Source(_file, "The file"), datasets.UPLOADED)
+        source = Source(_file, "The file")
+        if source.is_parquet:
+            check_pages(source, set(), datasets.UPLOADED)
     except DpvizError as error:
         return str(error)
     return ""

@@ -30,6 +30,8 @@ from dpviz.datasets.raw import unit_words
 from dpviz.datasets.source import Limits
 from dpviz.datasets.table import ReadOptions
 from dpviz.releasing.drafting import draft
+from dpviz.releasing.records import open_records
+from dpviz.releasing.schema import Column, Schema
 from tests.hostile import lying_parquet
 
 PLANTED_NUMBER = "31337.25"
@@ -484,6 +486,33 @@ def test_a_parquet_that_is_read_in_batches_may_be_larger_than_memory() -> None:
     with pytest.raises(InvalidTable, match="cells that are read into memory"):
         read_raw(data, name="t", limits=limits)
     assert [column.name for column in draft(data, "t", "none", limits).columns] == ["a", "b"]
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_texts_in_a_delta_encoding_are_told_so(encoding: str, tmp_path: Path) -> None:
+    """They were called damaged: Arrow does not read them coded."""
+    table = pa.table({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1], "c": ["u", "v", "w"]})
+    options = {"use_dictionary": False, "column_encoding": {"c": encoding}}
+    data = parquet_bytes(table, **options)
+    (tmp_path / "t").write_bytes(data)
+    said = (
+        "t has texts in a delta encoding in 'c', which may unpack to any size and are not read; "
+        "write them plain or with a dictionary."
+    )
+    doors = (
+        lambda: read_raw(data, name="t"),
+        lambda: FileBatches(tmp_path / "t"),
+        lambda: draft(data, "t"),
+    )
+    for door in doors:
+        with pytest.raises(InvalidTable) as caught:
+            door()
+        assert str(caught.value) == said
+    # a release that does not use them does not look at them
+    schema = Schema((Column("a", 0, 9), Column("b", 0, 9)))
+    assert sum(map(len, open_records(data, schema).blocks())) == 3
+    plain = parquet_bytes(table, use_dictionary=False)
+    assert read_raw(plain, name="t").shape == (3, 3)
 
 
 def test_a_gzip_bomb_is_refused_in_constant_memory() -> None:
