@@ -13,8 +13,11 @@ import json
 import os
 import posixpath
 import re
+import signal
 import subprocess
 import sys
+import threading
+import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable
@@ -25,6 +28,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import (
     DpvizError,
     InvalidSetting,
@@ -56,6 +60,8 @@ _JSON_SHARE = 8
 # the rows and columns of such a sheet
 _OLE_CELLS = 65_536 * 256
 _ASIDE = ("__MACOSX/", ".")
+_LOOK_SECONDS = 0.1
+_CLOCK = 2  # of a reader's time on a processor, which may be shared
 
 
 @dataclass(frozen=True)
@@ -309,21 +315,43 @@ def read_workbook(
 
 
 def _apart(name: str, script: str, asked: list[Any], data: bytes, limits: Limits) -> bytes:
-    """Return what a script in a process of its own makes of a file, whose death is an error."""
-    done = subprocess.run(
+    """Return what a script in a process of its own makes of a file, whose death is an error.
+
+    The process ends where it takes too long, and where nobody wants it any more.
+    """
+    process = subprocess.Popen(
         [sys.executable, "-P", script],
-        input=json.dumps(asked).encode() + b"\n" + data,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
-        check=False,
     )
-    if done.returncode == workbook.PROTECTED:
+    given = json.dumps(asked).encode() + b"\n" + data
+    answers: list[bytes] = []
+    # a pipe's read cannot be interrupted, so a thread waits and this one looks up
+    talk = threading.Thread(target=lambda: answers.append(process.communicate(given)[0]))
+    talk.start()
+    end = time.monotonic() + _CLOCK * workbook.SECONDS
+    try:
+        while talk.is_alive() and time.monotonic() < end:
+            talk.join(_LOOK_SECONDS)
+            check_cancelled()
+    finally:
+        late = talk.is_alive()
+        process.kill()
+        talk.join()
+    if late or process.returncode == -getattr(signal, "SIGXCPU", signal.SIGTERM):
+        raise InvalidTable(
+            f"{name} takes too long to read, more than {workbook.SECONDS} s of a processor's time "
+            f"or {_CLOCK * workbook.SECONDS} s in all; save it as CSV."
+        )
+    if process.returncode == workbook.PROTECTED:
         raise InvalidTable(f"{name} is protected by a password; save it without one.")
-    if done.returncode == workbook.TOO_LARGE:
+    if process.returncode == workbook.TOO_LARGE:
         raise _too_large(name, limits)
-    done.check_returncode()
-    return done.stdout
+    if process.returncode or not answers:
+        raise subprocess.SubprocessError
+    return answers[0]
 
 
 def _unreadable(name: str) -> InvalidTable:
