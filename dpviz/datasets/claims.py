@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 from dpviz.core.errors import InvalidTable
@@ -32,6 +33,8 @@ _VALUES, _ENCODING = ((5, 1), (8, 1)), ((5, 2), (8, 4))
 _DICTIONARY, _PLACES = 2, {2, 8}  # kinds of pages and encodings
 # of texts: Arrow makes room for as many as their packed bytes say, and each may repeat another
 _DELTA = {6, 7}
+_READ_BYTES = 1 << 18
+_SMALL = 1 << 24  # a page that is read to see what it holds
 _COPIES = 4  # of a text while it is read
 _NUMBER = 16  # bytes, as it is read and as it is used
 _LONGEST_NUMBER = 32
@@ -102,11 +105,19 @@ def claims_of(source: Source, names: Set[str]) -> Claims:
         leaves = [file.metadata.schema.column(j) for j in range(file.metadata.num_columns)]
         found = [_Chunk() for _ in leaves]
         unpacked = together = 0
-        for group in _chunks(source, file.metadata):
+        texts = {name for name, kind in kinds.items() if _holds_text(kind)}
+        reader = parquet.ParquetFile(
+            source.open(), read_dictionary=texts, pre_buffer=False, buffer_size=_READ_BYTES
+        )
+        for j, group in enumerate(_chunks(source, file.metadata)):
+            for at, (leaf, chunk) in enumerate(zip(leaves, group, strict=True)):
+                mixed = chunk.plain and chunk.dictionary and not chunk.delta
+                if mixed and chunk.largest <= _SMALL and leaf.path in names & texts:
+                    longest = _longest(reader, j, leaf.path, chunk.dictionary)
+                    group[at] = replace(chunk, dictionary=longest)
             unpacked += sum(chunk.unpacked for chunk in group)
             together = max(together, sum(chunk.largest for chunk in group))
             found = list(map(_Chunk.beside, found, group))
-    texts = {name for name, kind in kinds.items() if _holds_text(kind)}
     widths: defaultdict[str, float] = defaultdict(float)
     coded = set(texts)
     for leaf, chunk in zip(leaves, found, strict=True):
@@ -176,6 +187,17 @@ def check_pages(source: Source, names: Set[str], limits: Limits) -> Claims:
     claims = claims_of(source, names)
     _require(source.name, claims.together, "in one page of each column ", limits)
     return claims
+
+
+def _longest(reader: Any, group: int, name: str, size: int) -> int:
+    """Return the bytes of the longest text in a dictionary, or of all of it where it hides them."""
+    batch = next(reader.iter_batches(1, row_groups=[group], columns=[name]), None)
+    if batch is None or [*map(pa.types.is_dictionary, batch.schema.types)] != [True]:
+        return size
+    # with the first row Arrow reads all of it, where the page that the row is of needs it
+    lengths = pc.binary_length(batch.column(0).dictionary.cast(pa.large_binary()))
+    held = (pc.sum(lengths).as_py() or 0) + 4 * len(lengths)
+    return pc.max(lengths).as_py() if held == size else size
 
 
 def _holds_text(kind: Any) -> bool:

@@ -25,9 +25,10 @@ from hypothesis.extra import numpy as hnp
 from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable
 from dpviz.datasets import Kind, Table, load, read_raw
 from dpviz.datasets.batches import FileBatches, is_large
+from dpviz.datasets.claims import claims_of
 from dpviz.datasets.columns import MAX_CATEGORIES, clean_names, distinct
 from dpviz.datasets.raw import unit_words
-from dpviz.datasets.source import Limits
+from dpviz.datasets.source import Limits, Source
 from dpviz.datasets.table import ReadOptions
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.records import open_records
@@ -513,6 +514,20 @@ def test_texts_in_a_delta_encoding_are_told_so(encoding: str, tmp_path: Path) ->
     assert sum(map(len, open_records(data, schema).blocks())) == 3
     plain = parquet_bytes(table, use_dictionary=False)
     assert read_raw(plain, name="t").shape == (3, 3)
+
+
+def test_texts_that_outgrow_their_dictionary_are_read_by_their_longest() -> None:
+    """They were read as if each could be all of the dictionary: 130 rows at a time."""
+    names = [f"person {j}" for j in range(200_000)]
+    for longest, rows in (("", 1 << 16), ("x" * 50_000, 2_684)):
+        texts = pa.array([longest, *names])
+        data = parquet_bytes(pa.table({"a": texts}), row_group_size=1 << 20)
+        assert parquet.read_metadata(io.BytesIO(data)).row_group(0).column(0).encodings == (
+            "PLAIN", "RLE", "RLE_DICTIONARY",
+        )  # fmt: skip
+        claims = claims_of(Source(data, "t"), {"a"})
+        assert claims.coded == ()
+        assert claims.rows(1 << 16, ["a"]) == rows
 
 
 def test_a_gzip_bomb_is_refused_in_constant_memory() -> None:
