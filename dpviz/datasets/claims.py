@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import InvalidTable
 from dpviz.core.number_text import numeral
 from dpviz.datasets.columns import listed
@@ -267,6 +268,7 @@ def _chunk(stream: Any, chunk: Any, size: int) -> _Chunk:
     end = at + chunk.total_compressed_size
     seen, found = 0, _Chunk()
     while seen < chunk.num_values and at < end:
+        check_cancelled()  # a file may be nothing but pages
         head, length = _head(stream, at)
         unpacked, packed = head.get(_UNPACKED, -1), head.get(_PACKED, -1)
         if unpacked < 0 or not 0 <= packed <= size:

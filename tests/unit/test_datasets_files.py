@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable
 from dpviz.datasets import Kind, Table, load, read_raw
 from dpviz.datasets.batches import FileBatches, is_large
@@ -487,6 +488,26 @@ def test_a_parquet_that_is_read_in_batches_may_be_larger_than_memory() -> None:
     with pytest.raises(InvalidTable, match="cells that are read into memory"):
         read_raw(data, name="t", limits=limits)
     assert [column.name for column in draft(data, "t", "none", limits).columns] == ["a", "b"]
+
+
+def test_stop_ends_the_look_at_the_pages_of_a_parquet() -> None:
+    out, looks = io.BytesIO(), 0
+    parquet.write_table(
+        pa.table({"a": np.arange(9_000.0)}),
+        out,
+        use_dictionary=False,
+        data_page_size=8,
+        write_batch_size=100,
+    )
+
+    def stop() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 50:
+            raise KeyboardInterrupt
+
+    with cancelled_by(stop), pytest.raises(KeyboardInterrupt):
+        claims_of(Source(out.getvalue(), "t"), {"a"})
 
 
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
