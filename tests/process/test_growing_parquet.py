@@ -59,7 +59,6 @@ def made() -> dict[str, bytes]:
     return growing_parquet()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for its size")
 @pytest.mark.parametrize(
     ("which", "read"),
