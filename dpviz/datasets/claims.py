@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -115,7 +115,7 @@ def claims_of(source: Source, names: Set[str]) -> Claims:
                 mixed = chunk.plain and chunk.dictionary and not chunk.delta
                 if mixed and chunk.largest <= _SMALL and leaf.path in names & texts:
                     longest = _longest(reader, j, leaf.path, chunk.dictionary)
-                    group[at] = replace(chunk, dictionary=longest)
+                    group[at] = chunk._replace(dictionary=longest)
             unpacked += sum(chunk.unpacked for chunk in group)
             together = max(together, sum(chunk.largest for chunk in group))
             found = list(map(_Chunk.beside, found, group))
@@ -213,8 +213,7 @@ def _require(name: str, unpacked: int, where: str, limits: Limits) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Chunk:
+class _Chunk(NamedTuple):
     """What the pages of a column hold, in a row group or in all.
 
     Parameters
@@ -238,7 +237,7 @@ class _Chunk:
 
     def beside(self, other: _Chunk) -> _Chunk:
         """Return what both hold together."""
-        most = map(max, astuple(self)[2:], astuple(other)[2:])
+        most: Iterator[Any] = map(max, self[2:], other[2:])
         return _Chunk(self.unpacked + other.unpacked, self.plain + other.plain, *most)
 
 
