@@ -70,7 +70,8 @@ class Claims:
     coded : tuple of str
         Those to be read coded in batches. Of others Arrow would keep every text that it has met.
     unpacked, together : int
-        Bytes of all pages, and of what is there at a time in batches, beside their rows.
+        Bytes of all pages, and of what is there at a time in batches, beside their rows; both
+        whichever columns are read.
     widths : dict
         Bytes that a row takes at most in batches, by the name of a column.
     """
@@ -102,11 +103,12 @@ def claims_of(source: Source, names: Set[str]) -> Claims:
     """
     with readable(DAMAGED.format(source.name)):
         file = parquet.ParquetFile(source.open())
-        kinds = {field.name: field.type for field in file.schema_arrow}
+        fields = list(file.schema_arrow)
         leaves = [file.metadata.schema.column(j) for j in range(file.metadata.num_columns)]
         found = [_Chunk() for _ in leaves]
         unpacked = together = 0
-        texts = {name for name, kind in kinds.items() if _holds_text(kind)}
+        texts = {field.name for field in fields if _holds_text(field.type)}
+        categories = {field.name for field in fields if pa.types.is_dictionary(field.type)}
         reader = parquet.ParquetFile(
             source.open(), read_dictionary=texts, pre_buffer=False, buffer_size=_READ_BYTES
         )
@@ -122,6 +124,10 @@ def claims_of(source: Source, names: Set[str]) -> Claims:
     widths: defaultdict[str, float] = defaultdict(float)
     coded = set(texts)
     for leaf, chunk in zip(leaves, found, strict=True):
+        is_bytes = leaf.physical_type == "BYTE_ARRAY"
+        category = is_bytes and leaf.path in categories
+        if category:  # Arrow reads them coded, whatever is asked, and keeps every text it has met
+            together += chunk.plain
         # Arrow finds columns by name, and parts of nested ones by the start of theirs
         starts = accumulate(leaf.path.split("."), "{}.{}".format)
         name = leaf.path if leaf.path in names else next(filter(names.__contains__, starts), None)
@@ -132,7 +138,6 @@ def claims_of(source: Source, names: Set[str]) -> Claims:
                 f"{source.name} has texts in a delta encoding in {listed([name])}, which may "
                 "unpack to any size and are not read; write them plain or with a dictionary."
             )
-        is_bytes = leaf.physical_type == "BYTE_ARRAY"
         if (
             leaf.path != name
             or leaf.max_repetition_level
@@ -144,11 +149,7 @@ def claims_of(source: Source, names: Set[str]) -> Claims:
                 "to any size and are not read; write decimals as numbers, and no name twice."
             )
         widths[name] += max(leaf.length, _NUMBER)
-        if not is_bytes:
-            continue
-        if pa.types.is_dictionary(kinds[name]):  # Arrow reads categories coded, whatever is asked
-            together += chunk.plain
-        elif chunk.plain:
+        if is_bytes and chunk.plain and not category:
             coded.discard(name)
             widths[name] += _COPIES * max(chunk.a_value, chunk.dictionary)
     return Claims(tuple(texts), tuple(coded), unpacked, together, dict(widths))
