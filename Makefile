@@ -1,5 +1,6 @@
 # make run     the dashboard, on a machine with nothing but Python 3.11 to 3.14 and make
-# make test    everything CI runs
+# make test    what a contributor runs: eight minutes on two idle cores
+# make test-all    that, and what takes long and rarely finds anything: all that CI runs
 # make check   the quick part of it: unit and contract tests that a change can reach, without those
 #              that take seconds and stand in no changed file
 # make docs    the documentation, into build/docs
@@ -12,6 +13,7 @@ VENV   ?= .venv
 PY         := $(VENV)/bin/python
 RUN_STAMP  := $(VENV)/.dpviz-run
 DEV_STAMP  := $(VENV)/.dpviz-dev
+BEGUN      := $(VENV)/.dpviz-begun
 PYTHON_OK  := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 
 # One BLAS thread in every process: the same bytes whatever the number of cores (docs/scale.md), and
@@ -24,13 +26,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run dev test check lint format docs lock audit wheel browser-edition clean
+.PHONY: help run dev test test-all test-long check lint format docs lock audit wheel browser-edition clean
 
 help:
 	@echo "make run      start the dashboard (creates $(VENV) the first time)"
 	@echo "make dev      the same, reloading when a file changes"
 	@echo "make check    lint, types, and the unit and contract tests that a change can reach"
-	@echo "make test     everything: check, processes, golden, statistical, page and browser tests"
+	@echo "make test     what a change needs: lint, types, science, answers, pages, twelve journeys"
+	@echo "make test-all make test, then what takes long and rarely finds anything"
 	@echo "make format   reformat the code"
 	@echo "make lock     renew the lock files from the ranges"
 	@echo "make audit    compare the locked versions with known advisories (asks the package index)"
@@ -59,13 +62,21 @@ dev: $(RUN_STAMP)
 # "N passed, N failed, N skipped". ARGS goes to pytest: make test ARGS="-k wishart".
 test: $(DEV_STAMP)
 	$(COMPILE) dpviz pages
-	$(PY) -m tests.layers $(if $(ARGS),-- $(ARGS))
+	$(PY) -m tests.layers --first $(if $(ARGS),-- $(ARGS))
+
+test-long: $(DEV_STAMP)
+	$(COMPILE) dpviz pages
+	$(PY) -m tests.layers --long $(if $(ARGS),-- $(ARGS))
+
+test-all: test test-long
 
 check: $(DEV_STAMP)
 	$(COMPILE) dpviz pages
+	$(PY) -m tools.words
 	$(PY) -m tests.layers --changed lint style types unit contract $(if $(ARGS),-- $(ARGS))
 
 lint: $(DEV_STAMP)
+	$(PY) -m tools.words
 	$(PY) -m tests.layers lint style types
 
 format: $(DEV_STAMP)
@@ -93,16 +104,24 @@ browser-edition: $(DEV_STAMP)
 	files=$$($(PY) -m tools.edition fetch) && $(PY) -m dpviz export-browser build/browser --pyodide "$$files" \
 	  --libraries "$$files"
 
+# Stopped on its way, an environment may have a Python and no pip: it is begun from nothing. What
+# was made by hand, or was whole once, is left alone.
+ifneq ($(wildcard $(BEGUN)),)
+.PHONY: $(PY)
+endif
 $(PY):
 	@$(PYTHON) -c '' >/dev/null 2>&1 || { \
 	  echo "make: '$(PYTHON)' does not run; install Python 3.11 to 3.14, or say make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c '$(PYTHON_OK)' || { \
 	  echo "make: dpviz needs Python 3.11 to 3.14, and '$(PYTHON)' is $$($(PYTHON) -V 2>&1); say make PYTHON=python3.12" >&2; exit 1; }
+	@test ! -e $(BEGUN) || { rm -f $(PY) && rm -rf $(VENV); }
+	@mkdir -p $(VENV) && touch $(BEGUN)
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN_STAMP): requirements.txt | $(PY)
 	$(PIP_INSTALL) -r requirements.txt
 	$(COMPILE_LIBRARIES)
+	@rm -f $(BEGUN)
 	@touch $@
 
 # --group reads [dependency-groups] of pyproject.toml, which pip knows since 25.1.

@@ -1,10 +1,10 @@
-"""Peak memory of small uploads that unpack to as much as they can, each read in its own process.
+"""What small uploads that unpack to as much as they can cost the process that asks for them.
 
 ``python -m benchmarks.bombs`` makes files of at most 1.5 MB, gzip and Parquet: far above the limits
 of an upload, just below them, very wide, with one long text again and again. Each is read as a page
-would read it, and turned into numbers with every option that makes more of them. It ends with 1 if
-one takes more than 2 GB or ends in anything but a table or one sentence. ``--command-line`` gives
-each to ``dpviz compare`` instead, which goes to batches above its limit and may take 4 GB.
+would read it, in a child with limits, and turned into numbers with every option that makes more of
+them. It ends with 1 if one takes more than 2 GB here or ends in anything but a table or one
+sentence.
 """
 
 from __future__ import annotations
@@ -24,36 +24,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 MOST_MIB = 2048
-COMMAND_MOST_MIB = 4096
 MOST_BYTES = 3 << 19  # 1.5 MB
 
 READ = r"""
 import json, re, sys, time
 from dpviz.datasets.table import ReadOptions
-from dpviz.datasets import UPLOADED, read_raw
+from dpviz.datasets import UPLOADED_CELLS, read_raw
 from dpviz.core.errors import DpvizError
 name, path = sys.argv[1:]
 content = open(path, "rb").read()
 start = time.perf_counter()
 try:
-    raw = read_raw(content, name=name, limits=UPLOADED)
+    raw = read_raw(content, name=name, cells=UPLOADED_CELLS)
     table = raw.to_table(ReadOptions(categorical="onehot", missing="median"))
     said = f"{table.rows.shape[0]:,} x {table.rows.shape[1]:,} numbers"
 except DpvizError as error:
     said = str(error)
 # of this process alone: what getrusage says includes the one that started it
-peak = int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) // 1024
-print(json.dumps({"said": said, "mib": peak, "seconds": round(time.perf_counter() - start, 1)}))
-"""
-
-COMPARE = r"""
-import contextlib, io, json, re, sys, time
-from dpviz.cli import main
-start, out, err = time.perf_counter(), io.StringIO(), io.StringIO()
-words = ["compare", sys.argv[2], "--mechanism", "gaussian", "--trials", "2"]
-with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-    status = main(words)
-said = f"{len(out.getvalue().splitlines())} lines" if status == 0 else err.getvalue().strip()
 peak = int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) // 1024
 print(json.dumps({"said": said, "mib": peak, "seconds": round(time.perf_counter() - start, 1)}))
 """
@@ -112,7 +99,6 @@ def main() -> int:
     """Read every bomb, or those named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--command-line", action="store_true", help="by dpviz compare")
     given = parser.parse_args()
     wrong = 0
     for name, make in BOMBS.items():
@@ -122,16 +108,14 @@ def main() -> int:
         ending = "parquet" if name.startswith("Parquet") else "csv.gz"
         with tempfile.NamedTemporaryFile(suffix=f".{ending}") as file:
             Path(file.name).write_bytes(content)
-            script = COMPARE if given.command_line else READ
-            words = [sys.executable, "-c", script, f"bomb.{ending}", file.name]
+            words = [sys.executable, "-c", READ, f"bomb.{ending}", file.name]
             done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             wrong += 1
             print(f"{name}: {done.stderr.strip().splitlines()[-1] if done.stderr else 'killed'}")
             continue
         found = json.loads(done.stdout)
-        most = COMMAND_MOST_MIB if given.command_line else MOST_MIB
-        bad = found["mib"] > most or len(content) > MOST_BYTES or "\n" in found["said"]
+        bad = found["mib"] > MOST_MIB or len(content) > MOST_BYTES or "\n" in found["said"]
         wrong += bad
         print(
             f"{name} ({len(content) / 1e6:.2f} MB): {found['mib']} MiB, {found['seconds']} s"

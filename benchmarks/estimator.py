@@ -32,19 +32,21 @@ def held(name):
 
 how, folder = sys.argv[1:]
 small = np.random.default_rng(0).standard_normal((4096, 3)).astype(np.float32)
-PrivatePCA(2).fit(small), PCA(2).fit(small)  # imports
+PrivatePCA(2, center="none").fit(small), PCA(2).fit(small)  # imports
 from_file = how in ("fit_path", "read")
 if from_file:
     from pyarrow import parquet
-    PrivatePCA(2).fit_path(folder + "/small.parquet")
+    PrivatePCA(2, center="none").fit_path(folder + "/small.parquet")
 rows = None if from_file else np.load(folder + "/rows.npy")
 fits = {
     "scikit-learn": lambda: PCA(10).fit(rows),
-    "auto": lambda: PrivatePCA(10).fit(rows),
-    "pure": lambda: PrivatePCA(10, delta=0.0).fit(rows),
-    "row_bound": lambda: PrivatePCA(10, mechanism="gaussian", row_bound=60.0).fit(rows),
-    "spherical": lambda: PrivatePCA(10, mechanism="spherical").fit(rows),
-    "fit_path": lambda: PrivatePCA(10).fit_path(folder + "/rows.parquet"),
+    "auto": lambda: PrivatePCA(10, center="none").fit(rows),
+    "pure": lambda: PrivatePCA(10, delta=0.0, center="none").fit(rows),
+    "row_bound": lambda: PrivatePCA(
+        10, mechanism="gaussian", row_bound=60.0, center="none"
+    ).fit(rows),
+    "spherical": lambda: PrivatePCA(10, mechanism="spherical", center="none").fit(rows),
+    "fit_path": lambda: PrivatePCA(10, center="none").fit_path(folder + "/rows.parquet"),
 }
 def read():
     file = parquet.ParquetFile(folder + "/rows.parquet", buffer_size=1 << 18)
@@ -52,7 +54,7 @@ def read():
         pass
 fits["read"] = read
 def partial():
-    pca = PrivatePCA(10)
+    pca = PrivatePCA(10, center="none")
     for start in range(0, len(rows), 50_000):
         pca.partial_fit(rows[start : start + 50_000])
     pca.finalize()
@@ -66,8 +68,8 @@ print(json.dumps({"cpu": cpu, "wall": wall, "beside": held("VmHWM") - before}))
 """
 _SAID = {
     "scikit-learn": "scikit-learn's `PCA(10)`",
-    "auto": "`PrivatePCA(10)`",
-    "pure": "`PrivatePCA(10, delta=0)`",
+    "auto": '`PrivatePCA(10, center="none")`',
+    "pure": '`PrivatePCA(10, delta=0, center="none")`',
     "row_bound": '`mechanism="gaussian", row_bound=60`',
     "spherical": '`mechanism="spherical"`, variances bought',
     "partial_fit": "`partial_fit` of 20 parts, `finalize`",

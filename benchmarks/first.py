@@ -45,7 +45,6 @@ PAGES = {
     "Explore, first column": ("", ".dpv-col"),
     "Explore, all 24 epsilons": ("", ".dpv[data-complete]"),
     "Explore, the same in Streamlit's page": ("", ".st-key-board .dpv[data-complete]"),
-    "Trade-offs, first picture": ("tradeoffs", ".st-key-curve .still"),
     "Trade-offs, first chart": ("tradeoffs", ".st-key-curve svg.main-svg"),
     "Papers, first chart": ("papers", ".dp-exhibit img"),
     "Guide, first stop": ("guide", ".dps[data-ready]"),

@@ -4,11 +4,8 @@ A class takes the lessons of twenty minutes by keyboard, twice: first on a serve
 visited, then in a session of its own. Each step is timed from the key to the painted picture.
 Beside it, in the same run, stands a page that holds nothing but a button: a step can be no faster.
 
-A data officer uploads ``data/example.csv``, answers four questions and gets the card. Beside it, in
-the same run, stands the search alone, without a page.
-
-A search that takes minutes (a plan of 300 features) is watched for half a minute: how long its
-progress says nothing new, and how long after Stop the page says that it has stopped.
+A data officer uploads ``data/example.csv`` and gets the answer of Decide. Beside it, in the same
+run, stands the search alone, without a page.
 
 Run ``python -m benchmarks.guide --out benchmarks/guide.json``; `python -m tools.teaching` puts the
 figures into ``docs/teaching.md``.
@@ -25,36 +22,17 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+import dpviz
 from dpviz.core.files import app_path
-from dpviz.core.settings import Settings
-from dpviz.lessons import decide, lessons
-from dpviz.lessons.questions import Answers
+from dpviz.lessons import lessons
 from dpviz.lessons.teaching import SHORT, fitting
-from dpviz.preparation.load import load_measured
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun
 
 SCREEN = {"width": 1400, "height": 900}
 EXAMPLE = Path(__file__).resolve().parents[1] / "data" / "example.csv"
-QUESTIONS = ("Ask every mechanism",)
 _BARE = "import streamlit as st\nst.button('again', shortcut='N')\n"
 _BARE_STEPS = 15
-_SLOW = "about=plan&people=100000&features=300&k=5&ask=card"
-_LISTENED = 30_000  # milliseconds
-_LISTEN = """
-() => {
-  let last = performance.now(), longest = 0;
-  const bar = document.querySelector('[data-testid="stProgress"]');
-  const heard = () => {
-    longest = Math.max(longest, performance.now() - last);
-    last = performance.now();
-  };
-  new MutationObserver(heard).observe(bar.parentElement, {
-    childList: true, characterData: true, subtree: true, attributes: true,
-  });
-  window.dpvizLongest = () => { heard(); return longest; };
-}
-"""
 
 
 def pressed(page: Page, key: str) -> float:
@@ -89,7 +67,7 @@ def lesson_steps(browser: Browser, url: str) -> dict[int, list[float]]:
 
 
 def officer(browser: Browser, url: str) -> float:
-    """Return the seconds from the upload to the card, without anybody's thinking."""
+    """Return the seconds from the upload to the answer, without anybody's thinking."""
     page = new_page(browser.new_context(viewport=SCREEN))
     open_app(page, f"{url}/decide?v=1")
     page.get_by_role("button", name="Upload").first.click()
@@ -97,10 +75,7 @@ def officer(browser: Browser, url: str) -> float:
     with rerun(page):
         page.locator('input[type="file"]').first.set_input_files(EXAMPLE)
     page.keyboard.press("Escape")
-    for name in QUESTIONS:
-        with rerun(page):
-            page.get_by_role("button", name=name, exact=True).click()
-    page.locator(".dp-card").wait_for()
+    page.locator("[class*='st-key-decide-answer-']").wait_for()
     seconds = time.perf_counter() - began
     if problems_of(page):
         print(problems_of(page))
@@ -108,29 +83,10 @@ def officer(browser: Browser, url: str) -> float:
     return seconds
 
 
-def slow_search(browser: Browser, url: str) -> tuple[float, float]:
-    """Return the longest silence of a slow search, and the seconds from Stop to its end."""
-    page = new_page(browser.new_context(viewport=SCREEN))
-    page.goto(f"{url}/decide?v=1&{_SLOW}")
-    bar = page.get_by_test_id("stProgress")
-    bar.wait_for()
-    page.evaluate(_LISTEN)
-    page.wait_for_timeout(_LISTENED)
-    silence: float = page.evaluate("() => dpvizLongest()") / 1000
-    began = time.perf_counter()
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
-    page.get_by_text("mechanisms were asked").wait_for()
-    seconds = time.perf_counter() - began
-    page.context.close()
-    return silence, seconds
-
-
 def search_alone() -> float:
     """Return the seconds of the officer's search without a page."""
-    settings = Settings(table=str(EXAMPLE))
-    measured = load_measured(settings)
     began = time.perf_counter()
-    decide.card(measured, settings, Answers())
+    dpviz.decide(str(EXAMPLE))
     return time.perf_counter() - began
 
 
@@ -146,7 +102,6 @@ def measure(browser: Browser, folder: Path) -> dict[str, float | int]:
     with Server(app_path(), folder / "server.log") as server:
         first, again = lesson_steps(browser, server.url), lesson_steps(browser, server.url)
         card = officer(browser, server.url)
-        silence, stop = slow_search(browser, server.url)
     cold = [seconds for steps in first.values() for seconds in steps]
     warm = [seconds for steps in again.values() for seconds in steps]
     return {
@@ -157,8 +112,6 @@ def measure(browser: Browser, folder: Path) -> dict[str, float | int]:
         "empty_page": empty,
         "card": card,
         "search": search_alone(),
-        "silence": silence,
-        "stop": stop,
     }
 
 
@@ -181,9 +134,8 @@ def main() -> None:
         f"slowest {found['slowest']} s, on a fresh server {found['slowest_first_visit']} s"
     )
     print(
-        f"upload to card: {found['card']} s, {found['card'] / found['search']:.1f} times the "
-        f"search alone; in a slow search at most {found['silence']} s without news, and "
-        f"{found['stop']} s from Stop to its end"
+        f"upload to answer: {found['card']} s, {found['card'] / found['search']:.1f} times the "
+        "search alone"
     )
     if arguments.out is not None:
         arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -123,7 +123,17 @@ def ledger_holds(kills: int, folder: Path) -> list[str]:
     warm = folder / "warm"
     warm.mkdir()
     for place in (warm, folder):
-        _silent(["ledger", "new", f"{place}/ledger.jsonl", "--limit", "1000,0.5"])
+        _silent(
+            [
+                "ledger",
+                "new",
+                f"{place}/ledger.jsonl",
+                "--limit",
+                "1000,0.5",
+                "--accept",
+                "limit-above-10",
+            ]
+        )
     if _silent([*RELEASE, "--ledger", f"{warm}/ledger.jsonl", "--out", f"{warm}/0.json"]):
         return ["ledger: the command fails"]
     for number in range(0, kills, 2):

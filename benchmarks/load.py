@@ -17,6 +17,9 @@ what came, ``--think`` seconds on average. It says
 while that many rerun Explore every so many seconds without waiting for an answer. Everybody has a
 built-in table; the first moves are made alone.
 
+``--cold 5,20,60`` asks how long so many wait who open one link at once on a fresh server: the bare
+address, another table, and a setting that nothing ships for, each on a server of its own.
+
 ``--out docs/deploy.md`` writes the table between the marks of that file. ``--url`` measures a
 server that runs already (without its memory). Real browsers would share the two cores with what is
 measured; the protocol does not.
@@ -36,7 +39,8 @@ import sys
 import tempfile
 import time
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +56,7 @@ from dpviz.core.seeding import generator
 from tests.e2e.harness import Server
 
 PATIENCE = 120.0
+COLD_SECONDS = 2.0
 _EDGES = ("start", "end")
 FULL = "all places are taken"
 COLUMNS = 12
@@ -185,6 +190,18 @@ class Visitor:
         self._values["view.epsilon.box"] = ("string_value", f"{epsilon:g}")
         assert self._stream is not None
         self._sent = asyncio.create_task(self._stream.send(self._wish({})))
+
+    @property
+    def epsilon(self) -> float | None:
+        """The epsilon of the board that was shown last."""
+        return self._now
+
+    async def news(self) -> None:
+        """Wait for a moment, or until something comes."""
+        self._news.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await self._news.wait()
 
     @property
     def runs(self) -> int:
@@ -398,6 +415,55 @@ async def measure(given: argparse.Namespace, url: str, pid: int | None) -> tuple
     return lines, not strange and not problems and refused
 
 
+COLD = {"default": "", "another table": "table=wine", "an uncached setting": "seed=7&trials=30"}
+"""Links that many open at once."""
+
+
+async def cold(url: str, query: str, visitors: int) -> list[tuple[float, float]]:
+    """Return when each of those has numbers, and a whole page, who open one link at once."""
+    everybody = [Visitor(number, url) for number in range(visitors)]
+
+    async def come_in(visitor: Visitor) -> tuple[float, float]:
+        began = time.monotonic()
+        run = asyncio.create_task(visitor.visit(query))
+        while visitor.epsilon is None and not run.done():
+            await visitor.news()
+        shown = time.monotonic() - began
+        await run
+        return shown, time.monotonic() - began
+
+    seconds = await asyncio.gather(*(come_in(visitor) for visitor in everybody))
+    problems = [text for visitor in everybody for text in visitor.problems]
+    if problems:
+        raise RuntimeError(problems[0])
+    for visitor in everybody:
+        await visitor.leave()
+    return seconds
+
+
+def all_cold(counts: list[int]) -> tuple[list[str], bool]:
+    """Return how long cold visitors of one link wait, as Markdown, and whether 95 % are in time."""
+    lines = [
+        f"So many open one link at once on a fresh server (Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores of {platform.machine()}), until the numbers are there:",
+        "",
+        "| visitors | link | median | 5 % within | 95 % within | slowest | whole page | CPU |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    well = True
+    print("\n".join(lines), flush=True)
+    for (name, query), count in itertools.product(COLD.items(), counts):
+        with serve(count) as server:
+            before = cpu_of(server.pid)
+            seconds = asyncio.run(cold(server.url, query, count))
+            used = cpu_of(server.pid) - before
+        shown, whole = ([one[part] for one in seconds] for part in (0, 1))
+        well = well and float(np.quantile(shown, 0.95)) <= COLD_SECONDS
+        lines.append(f"| {count} | {name} | {told(shown)} | {max(whole):.2f} s | {used:.1f} s |")
+        print(lines[-1], flush=True)
+    return lines, well
+
+
 async def annoy(visitor: Visitor, every: float) -> None:
     """Ask for Explore at another epsilon again and again, whatever came of it."""
     for number in itertools.count():
@@ -437,6 +503,15 @@ async def quiet(given: argparse.Namespace, url: str) -> list[str]:
     ]
 
 
+@contextmanager
+def serve(places: int) -> Iterator[Server]:
+    """Start a fresh server that lets so many in."""
+    with tempfile.TemporaryDirectory() as folder:
+        own = {"XDG_CACHE_HOME": folder, "DPVIZ_SESSIONS": str(places)}
+        with Server(app_path(), Path(folder) / "server.log", own) as server:
+            yield server
+
+
 async def gone(
     visitors: list[Visitor], pid: int, most: float, enough: float
 ) -> tuple[float, float]:
@@ -472,6 +547,7 @@ def main() -> int:
     parser.add_argument("--waves", type=int, default=1, help="how often as many come and leave")
     parser.add_argument("--noisy", type=int, default=0, help="visitors who never wait")
     parser.add_argument("--every", type=float, default=2.0, help="seconds between their wishes")
+    parser.add_argument("--cold", default="", help="visitors of one link at once, e.g. 5,20,60")
     parser.add_argument("--url", default="")
     parser.add_argument("--out", type=Path, help="file to write the table into, at its marks")
     given = parser.parse_args()
@@ -484,20 +560,20 @@ def main() -> int:
             return lines, True
         return await measure(given, url, pid)
 
-    if given.url:
+    if given.cold:
+        lines, well = all_cold([int(count) for count in given.cold.split(",")])
+    elif given.url:
         lines, well = asyncio.run(asked(given.url, None))
     else:
-        with tempfile.TemporaryDirectory() as folder:
-            places = max(given.sessions, given.noisy + 1)
-            own = {"XDG_CACHE_HOME": folder, "DPVIZ_SESSIONS": str(places)}
-            with Server(app_path(), Path(folder) / "server.log", own) as server:
-                lines, well = asyncio.run(asked(server.url, server.pid))
-                problem = server.new_traceback()
+        with serve(max(given.sessions, given.noisy + 1)) as server:
+            lines, well = asyncio.run(asked(server.url, server.pid))
+            problem = server.new_traceback()
     if problem:
         print(problem)
     if given.out:
         text = given.out.read_text(encoding="utf-8")
-        start, end = (f"<!-- {'noisy' if given.noisy else 'load'}: {edge} -->" for edge in _EDGES)
+        name = "cold" if given.cold else "noisy" if given.noisy else "load"
+        start, end = (f"<!-- {name}: {edge} -->" for edge in _EDGES)
         before, _, rest = text.partition(start)
         _, _, after = rest.partition(end)
         whole = "\n".join([start, *lines, end])

@@ -55,8 +55,13 @@ class Source:
         return hashlib.blake2b(self.name.encode(), digest_size=1).digest()[0] % 2 == 0
 
 
-def real_tables() -> list[Source]:
+def real_tables(*, others: bool = True) -> list[Source]:
     """Return every real table that is in, scikit-learn's first.
+
+    Parameters
+    ----------
+    others : bool
+        Whether those of other packages are wanted too.
 
     Raises
     ------
@@ -73,7 +78,7 @@ def real_tables() -> list[Source]:
     ]
     seen = {source.rows.shape for source in found}
     names = {source.name.lower() for source in found}
-    for package in PACKAGES:
+    for package in PACKAGES if others else ():
         for name, frame in _frames(package):
             rows = _numbers(frame)
             if rows is None or rows.shape in seen or name.lower() in names:

@@ -7,7 +7,7 @@ recovery (captured share beyond chance) and the seconds of CPU of one fit, from
 rows to components, on one thread. A fit that uses up its seconds is stopped and
 counted; a cell ends after a few of those.
 
-Run ``python -m benchmarks.peers``: it writes docs/peers.md and docs/peers.svg.
+Run ``python -m benchmarks.peers``: it writes docs/peers.md.
 ``--keep FILE`` keeps the measurements and goes on from them, ``--minutes`` ends a
 piece of the run, and ``--sides`` measures only one side.
 """
@@ -20,16 +20,13 @@ import math
 from pathlib import Path
 
 from benchmarks.peers_cells import TABLES, measure
-from benchmarks.peers_half import END, START, section
-from benchmarks.peers_page import figure, page
-from benchmarks.peers_scree import MARKS as SCREE
-from benchmarks.peers_seen import MARKS
+from benchmarks.peers_page import page
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Measure, then write docs/peers.md and docs/peers.svg."""
+    """Measure, then write docs/peers.md."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--environments", type=Path, default=ROOT / ".peers")
     parser.add_argument("--keep", type=Path, help="a file of measurements to go on from")
@@ -47,12 +44,8 @@ def main() -> None:
         json.loads(options.keep.read_text(encoding="utf-8")) if options.draw else measure(options)
     )
     path = options.out / "peers.md"
-    path.write_text(
-        page(kept) + "".join(section(path, *marks) for marks in (MARKS, (START, END), SCREE)),
-        encoding="utf-8",
-    )
-    (options.out / "peers.svg").write_text(figure(kept), encoding="utf-8")
-    print(f"wrote {options.out / 'peers.md'} and {options.out / 'peers.svg'}")
+    path.write_text(page(kept), encoding="utf-8")
+    print(f"wrote {path}")
 
 
 if __name__ == "__main__":

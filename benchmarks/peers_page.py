@@ -1,4 +1,4 @@
-"""The page and the figure of `benchmarks.peers`: docs/peers.md and docs/peers.svg."""
+"""The page of `benchmarks.peers`: docs/peers.md."""
 
 from __future__ import annotations
 
@@ -176,11 +176,9 @@ def page(kept: dict[str, Any]) -> str:
         f"above {limit} s of CPU is stopped, and {stop} of those end a cell; the mean is then over "
         "the fits that ended. Seconds are of CPU, on one thread of a machine busy with other work.",
         "",
-        "`python -m benchmarks.peers` writes this page and its figure, and makes the environments: "
+        "`python -m benchmarks.peers` writes this page, and makes the environments: "
         + "; ".join(", ".join(items) for items in REQUIREMENTS.values())
         + ".",
-        "",
-        "![Recovery against epsilon ](peers.svg)",
         "",
         *left_out(kept),
         "## Fits that did not end",
@@ -270,65 +268,3 @@ def page(kept: dict[str, Any]) -> str:
                 )
             lines.append(f"| {k} | " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"
-
-
-COLOURS = ("#0072b2", "#009e73", "#56b4e9", "#444444", "#999999", "#d55e00", "#cc79a7", "#e69f00")
-
-
-def figure(kept: dict[str, Any]) -> str:
-    """Return the figure: recovery against epsilon, a row a table, a column a k."""
-    labels = OURS | {key: label for key, (_, label) in PEERS.items()}
-    ks = KS
-    width, height, left, top = 230, 150, 60, 40
-    whole_width, whole_height = left + len(ks) * (width + 20) + 10, top + 3 * (height + 40) + 90
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole_width} {whole_height}" '
-        'font-family="sans-serif" font-size="11">',
-        f'<rect width="{whole_width}" height="{whole_height}" fill="white"/>',
-    ]
-
-    def x(epsilon: float) -> float:
-        return width * (math.log(epsilon) - math.log(0.25)) / (math.log(12) - math.log(0.25))
-
-    for i, name in enumerate(TABLES):
-        for j, k in enumerate(ks):
-            x0, y0 = left + j * (width + 20), top + i * (height + 40)
-            out.append(
-                f'<rect x="{x0}" y="{y0}" width="{width}" height="{height}" fill="none" '
-                'stroke="#bbb"/>'
-            )
-            out.append(f'<text x="{x0 + 4}" y="{y0 - 5}">{name}, k {k}</text>')
-            for tick in (0, 0.5, 1):
-                y = y0 + height * (1 - tick)
-                out.append(f'<line x1="{x0}" x2="{x0 + width}" y1="{y}" y2="{y}" stroke="#eee"/>')
-                if j == 0:
-                    out.append(f'<text x="{x0 - 6}" y="{y + 4}" text-anchor="end">{tick:g}</text>')
-            for epsilon in EPSILONS:
-                out.append(
-                    f'<text x="{x0 + x(epsilon)}" y="{y0 + height + 13}" text-anchor="middle">'
-                    f"{epsilon:g}</text>"
-                )
-            for colour, key in zip(COLOURS, labels, strict=True):
-                points = []
-                for epsilon in EPSILONS:
-                    cell = kept["cells"].get(f"{name}/{k}/{epsilon:g}/{key}", NOT_RUN)
-                    if cell["fits"]:
-                        value = min(max(cell["recovery"], -0.05), 1.0)
-                        points.append((x0 + x(epsilon), y0 + height * (1 - value)))
-                joined = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
-                dash = ' stroke-dasharray="4 3"' if key in PEERS else ""
-                out.append(
-                    f'<polyline points="{joined}" fill="none" stroke="{colour}" '
-                    f'stroke-width="1.6"{dash}/>'
-                )
-                out += [
-                    f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6" fill="{colour}"/>'
-                    for a, b in points
-                ]
-    base = top + 3 * (height + 40)
-    out.append(f'<text x="{left}" y="{base}">recovery against epsilon</text>')
-    for index, (colour, label) in enumerate(zip(COLOURS, labels.values(), strict=True)):
-        x0, y0 = left + (index % 3) * 250, base + 20 + (index // 3) * 18
-        out.append(f'<circle cx="{x0}" cy="{y0 - 4}" r="4" fill="{colour}"/>')
-        out.append(f'<text x="{x0 + 9}" y="{y0}">{label}</text>')
-    return "\n".join([*out, "</svg>"]) + "\n"

@@ -27,7 +27,7 @@ from dpviz.papers.report import drawn, markdown, page, tally
 from dpviz.papers.run import Findings, reproduce
 from dpviz.papers.shipped import ship
 from dpviz.report.figures.reproduction import chart_figure
-from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation.jobs import Progress
 from dpviz.simulation.store import Store, default_folder
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 
@@ -83,7 +83,7 @@ def run_all(workers: int, only: str | None = None) -> None:
         if only not in (None, key):
             continue
         print(key, file=sys.stderr)
-        done = reproduce(item, Effort.FULL, store=store, pool=Pool(workers), progress=tell)
+        done = reproduce(item, Effort.FULL, store=store, workers=workers, progress=tell)
         print(file=sys.stderr)
         ship(done, today)
 

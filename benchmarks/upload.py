@@ -40,7 +40,7 @@ def main() -> None:
 
     from benchmarks.explore import wide
     from dpviz.datasets.raw import RawTable
-    from pages.ui import cached
+    from pages.ui import board
     from tests.ui.driver import errors, start, upload
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -56,7 +56,7 @@ def main() -> None:
     read: list[float] = []
     first: list[float] = []
     RawTable.to_table = marked(read, RawTable.to_table)  # type: ignore[method-assign]
-    cached.narrative.first_draw = marked(first, cached.narrative.first_draw)
+    board.narrative.first_draw = marked(first, board.narrative.first_draw)
     started = time.process_time()
     upload(at, "wide.parquet", file.getvalue())
     ended = time.process_time()

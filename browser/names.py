@@ -109,15 +109,15 @@ PRIVATE = (
 )
 
 _SERVER = "the server (pages/ui/serving.py)"
-_STARTS = "benchmarks/starts.py"
+_SIGHT = "tools/first_sight.py"
 _LIMITS = "the list of who is there (pages/ui/limits.py)"
 _LINKS = "the link of a page (pages/ui/state.py)"
 _TYPES = "a signature of the pages"
 _HEARS = "sessions that hear all (pages/ui/hearing.py)"
 
 SERVED = (
-    Private("streamlit.logger", "set_log_level", ("level",), "keeps a benchmark quiet", _STARTS),
-    Private("streamlit.testing.v1.app_test", "AppTest", None, "runs a page, measured", _STARTS),
+    Private("streamlit.logger", "set_log_level", ("level",), "keeps a tool quiet", _SIGHT),
+    Private("streamlit.testing.v1.app_test", "AppTest", None, "runs a page", _SIGHT),
     Private("streamlit.runtime", "get_instance", (), "asks for the runtime", _SERVER),
     Private("streamlit.runtime", "exists", (), "tells a server from a test", _LIMITS),
     Private(_RUNTIME, "Runtime", None, "tells a server from a test", _LIMITS),
@@ -125,6 +125,7 @@ SERVED = (
         _RUNTIME, "Runtime.is_active_session", ("self", "session_id"), "sees who has left", _LIMITS
     ),
     Private(_RUNTIME, "Runtime.close_session", ("self", "session_id"), "forgets who left", _SERVER),
+    Private(_RUNTIME, "Runtime._session_mgr", None, "sees sessions that never ran", _SERVER),
     Private(_RUNTIME, "Runtime.uploaded_file_mgr", ("self",), "measures uploads", _SERVER),
     Private(
         "streamlit.runtime.memory_uploaded_file_manager",
@@ -177,10 +178,10 @@ SERVED = (
 MARKS = (
     "data-test-script-state", "stActiveTheme",
     "stApp", "stAppViewContainer", "stButtonGroup", "stCaptionContainer", "stColumn",
-    "stEChartsChart", "stElementContainer", "stElementToolbar", "stExpandSidebarButton",
-    "stExpanderDetails", "stHeader", "stHorizontalBlock", "stMain", "stMainBlockContainer",
-    "stMetric", "stPlotlyChart", "stPopoverButton", "stProgress", "stSidebar", "stSkeleton",
-    "stToastContainer", "stToolbar", "stVerticalBlock", "stWidgetLabel",
+    "stElementContainer", "stElementToolbar", "stEmpty", "stExpandSidebarButton",
+    "stExpanderDetails", "stHeader", "stHorizontalBlock", "stLayoutWrapper", "stMain",
+    "stMainBlockContainer", "stMetric", "stPlotlyChart", "stPopoverButton", "stSidebar",
+    "stSkeleton", "stToastContainer", "stToolbar", "stVerticalBlock", "stWidgetLabel",
 )  # fmt: skip
 """The marks of Streamlit's elements by which our styles and scripts find them, and of its state."""
 

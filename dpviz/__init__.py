@@ -5,7 +5,7 @@ scrubbed; `least` finds the least epsilon for a goal, `decide` a stakeholder's w
 and `predict` needs no draw; `audit` bounds what a mechanism really costs, by attack; `claims` says
 which promises hold here, and `reproduce` which of the papers' do; `account` says what repeating
 costs, `waterfall` what a private preparation does, `task` what can still be learned, and
-`published` which picture may be shown to anybody. `schema` drafts how a release reads a table,
+`published` draws a picture of the rows to publish. `schema` drafts how a release reads a table,
 `release` makes one, `card` files it, `verify` checks that, and
 `ledger` says what releases have spent. `list_mechanisms` and `list_datasets` say what there is. An
 answer is kept by its ``save``, read by `load` and asked again by `rerun`. `PrivatePCA` makes one

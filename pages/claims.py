@@ -16,6 +16,7 @@ from pages.ui import (
     attacking,
     auditing,
     loading,
+    parts,
     promises,
     refuting,
     shell,
@@ -27,12 +28,11 @@ from pages.ui.guard import guard
 current = shell.through_entry()
 seed = current.settings.seed
 
-title = st.empty()
-title.title("Which promises hold?", anchor=False)
+parts.question("Do the mechanisms keep their privacy promise?")
 problem, budget = loading.problem_and_budget(current)
 with guard():
     claims = claims_now(problem, budget)
-    title.title(claims_words.headline(claims), anchor=False)
+    parts.lead(claims_words.headline(claims), "Select a promise to see the evidence.")
     part = state.get("part", "claims")
     if part != "verdicts":
         promises.back()

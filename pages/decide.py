@@ -1,4 +1,4 @@
-"""Decide: what may be risked, and on one live card what then survives."""
+"""Decide: what can be published safely, in one question, one answer and one next step."""
 
 PAGE = {
     "title": "Decide",
@@ -15,231 +15,55 @@ from pages.ui import shell
 
 current = shell.through_entry()
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from dpviz.core.entries import PRIVATE
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number, params_of
 from dpviz.core.platform import NO_LEDGER, in_browser
 from dpviz.core.settings import Settings
-from dpviz.lessons import ceiling, words
-from dpviz.lessons.card import card_html, card_page
-from dpviz.lessons.decide import Card
-from dpviz.lessons.questions import Answers
-from dpviz.lessons.risk import risk
+from dpviz.datasets import Table
+from dpviz.lessons.prospect import Prospect
+from dpviz.lessons.questions import Answers, plan_text
+from dpviz.preparation.load import load_measured
 from dpviz.preparation.prepared import Measured
 from dpviz.releasing.options import ReleaseOptions
-from dpviz.report.figures.handout import report_page
-from dpviz.report.privacy_card import of_million
-from dpviz.simulation.compare import compare
+from dpviz.report.figures.room import loadings_figure, map_figure
+from dpviz.report.privacy_card import picture_words
 from dpviz.simulation.picture.account import SHARE
-from pages.ui import addresses, check, controls, deciding, state, take, unit
+from dpviz.studies import decide
+from pages.ui import board, check, controls, limits, schema_editor, state, unit
+from pages.ui.copying import copyable
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
-VIEW = "decide"
-
-
-# What the heading asks is not asked again above the answers, but for who cannot see.
-def question(name: str) -> None:
-    """Draw the answers to what the heading asks."""
-    controls.setting(name, VIEW, row=True)
-
-
-def go(stage: str) -> Callable[[], None]:
-    """Return a callback that shows one card or the other."""
-    return state.on_change(lambda: state.put("shown", stage, VIEW))
-
-
-def ask_about(measured: Measured | None) -> None:
-    """Ask what it is about."""
-    question("source")
-    if state.get("source", VIEW) == "plan":
-        left, middle, right = st.columns(3)
-        with left:
-            controls.setting("people", VIEW)
-        with middle:
-            controls.setting("features", VIEW)
-        with right:
-            controls.setting("shape", VIEW)
-    elif measured is not None:
-        st.markdown(
-            f"**{measured.name}**: {measured.n:,} people, {measured.d} features. Choose another "
-            "table or upload a file where tables are chosen."
-        )
-
-
-def refuse(card: Card) -> None:
-    """Say that there is no such release, and offer what there is instead."""
-    st.html(card_html(card, None, "", ""))
-    instead()
-
-
-def pictured(value: str) -> None:
-    """Ask for a picture of counts, or for none."""
-    state.put("pictured", value, VIEW)
-
-
-def instead() -> None:
-    """Offer what there is in the place of a picture of the people."""
-    st.button(
-        "Points drawn from the release instead",
-        key="decide.instead",
-        type="primary",
-        on_click=state.on_change(lambda: state.put("hand_out", "drawn", VIEW)),
-    )
-
-
-def show(card: Card, answers: Answers) -> None:
-    """Draw the card, its two sliders and what can be taken along."""
-    if answers.shows_rows:
-        refuse(card)
-        return
-    best = card.best
-    seen = None if best is None else risk(card, best)
-    command = deciding.command(card)
-    link = addresses.to_decide(current.settings, card.settings, answers)
-    st.html(card_html(card, seen, command, link))
-    left, right = st.columns(2)
-    with left:
-        controls.setting("prior", VIEW)
-    with right:
-        controls.setting("releases", VIEW)
-
-    working = best is not None and take.with_the_truth(card.measured)
-
-    def report() -> str:
-        found = compare(card.measured, card.settings)
-        shown = card_html(card, seen, command, link)
-        return report_page(found, command=command, link=link, card=shown, working_view=working)
-
-    with st.container(horizontal=True, key="decide.take"):
-        st.download_button(
-            "This card (HTML, to print or mail)",
-            lambda: card_page(card, seen, command, link),
-            file_name="dpviz-decision.html",
-            mime="text/html",
-            icon=":material/download:",
-            on_click="ignore",
-            key="decide.download",
-        )
-        if best is not None:
-            st.download_button(
-                "Report with this card (HTML, to print)",
-                report,
-                file_name="dpviz-report.html",
-                mime="text/html",
-                icon=":material/download:",
-                on_click="ignore",
-                key="decide.report",
-            )
-    if card.left_out:
-        with st.expander("Not offered, and why"):
-            st.markdown(
-                "\n".join(f"- {words.why_not(o.mechanism, o.reason)}" for o in card.left_out)
-            )
-
-
-CEILINGS = {
-    2.0: "hardly more than before",
-    3.0: "a little more",
-    5.0: "still few",
-    10.0: "a suspicion that somebody may act on",
-    25.0: "one in four is right",
+VIEW, PROSPECT, AT = "decide", "decide.prospect", "decide.at"
+CEILINGS = (2.0, 3.0, 5.0, 10.0, 25.0)
+"""Risks that are offered in the sentence, in 100."""
+STILL = {"displayModeBar": False, "staticPlot": True}
+NEXT = {
+    decide.LIMITS: "State the limits …",
+    decide.UNIT: "Say whom a row is about …",
 }
-"""What may be asked for in words."""
-
-
-def ceiling_words(now: float) -> str:
-    """Return what a ceiling means."""
-    if now >= 100 * ceiling.HARDLY:
-        return "hardly protection"
-    return CEILINGS[max((c for c in CEILINGS if c <= now), default=2.0)]
-
-
-def ask(measured: Measured | None, settings: Settings) -> None:
-    """Ask what may be risked, of whom, what is published and what must survive."""
-    st.markdown("**A suspicion that is right 1 time in 100 may become right at most**")
-
-    def chosen() -> None:
-        picked = state.reported(words)
-        if picked is not None:
-            state.put("ceiling", picked, VIEW)
-
-    now = state.get("ceiling", VIEW)
-    words = controls.fill("decide.words", now if now in CEILINGS else None)
-    st.pills(
-        "Times in 100",
-        list(CEILINGS),
-        default=st.session_state[words],
-        # none is chosen where the ceiling is a number between them
-        format_func=lambda count: "another" if count is None else f"{numeral(count, 3)} in 100",
-        key=words,
-        persist_state="session",
-        label_visibility="collapsed",
-        on_change=state.on_change(chosen),
-    )
-    with st.popover(f"{numeral(now, 3)} in 100: {ceiling_words(now)}"):
-        controls.setting("ceiling", VIEW)
-    if measured is not None and state.get("source", VIEW) == "table":
-        if state.get("table") == state.UPLOAD:
-            check.ask_person()
-        else:
-            unit.ask("decide", measured.columns)
-    st.markdown("**We publish**")
-
-    def handed() -> None:
-        state.put("hand_out", state.reported(key), VIEW)
-
-    key = controls.fill("decide.handed", state.get("hand_out", VIEW))
-    choices = params_of(Answers)["hand_out"].choices
-    st.selectbox(
-        "What is handed out?",
-        list(choices),
-        controls.begins(list(choices), key),
-        format_func=choices.__getitem__,
-        key=key,
-        persist_state="session",
-        label_visibility="collapsed",
-        on_change=state.on_change(handed),
-    )
-    if state.get("source", VIEW) == "table":
-
-        def counted() -> None:
-            pictured("yes" if state.reported(turned) else "no")
-
-        turned = controls.fill("decide.pictured", state.get("pictured", VIEW) == "yes")
-        param = params_of(Answers)["pictured"]
-        st.toggle(
-            param.label,
-            st.session_state[turned],
-            key=turned,
-            help=param.help,
-            persist_state="session",
-            on_change=state.on_change(counted),
-        )
-    st.markdown(f"**Of what {settings.k} components can show, at least … must survive**")
-    question("survive")
-    left, right = st.columns(2)
-    with left:
-        controls.setting("delta_allowed", VIEW)
-    if measured is not None:
-        delta = measured.budget(replace(settings, delta=None)).delta
-        right.caption(
-            f"With a delta of {numeral(delta, 1)} odds may, in at most {of_million(2 * delta)} "
-            "releases, grow by more than twice what epsilon says; in return a smaller epsilon is "
-            "enough."
-        )
-    with st.expander("A table, or numbers I guess?", expanded=measured is None):
-        ask_about(measured)
-
-
-# On a phone the answer and what can be done with it stay in sight, below what is asked.
-BAR = """<style>
-@media (min-width: 701px) { .st-key-decide-bar > :has(.dp-short) { display: none; } }
+"""The first thing that is open, as what to do; Release has the place for each."""
+STYLE = """<style>
+.st-key-decide-question p { font-size: 19px; }
+.st-key-decide-question { row-gap: .4rem; column-gap: .4rem; }
+[class*="st-key-decide-answer-"] { padding: 12px 18px; border-left: 8px solid #846300;
+  background: color-mix(in srgb, #846300 12%, transparent); }
+.st-key-decide-answer-yes { border-color: #21796e;
+  background: color-mix(in srgb, #21796e 12%, transparent); }
+.st-key-decide-answer-no { border-color: #b8001d;
+  background: color-mix(in srgb, #b8001d 12%, transparent); }
+[class*="st-key-decide-answer-"] h2 { font-size: 46px !important; line-height: 1; padding: 0; }
+[class*="st-key-decide-answer-"] p { font-size: 19px; }
+.st-key-decide-fill p { font-size: 21px; } .st-key-decide-instead p { font-size: 21px; }
+.st-key-decide-open { border-color: #b98900 !important; }
+@media (min-width: 701px) { .st-key-decide-short { display: none; } }
 @media (max-width: 700px) {
-  .dp-short { font-size: 14px; }
+  .st-key-decide-question p { font-size: 17px; }
+  /* the answer and what can be done with it stay in sight */
   .st-key-decide-bar { position: fixed; inset: auto 0 0; z-index: 90; width: 100% !important;
     padding: 8px 16px; background: Canvas; border-top: 1px solid #8a93a066;
     justify-content: space-between; }
@@ -248,102 +72,311 @@ BAR = """<style>
 </style>"""
 
 
-def live(found: ceiling.CeilingCard) -> None:
-    """Draw the live card, and what can be done with it."""
-    st.html(ceiling.html(found))
-    if found.answers.shows_rows:
-        instead()
-        return
-    options = found.outlook.options
-    switched_off = NO_LEDGER if in_browser() else shell.no_releases()
-    stated = not found.prospect.rows.schema.from_data
+# The question -------------------------------------------------------------------------------------
 
-    def fill() -> None:
-        for name in ("rows", "row_bound", "center", "scale"):
-            st.session_state[f"release.{name}"] = getattr(options, name)
-        for name, value in (
-            ("epsilon", found.epsilon), ("delta", options.stated_delta), ("k", options.k),
-        ):  # fmt: skip
-            st.session_state[f"release.{name}"] = params_of(ReleaseOptions)[name].format(value)
-        st.session_state["release.pictured"] = options.picture > 0
-        st.session_state["release.picture"] = format_number(options.picture or SHARE)
-        st.session_state["decide.release"] = True
 
-    act = st.container(horizontal=True, key="decide.act")
-    with act.container(
-        horizontal=True, vertical_alignment="center", width="content", key="decide.bar"
-    ):
-        st.html(BAR + ceiling.short(found))
-        if found.drowns:
-            st.button(
-                "Leave the picture out",
-                key="decide.unpictured",
-                type="primary",
-                on_click=state.on_change(lambda: pictured("no")),
-            )
-        else:
-            st.button(
-                "Release this …" if stated else "State the limits …",
-                key="decide.fill",
-                type="primary",
-                on_click=fill,
-                disabled=switched_off is not None,
-                help=None if switched_off is None else plain(switched_off),
-            )
-    with act:
+def inline(name: str, options: Sequence[Any], words: Any, width: int) -> None:
+    """Draw a choice that stands in the sentence."""
+
+    def chosen() -> None:
+        state.put(name, state.reported(key), VIEW)
+
+    key = controls.fill(f"asked.{name}", state.get(name, VIEW))
+    # a link may hold another value than those that are offered
+    offered = list(dict.fromkeys([*options, state.get(name, VIEW)]))
+    st.selectbox(
+        params_of(Answers)[name].label,
+        offered,
+        controls.begins(offered, key),
+        format_func=words,
+        key=key,
+        persist_state="session",
+        label_visibility="collapsed",
+        width=width,
+        on_change=state.on_change(chosen),
+    )
+
+
+def ask(measured: Measured | None) -> None:
+    """Ask the question: one sentence with choices in it."""
+
+    def say(words: str) -> None:
+        st.markdown(words, width="content")
+
+    with st.container(horizontal=True, vertical_alignment="center", key="decide-question"):
+        say("We publish")
+        what = params_of(Answers)["hand_out"].choices
+        inline("hand_out", list(what), what.__getitem__, 290)
+        if measured is not None:
+            say(f"of **{plain(measured.name)}** ({measured.n:,} × {measured.d});")
+            person = state.get("rows_a_person")
+            if state.get("source", VIEW) == "table":
+                say("each row is")
+                known = {None: "not said whose", 1: "another person"}
+                box = st.popover(known.get(person, f"one of at most {person} of a person"))
+                with box:
+                    if state.get("table") == state.UPLOAD:
+                        check.ask_person()
+                    else:
+                        unit.ask("decide", measured.columns)
+        say("At least")
+        kept = params_of(Answers)["survive"].choices
+        inline("survive", list(kept), kept.__getitem__, 110)
+        say("must be kept in 95 of 100 releases,")
+        say("and a suspicion of 1 in 100")
+        say("may become at most")
+        inline("ceiling", CEILINGS, lambda count: f"{numeral(count, 3)} in 100", 140)
+
+
+def experts(found: decide.Decision | None) -> Any:
+    """Draw what few people change, behind one click; return the place of what follows late."""
+    with st.expander("Expert choices and details", expanded=current.prepared is None):
+        left, right = st.columns(2)
+        with left:
+            controls.setting("delta_allowed", VIEW)
+            controls.setting("source", VIEW)
+        with right:
+            controls.setting("ceiling", VIEW)
+        if state.get("source", VIEW) == "plan":
+            for place, name in zip(st.columns(3), ("people", "features", "shape"), strict=True):
+                with place:
+                    controls.setting(name, VIEW)
+        if found is None:
+            return st.empty()
+        st.caption(plain(found.how))
         st.download_button(
-            "Print the plan",
-            lambda: ceiling.page(found),
-            file_name="dpviz-plan.html",
-            mime="text/html",
-            on_click="ignore",
-            key="decide.plan",
-        )
-        st.download_button(
-            "Plan as JSON",
-            lambda: ceiling.plan(found),
-            file_name="dpviz-plan.json",
+            "All numbers (JSON)",
+            lambda: found.to_json() + "\n",
+            file_name="dpviz-decision.json",
             mime="application/json",
             on_click="ignore",
-            key="decide.plan.json",
+            key="decide.json",
         )
-        st.button("Ask every mechanism", key="decide.every", on_click=go("card"))
-    how = [
-        "rows scaled to length one"
-        if options.rows == "unit"
-        else f"rows cut to {options.row_bound} half widths",
-        "around a private mean" if options.center == PRIVATE else "around the typical values",
-        "Gaussian noise" if options.stated_delta else "Laplace noise",
-        *(["with a picture of counts"] if options.picture else []),
-    ]
-    st.caption(f"Chosen by prediction: {', '.join(how)}; each feature over half its limits.")
+        return st.empty()
+
+
+# The answer ---------------------------------------------------------------------------------------
+
+
+def about(answers: Answers) -> tuple[Measured | None, Settings, tuple[str, ...]]:
+    """Return what the question is about, its settings, and what names it in a cache."""
+    own = current.settings
+    if answers.source == "plan":
+        chosen = Settings(
+            table=plan_text(answers), k=min(own.k, answers.features - 1),
+            relation=own.relation, seed=own.seed,
+        )  # fmt: skip
+        return load_measured(chosen), chosen, ("plan", chosen.table)
+    delta = None if own.delta == 0 else own.delta
+    delta = 0.0 if answers.delta_allowed == "no" else delta
+    chosen = replace(own, delta=delta, allocation="uniform", directions="features")
+    return current.prepared, chosen, current.data_key
+
+
+def prospect(measured: Measured, settings: Settings, answers: Answers) -> Prospect | None:
+    """Return what releases would keep, kept for the table that was asked about last."""
+    source: Any = measured
+    schema, name, token = None, measured.name, ("plan", settings.table)
+    if answers.source == "table":
+        source = schema_editor.given()
+        if source is None:
+            return None
+        schema = schema_editor.known(source)
+        name = source.name if isinstance(source, Table) else "your table"
+        token = (schema_editor.named(source), f"{schema.digest} {schema.from_data}")
+    delta = measured.budget(replace(settings, delta=None)).delta
+    delta = delta if settings.delta is None else settings.delta
+    asked = (*token, settings.k, settings.relation, delta, answers.delta_allowed, answers.hand_out)
+    held = st.session_state.get(PROSPECT)
+    if held is None or held[0] != asked:
+        with limits.deadline(limits.caps().work):
+            found = decide.prospect_of(name, source, schema, settings, answers, delta)
+        st.session_state[PROSPECT] = held = (asked, found)
+    kept: Prospect = held[1]
+    return kept
+
+
+def fill_release(found: decide.Decision) -> None:
+    """Fill the form of Release with what was decided, and go there."""
+    options = found.release
+    for name in ("rows", "row_bound", "center", "scale"):
+        st.session_state[f"release.{name}"] = getattr(options, name)
+    for name, value in (
+        ("epsilon", options.epsilon), ("delta", options.stated_delta), ("k", options.k),
+    ):  # fmt: skip
+        st.session_state[f"release.{name}"] = params_of(ReleaseOptions)[name].format(value)
+    st.session_state["release.pictured"] = options.picture > 0
+    st.session_state["release.picture"] = format_number(options.picture or SHARE)
+    st.session_state["decide.release"] = True
+
+
+def next_step(found: decide.Decision) -> None:
+    """Draw the one action that comes next; on a phone it stays in sight with the answer."""
+    off = NO_LEDGER if in_browser() else shell.no_releases()
+    with st.container(
+        horizontal=True, vertical_alignment="center", width="content", key="decide-bar"
+    ):
+        with st.container(key="decide-short"):
+            st.markdown(f"**{plain(short(found))}**")
+        if found.answers.shows_rows:
+            st.button(
+                "Publish a map of counts instead", key="decide.instead", type="primary",
+                on_click=state.on_change(lambda: state.put("hand_out", "map", VIEW)),
+            )  # fmt: skip
+            return
+        release = f"Release at ε {numeral(found.release.epsilon, 3)} …"
+        st.button(
+            next((NEXT[name] for name in found.open if name in NEXT), release),
+            key="decide.fill",
+            type="primary",
+            on_click=lambda: fill_release(found),
+            disabled=off is not None,
+            help=None if off is None else plain(off),
+        )
+
+
+def short(found: decide.Decision) -> str:
+    """Return the answer in a line."""
+    mark = decide.MARKS[found.verdict]
+    if found.outlook is None or found.after is None:
+        return f"{mark} No"
+    return f"{mark} ε {numeral(found.epsilon, 3)} · 1 → {decide.in_hundred(found.after)} in 100"
+
+
+def say(found: decide.Decision) -> None:
+    """Draw the answer, gain and harm on one axis, and the sentences for a board."""
+    with st.container(key=f"decide-answer-{found.verdict}"):
+        least = "No" if found.epsilon is None else f"ε {numeral(found.epsilon, 3)}"
+        st.header(f"{decide.MARKS[found.verdict]} {least}", anchor=False)
+        st.markdown(f"**{plain(found.headline)}** {plain(found.both_sides)}")
+    if found.answers.shows_rows:
+        return
+    st.plotly_chart(
+        found.figure(),
+        key="decide.room",
+        config=STILL,
+        alt="Structure kept, and what a suspicion may become, by epsilon; between them the room",
+    )
+    if found.helps:
+        st.subheader("What would help", anchor=False)
+        st.markdown("\n".join(f"- {plain(one)}" for one in found.helps))
+    if found.board:
+        st.subheader("To the board, in four sentences", anchor=False)
+        lines = (f"{at}. {one}" for at, one in enumerate(found.board, 1))
+        copyable("\n".join(lines), prose=True)
+        st.caption(f"{decide.INTERNAL}.")
+
+
+def show_map(found: decide.Decision) -> None:
+    """Draw the map that would be printed, with others to click."""
+    maps = found.maps
+    first = min(found.epsilon or found.most, 100.0)
+    picked = st.session_state.get(AT)
+    at = picked if picked in [one for one, _ in maps] else first
+    shown = found.map_at(at)
+    st.subheader(f"What would be printed at ε {numeral(at, 2)}", anchor=False)
+    if shown is None:
+        st.markdown("At this epsilon noise hides the whole map: a release refuses it.")
+    else:
+        st.plotly_chart(
+            map_figure(shown),
+            key="decide.map",
+            config=STILL,
+            alt="Simulated map of noisy counts along two components",
+        )
+        st.caption(f"Simulated. No point is a person. {plain(picture_words(shown))}")
+
+    def go(epsilon: float) -> None:
+        st.session_state[AT] = epsilon
+
+    with st.container(horizontal=True, key="decide-maps"):
+        for place, (epsilon, small) in enumerate(maps):
+            with st.container(width=92, gap="small", key=f"decide-map-{place}"):
+                if small is not None:
+                    st.plotly_chart(
+                        map_figure(small, small=True),
+                        key=f"decide.small.{place}",
+                        config=STILL,
+                        alt=f"The map at epsilon {numeral(epsilon, 2)}",
+                    )
+                st.button(
+                    f"ε {numeral(epsilon, 2)}",
+                    key=f"decide.map.{place}",
+                    width="stretch",
+                    type="primary" if epsilon == at else "secondary",
+                    disabled=small is None,
+                    help="Noise would hide this map." if small is None else None,
+                    on_click=state.on_change(lambda epsilon=epsilon: go(epsilon)),
+                )
+
+
+def beside(found: decide.Decision) -> None:
+    """Draw what is open, the next step, and what would be printed."""
+    with st.container(border=True, key="decide-open"):
+        count = len(found.to_do)
+        words = {0: "Nothing is open.", 1: "One thing is open."}.get(
+            count, f"{count} things are open."
+        )
+        st.markdown(f"**{words}** {plain(' '.join(found.to_do))}")
+        next_step(found)
+    if found.prospect.options.picture:
+        show_map(found)
+    else:
+        said, use = found.loadings
+        if use:
+            st.subheader(plain(said), anchor=False)
+            st.plotly_chart(
+                loadings_figure(use),
+                key="decide.loadings",
+                config=STILL,
+                alt="Loadings of the first component, with where 95 of 100 releases put them",
+            )
+            st.caption("Bars: where 95 of 100 releases put each loading. Hollow: could be 0.")
+    st.download_button(
+        "Print the plan",
+        found.html,
+        file_name="dpviz-plan.html",
+        mime="text/html",
+        on_click="ignore",
+        key="decide.plan",
+    )
+
+
+def draw(answers: Answers) -> None:
+    """Draw the page."""
+    measured, settings, key = about(answers)
+    st.title("What can you publish safely?", anchor=False)
+    ask(measured)
+    place = st.empty().container()
+    found = known = None
+    with place, guard():
+        known = None if measured is None else prospect(measured, settings, answers)
+        if known is not None:
+            found = decide.answer(known, answers, settings)
+            left, right = st.columns([7, 5], gap="medium")
+            with left:
+                say(found)
+            with right:
+                if answers.shows_rows:
+                    next_step(found)
+                else:
+                    beside(found)
+    late = experts(found)
+    if known is None or measured is None or answers.shows_rows:
+        return
+
+    def follow() -> None:
+        other = board.least(key, measured, settings, answers.recovery)
+        steps = known.steps(answers.recovery)
+        late.caption(plain(" ".join([f"{other}." if other else "", steps]).strip()))
+
+    shell.follow(follow)
 
 
 if st.session_state.pop("decide.release", False):
     st.switch_page(shell.page("Release"), query_params={})
-answers = state.view(VIEW)
-assert isinstance(answers, Answers)
+st.html(STYLE)
+view = state.view(VIEW)
+assert isinstance(view, Answers)
 with guard():
-    measured, settings, key = deciding.about(current.settings, current.prepared, current.data_key)
-    st.title("What may leave the house?", anchor=False)
-    asking, showing = st.columns([5, 9], gap="medium")
-    with asking:
-        ask(measured, settings)
-    with showing, guard():  # what cannot be answered is said where the answer would be
-        prospect = None
-        if measured is not None and answers.shown != "card":
-            prospect = deciding.prospect(settings, measured.budget(settings).delta)
-            if prospect is not None:
-                live(ceiling.card(prospect, answers))
-        if measured is not None and prospect is None:
-            if answers.source != "plan":
-                st.button("Back to one release", key="decide.back", on_click=go("ceiling"))
-            if settings.private_shares:
-                st.caption(
-                    "Every epsilon pays for the preparation too ("
-                    f"{', '.join(settings.private_shares)}), drawn anew in each release tried. The "
-                    "bar says how long that takes; Stop keeps what was found."
-                )
-            searched = deciding.card(key, measured, settings, answers)
-            if searched is not None:
-                show(searched, answers)
+    draw(view)

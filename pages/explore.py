@@ -8,9 +8,7 @@ PAGE = {
     "term": "recovery",
 }
 
-import json
-from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -18,20 +16,29 @@ from dpviz.core.files import csv_text
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.sentences import explore as narrative
 from dpviz.simulation.compare import Comparison
-from pages.ui import board, cached, controls, deciding, loading, parts, sections, shell, state, take
+from pages.ui import board, controls, loading, parts, sections, shell, state, take
 from pages.ui.guard import guard
 from pages.ui.texts import plain
+
+if TYPE_CHECKING:
+    from dpviz.studies.compare import Compared
 
 current = shell.through_entry()
 
 
 def take_away(comparison: Comparison) -> None:
     """Draw what can be taken along: the numbers and the command."""
+
+    def answer() -> "Compared":
+        from dpviz.studies.compare import Compared  # not before a file is asked for
+
+        return Compared.of(comparison)
+
     st.header("Take it along", anchor="take")
     row = st.container(horizontal=True, key="take.numbers")
     row.download_button(
         "Summary (CSV)",
-        lambda: csv_text(comparison.summary_table()),
+        lambda: csv_text(answer().table()),
         file_name="dpviz-summary.csv",
         icon=":material/download:",
         on_click="ignore",
@@ -47,15 +54,14 @@ def take_away(comparison: Comparison) -> None:
     )
     row.download_button(
         "All as JSON",
-        lambda: json.dumps(comparison.to_json(), indent=1),
+        lambda: answer().to_json(),
         file_name="dpviz.json",
         icon=":material/download:",
         on_click="ignore",
         key="download.json",
     )
     if current.prepared is not None:
-        known = deciding.known(current.settings, current.prepared, current.data_key)
-        take.along(comparison, current.prepared, known)
+        take.along(comparison, current.prepared)
     parts.command(current.settings)
     st.caption(
         "A picture is saved by a right click on it, the distances by a button in their upper right "
@@ -64,7 +70,7 @@ def take_away(comparison: Comparison) -> None:
 
 
 def published(comparison: Comparison, prepared: Prepared, warning: str | None) -> None:
-    """Draw what is said of a table in its publishable view: nothing that the rows decide."""
+    """Draw what is said of an upload in its view without rows."""
     st.caption(plain(narrative.published(comparison)))
     notes(comparison, warning)
     st.header("Take it along", anchor="take")
@@ -87,7 +93,7 @@ def more(comparison: Comparison) -> None:
         persist_state="session",
         on_change=state.on_change(turned, keeps=True),  # what was said of the link
     ):
-        sections.spectrum(comparison, current.data_key)
+        sections.spectrum(comparison)
         sections.distance(comparison)
         if current.prepared is not None:
             sections.projection(comparison, current.prepared)
@@ -99,6 +105,11 @@ def working(comparison: Comparison, prepared: Prepared, warning: str | None) -> 
     opened = board.opened(comparison)
     if opened is not None:
         sections.one(opened)
+    hint = narrative.scaling_hint(comparison)
+    if hint is not None:
+        row = st.container(horizontal=True, vertical_alignment="center", key="scaling")
+        row.markdown(hint)
+        row.button("Scale every feature", on_click=state.on_change(scaled), key="scaling.do")
     st.markdown(f"**{narrative.verdict(comparison)}**")
     st.caption(plain(narrative.facts(comparison)))
     st.page_link(
@@ -125,12 +136,17 @@ def notes(comparison: Comparison, warning: str | None) -> None:
     sections.not_run(comparison)
 
 
+def scaled() -> None:
+    """Give every feature the same spread."""
+    state.put("scale", "standardize")
+
+
 def pin() -> dict[str, Any] | None:
     """Return what the board shows of the pinned setting."""
     with guard():
         held = loading.pinned()
         if held is not None and held.prepared is not None:
-            return board.pinned(held.prepared, held.data_key, held.settings)
+            return board.pinned(held)
     return None
 
 
@@ -138,24 +154,20 @@ asked = board.asked_page()
 if asked is not None:
     st.switch_page(shell.page(asked), query_params={})
 with st.container(key="unseen"):  # for screen readers: the board needs the room
-    st.title("What does privacy cost this PCA?", anchor=False)
+    st.title("How small can epsilon be before the structure disappears?", anchor=False)
 with guard():
     if current.prepared is not None:
-        publishable = board.publishable(current.prepared)
         prepared = current.prepared
-
-        drawn = cache(
-            partial(
-                cached.comparison,
-                *(current.data_key, prepared, current.settings),
-                early=not publishable,
-            )
-        )
+        publishable = board.publishable(prepared)
         warning = shell.delta_warning(current)
-        frames = board.draw(drawn, prepared, current.data_key, current.settings, pin(), warning)
+        opening = board.open_(current, early=not publishable)
+        follow = board.draw(opening, current, pin(), warning)
+        if opening.comparison is None:  # all that follows ships: it need not wait for the page
+            follow()
+        comparison = opening.comparison or board.comparison_of(current)
         if publishable:
-            published(drawn(), prepared, warning)
+            published(comparison, prepared, warning)
         else:
-            working(drawn(), prepared, warning)
-        if frames is not None:
-            shell.follow(frames)
+            working(comparison, prepared, warning)
+        if opening.comparison is not None:
+            shell.follow(follow)

@@ -16,7 +16,7 @@ current = shell.through_entry()
 
 from typing import Any
 
-from dpviz.lessons import Lesson, exporting, lessons
+from dpviz.lessons import Lesson, lessons, slides
 from dpviz.lessons.languages import phone_words
 from dpviz.lessons.lesson import INVENTED
 from dpviz.lessons.room import steered
@@ -97,10 +97,15 @@ def leave(lesson: Lesson, step: int, name: str) -> None:
 
 @st.dialog("Save")
 def save(lesson: Lesson, step: int) -> None:
-    """Offer the step's pictures and its animation, and the lesson as slides."""
-    files = exporting.step_files(lesson, step)
+    """Offer the step's pictures, and the lesson as slides."""
+    with guard.guard():
+        _offer(lesson, step)
+
+
+def _offer(lesson: Lesson, step: int) -> None:
+    files = slides.step_files(lesson, step)
     said = lesson.filled(lesson.steps[step].say)
-    st.image(files[f"{lesson.number}.{step + 1}.gif"], alt=f"The slide of this step: {said}")
+    st.image(files[f"{lesson.number}.{step + 1}.1.png"], alt=f"The slide of this step: {said}")
     with st.container(horizontal=True):
         for name, content in sorted(files.items(), key=lambda one: one[0].rpartition(".")[2]):
             st.download_button(
@@ -108,7 +113,7 @@ def save(lesson: Lesson, step: int) -> None:
             )
     st.download_button(
         f"The lesson as slides: {lesson.number}.pdf",
-        lambda: exporting.lesson_slides(lesson),
+        lambda: slides.lesson_slides(lesson),
         file_name=f"{lesson.number}.pdf",
         key="guide.save.slides",
         on_click="ignore",

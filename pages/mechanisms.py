@@ -1,4 +1,4 @@
-"""Mechanisms: a row for each, with its law, its claim and what holds of it."""
+"""Mechanisms: each on the table in use, sorted by what it keeps."""
 
 PAGE = {
     "title": "Mechanisms",
@@ -9,56 +9,72 @@ PAGE = {
     "unread": ("mechanisms",),
 }
 
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
 import streamlit as st
 
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import per_cent, percent
 from dpviz.core.params import params_of
 from dpviz.mechanisms import all_mechanisms
-from dpviz.preparation.steps import private_steps
-from dpviz.report.figures.svg import angle_words, noise_image, thumbnail
 from dpviz.report.sentences import phrases as narrative
 from dpviz.report.sentences.cards import (
-    CANNOT_RUN,
-    FILTERS,
-    SORTS,
+    GROUPS,
+    QUESTIONS,
     MechanismCard,
+    answer,
+    answering,
+    best_of,
     cards,
-    chosen_cards,
+    group_of,
 )
-from dpviz.report.tables.portrait import DRAWS, EPSILON, FEATURES, ROWS, Portrait, portrait
-from pages.ui import account_cache, accounts, loading, shell, state
+from dpviz.studies.account import options_at
+from pages.ui import accounts, loading, parts, shell, state
+from pages.ui.ask import ask, known
 from pages.ui.copying import copyable
-from pages.ui.guard import say_error
+from pages.ui.draws import AllKept, Kept, all_kept
+from pages.ui.first_sight import Shipped
+from pages.ui.guard import guard, say_error
 
 current = shell.through_entry()
+settings = replace(current.settings, mechanisms=())
+
+RELEASES = {"matrix": "a matrix", "subspace": "directions", "data": "a table"}
+PROMISES = {
+    "pure epsilon": "no delta", "epsilon and delta": "with delta", "no guarantee": "no promise",
+}  # fmt: skip
+_STYLE = Path(__file__).parent / "ui" / "mechanisms.css"
+_SHIPS = Shipped[AllKept](
+    "kept",
+    lambda text: AllKept({key: Kept(*of) for key, of in json.loads(text).items()}, 1.0),
+    lambda found: json.dumps(found.of).encode(),
+)
 
 
-def filters() -> tuple[dict[str, str], str]:
-    """Draw the filters and the order; return what is picked of each."""
-    with st.container(key="mechanisms.asked"):
-        *columns, last = st.columns([*[1] * len(FILTERS), 1.6])
-    picked = {}
-    for column, (name, choices) in zip(columns, FILTERS.items(), strict=True):
-        with column:
-            value = st.selectbox(
-                name.capitalize(),
-                ["any", *choices],
-                key=f"mechanisms.filter.{name}",
-                persist_state="session",
-            )
-        if value != "any":
-            picked[name] = value
-    with last:
-        order = st.segmented_control(
-            "Sort by",
-            list(SORTS),
-            default=next(iter(SORTS)),
-            required=True,
-            key="mechanisms.sort",
-            persist_state="session",
-        )
-    return picked, order or next(iter(SORTS))
+def questions(found: list[MechanismCard], kept: Mapping[str, float]) -> list[str]:
+    """Draw what may be asked of a mechanism, each with its count under the others."""
+    key = "mechanisms.asked"
+    asked = st.session_state.get(key) or []
+
+    def counted(one: str) -> str:
+        return f"{one} {len(answering(found, kept, {*asked, one}))}"
+
+    st.pills(
+        "Which do you need?", list(QUESTIONS), selection_mode="multi", key=key,
+        format_func=counted, persist_state="session",
+    )  # fmt: skip
+    return asked
+
+
+def compare_with(text: str) -> None:
+    """Add a variant to those that are compared."""
+    mechanisms = state.get("mechanisms") or tuple(all_mechanisms())
+    if text not in mechanisms:
+        state.put("mechanisms", (*mechanisms, text))
 
 
 def parameters(card: MechanismCard) -> None:
@@ -92,16 +108,11 @@ def parameters(card: MechanismCard) -> None:
         say_error(error)
         return
 
-    def add() -> None:
-        mechanisms = state.get("mechanisms") or tuple(all_mechanisms())
-        if variant.text not in mechanisms:
-            state.put("mechanisms", (*mechanisms, variant.text))
-
     st.button(
         f"Compare {variant.text}",
         key=f"mechanisms.{card.mechanism.key}.add",
         icon=":material/add:",
-        on_click=state.on_change(add),
+        on_click=state.on_change(lambda: compare_with(variant.text)),
         disabled=variant.text in state.get("mechanisms"),
     )
 
@@ -112,44 +123,81 @@ def repeats(card: MechanismCard) -> None:
     box = st.expander("What it costs, and if you repeat it", key=name, on_change="rerun")
     if box.open:
         with box:
-            paid = private_steps(current.settings)
-            accounts.draw(account_cache.account(card.mechanism, problem, card.budget, paid), name)
+            asked = options_at(card.mechanism.text, problem, card.budget, current.settings)
+            accounts.draw(asked, name)
 
 
-def row(card: MechanismCard) -> None:
+def row(card: MechanismCard, kept: Kept | None) -> None:
     """Draw the row of a mechanism; what it says is sent when it is opened."""
-    mechanism, seen = card.mechanism, portrait(card.mechanism)
-    picture = (
-        "cannot run on the example"
-        if seen is None
-        else f"![{angle_words(seen)}]({thumbnail(seen, mechanism)})"
-    )
-    status = CANNOT_RUN if card.status is None else card.status.marked
+    mechanism, none = card.mechanism, "–"
+    fails = card.status is not None and card.status.verdict.fails
+    loss = "no limit" if fails and card.spends == none else card.spends
+    words = [
+        f"![]({kept.picture})" if kept is not None and kept.picture else "",
+        f"**{mechanism.info.label}**",
+        f"*{RELEASES[mechanism.info.release]}*",
+        f"*{none if card.status is None else card.status.marked}, {PROMISES[card.guarantee]}*",
+        f"*{loss.replace('≤', 'at most')}*",
+        f"*{none if kept is None else percent(kept.mean)}*",
+    ]
     box = st.expander(
-        f"**{mechanism.info.label}** {picture} *{card.guarantee}* *{card.spends}* {status}",
+        " ".join(words),
         key=f"mechanisms.{mechanism.key}.open",
         on_change="rerun",
         type="compact",
     )
     if box.open:
         with box:
-            opened(card, seen)
+            opened(card, None if kept is None else kept.hint)
 
 
-def opened(card: MechanismCard, seen: Portrait | None) -> None:
-    """Draw what is known of a mechanism: claim, noise, law, parameters, account."""
+def measures(found: list[MechanismCard], of: Mapping[str, Kept]) -> str:
+    """Return the lengths of the bars of every row, as a style."""
+    lines = []
+    for card in found:
+        fails = card.status is not None and card.status.verdict.fails
+        epsilon = (math.inf if fails else 0.0) if card.spent is None else card.spent.epsilon
+        sizes = {"loss": min(epsilon / card.budget.epsilon, 9.0)}
+        if (kept := of.get(card.mechanism.key)) is not None:
+            ends = {"kept": kept.mean, "low": kept.low, "high": kept.high}
+            sizes |= {name: min(max(share, 0.0), 1.0) for name, share in ends.items()}
+        said = ";".join(f"--{name}:{round(size, 4)}" for name, size in sizes.items())
+        lines.append(f".st-key-mechanisms-{card.mechanism.key}-open{{{said}}}")
+    return f"<style>{''.join(lines)}</style>"
+
+
+def group(name: str, found: list[MechanismCard], of: Mapping[str, Kept], *, whole: bool) -> None:
+    """Draw the rows under a heading, the first few until it is unfolded."""
+    mine, key = [card for card in found if group_of(card) == name], f"mechanisms.all.{name}"
+    if not mine:
+        return
+    st.markdown(f"**{name}** {len(mine)}")
+    few = len(mine) if whole or st.session_state.get(key) else GROUPS[name]
+    with st.container(key=f"mechanisms.rows.{list(GROUPS).index(name)}", gap=None):
+        for card in mine[:few]:
+            row(card, of.get(card.mechanism.key))
+    if few < len(mine):
+        best = of.get(mine[few].mechanism.key) if few else None
+        more = "" if best is None else f" more that keep {percent(best.mean)} or less"
+        st.button(
+            f"Show {len(mine) - few}{more}",
+            key=f"{key}.show",
+            on_click=lambda: st.session_state.update({key: True}),
+        )
+
+
+def opened(card: MechanismCard, hint: str | None) -> None:
+    """Draw what is known of a mechanism: claim, law, parameters, account."""
     info = card.mechanism.info
     st.markdown(f"`{card.mechanism.key}` {info.summary}")
-    told = [info.paper, f"releases a {info.release}", f"{card.guarantee}{card.psd}"]
-    told += [word for word in (aims.get(card.mechanism.text, card.aim), card.free) if word]
+    told = [info.paper, f"releases {RELEASES[info.release]}", f"{card.guarantee}{card.psd}"]
+    told += [word for word in (hint or card.aim, card.free) if word]
     st.caption(" · ".join(told))
     held = [
         f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}" for line in card.statuses
     ]
     st.markdown("\n\n".join(held))
     st.caption(f"At {narrative.budget_words(card.budget)}: {card.account}.")
-    if seen is not None and seen.noise is not None:
-        st.html(noise_image(seen, card.mechanism))
     st.latex(info.law)
     st.latex(info.calibration)
     st.markdown(f"Cost of a release: ${info.complexity}$. {info.advice}")
@@ -163,58 +211,47 @@ def opened(card: MechanismCard, seen: Portrait | None) -> None:
     copyable(card.mechanism.rerun)
 
 
-_STYLE = """<style>
-.dp-head, .st-key-mechanisms-rows summary p {
-  display: grid; grid-template-columns: minmax(9rem, 1.2fr) 240px 9rem 5rem minmax(10rem, 1fr);
-  gap: 0 1.5rem; align-items: center;
-}
-.dp-head { font-size: 14px; padding-left: 2rem; }
-.dp-head span { display: flex; justify-content: space-between; }
-.st-key-mechanisms-rows summary > span { flex-direction: row-reverse; }
-.st-key-mechanisms-rows summary div { flex: 1; width: 100%; }
-.st-key-mechanisms-rows summary, .st-key-mechanisms-rows summary * { opacity: 1 !important; }
-.st-key-mechanisms-rows summary p strong { font-weight: 600; }
-.st-key-mechanisms-rows details[open] { border-left: 3px solid currentColor; margin: .3rem 0 1rem; }
-.st-key-mechanisms-rows [data-testid="stExpanderDetails"] {
-  padding: .4rem 0 0 1.8rem; max-width: 62rem;
-}
-.st-key-mechanisms-rows summary p em { font-style: normal; }
-.st-key-mechanisms-rows summary img { width: 240px; height: 30px; max-height: none; margin: 0; }
-@media (max-width: 1000px) {
-  .st-key-mechanisms-asked [data-testid="stHorizontalBlock"] {
-    flex-wrap: nowrap; overflow-x: auto;
-  }
-  .st-key-mechanisms-asked [data-testid="stColumn"] { flex: 0 0 auto; min-width: 8.5rem; }
-  .dp-head, .st-key-mechanisms-rows summary p {
-    grid-template-columns: minmax(0, 1fr) 160px; gap: 0 .75rem;
-  }
-  .dp-head span { grid-column: 2; }
-  .dp-head b, .st-key-mechanisms-rows summary em { display: none; }
-  .st-key-mechanisms-rows summary p { padding: .3rem 0; }
-  .st-key-mechanisms-rows summary img { width: 160px; height: 28px; grid-area: 1 / 2 / 3; }
-}
-</style>"""
-_HEAD = """<div class="dp-head"><b>Mechanism</b><span><i>0°</i><i>turned</i><i>90°</i>
-</span><b>Promises</b><b>Spends ε</b><b>Its claim here</b></div>"""
+_HEAD = """<div class="dp-head"><span></span><span>Mechanism</span><span>Releases</span>
+<span>Privacy promise</span><span>Actual loss<br>(mark: promised)</span>
+<span>Structure kept; line: 95 in 100 releases</span></div>"""
 
 
-st.title("How far does each turn the first direction?", anchor=False)
+parts.question("Which mechanism fits your task?")
 problem, budget = loading.problem_and_budget(current)
-picked, order = filters()
-found = chosen_cards(cards(problem, budget), picked, order)
+found = cards(problem, budget)
+place, wait = st.empty().container(), st.empty().container()
+of: Mapping[str, Kept] = {}
+if current.prepared is not None:
+    told = known(all_kept, {"settings": settings}, current, ships=_SHIPS)
+    of = {} if told is None else told.of
+shares = {key: kept.mean for key, kept in of.items()}
+with place:
+    said = answer(found, shares) if of else "Simulating releases of every mechanism …"
+    if (first := best_of(found, shares)) is None:
+        parts.lead(said, "Open a row to see its law and proof.")
+    else:
+        label, text = first.mechanism.info.label, first.mechanism.text
+        act = state.on_change(lambda: compare_with(text))
+        parts.lead(said, f"Compare {label} on Explore", act, shell.page("Explore"))
+asked = questions(found, shares)
+with st.container(key="mechanisms.list", gap="xsmall"):
+    lengths = st.empty()
+    lengths.html(measures(found, of))
+    st.html(f"<style>{_STYLE.read_text(encoding='utf-8')}</style>{_HEAD}")
+    shown = answering(found, shares, asked)
+    for name in GROUPS:
+        group(name, shown, of, whole=bool(asked))
+    if not shown:
+        st.markdown("No mechanism answers all of that. Take one question back.")
 st.caption(
-    f"Pictures: {DRAWS} draws on one made-up table ({ROWS} rows, {FEATURES} columns, epsilon "
-    f"{numeral(EPSILON, 6)}), a line at the median. Claims: yours, n = {problem.n:,}, "
-    f"d = {problem.d}, k = {problem.k}."
+    f"Structure kept: the share of the explained variance, {per_cent('0')} for a random guess and "
+    f"{per_cent('100')} for exact PCA; the mean of {settings.trials} simulated releases. Choosing "
+    "a mechanism by this list uses the data: a real release chooses beforehand."
 )
-aims = (
-    {}
-    if current.prepared is None
-    else account_cache.hints(current.data_key, current.prepared, current.settings)
-)
-with st.container(key="mechanisms.rows", gap=None):
-    st.html(_STYLE + _HEAD)
-    for card in found:
-        row(card)
-if not found:
-    st.markdown("No mechanism is all of that. Set one choice back to *any*.")
+with wait, guard():
+    if current.prepared is not None and not of:
+        ask(
+            all_kept, {"settings": settings}, current, saying="Simulating releases",
+            draw=lambda part: lengths.html(measures(found, part.of)), ships=_SHIPS,
+        )  # fmt: skip
+        st.rerun()

@@ -9,7 +9,7 @@ PAGE = {
     "own_settings": True,
 }
 
-import time
+import math
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -31,38 +31,69 @@ from dpviz.papers.report import (
     reproduction_sentence,
     runs,
 )
-from dpviz.papers.run import Findings
+from dpviz.papers.run import Findings, absent_data
 from dpviz.papers.said import MEANINGS
 from dpviz.papers.shipped import shipped
 from dpviz.report.figures.reproduction import (
     chart_figure,
     chart_panels,
     claims_html,
+    counts_of,
     curves_exhibit,
     exhibit_place,
     exhibit_rows,
     key_html,
-    squares_html,
+    paper_html,
     table_exhibit,
 )
-from dpviz.report.sentences.phrases import since_words, time_words
-from pages.ui import controls, parts, reproduction_cache, shell, state
+from dpviz.studies.reproduce import Reproduced, steps
+from pages.ui import controls, limits, parts, shell, state
+from pages.ui.ask import ask, store
 from pages.ui.guard import guard
 
 current = shell.through_entry()
-
-RUNNING = "papers_running"  # the experiments that the user has asked for in this session
 
 FINAL = "final"
 YIELDS = "What would yield each printed figure, with an interval"
 WANTED, FAILED = "papers_wanted", "papers_failed"  # a download asked for, and one that failed
 
 
-def overview() -> None:
-    """Say in one line how many claims have each answer."""
-    claims = [claim for one in all_shipped() for claim in one.claims]
-    if claims:
-        st.html(key_html(claims))
+# On a phone the exhibit that a square opens stands before all squares.
+_EXHIBIT_FIRST = """<style>@media (max-width: 640px) {
+  [data-testid="stColumn"]:has(.st-key-papers-exhibit) { order: -1; }
+}</style>"""
+
+
+def overview(shown: Experiment) -> None:
+    """Draw each paper as a bar and a grid of its claims; those of the exhibit are outlined."""
+    found = all_shipped()
+    papers = {name: printing_order(found, name) for name in PAPERS}
+    most = max(len(claims) for claims in papers.values())
+    st.html(
+        _EXHIBIT_FIRST
+        + key_html()
+        + "".join(
+            paper_html(
+                name,
+                [
+                    (claim, f"papers?v=1&experiment={item.key}", item.key == shown.key)
+                    for claim, item in claims
+                ],
+                most,
+            )
+            for name, claims in papers.items()
+        )
+    )
+
+
+def answer() -> str:
+    """Return how many claims hold up."""
+    counts = counts_of([claim for one in all_shipped() for claim in one.claims])
+    good, part, bad, untested = counts.values()
+    return (
+        f"Of **{sum(counts.values())}** claims **{good}** are reproduced, **{part}** hold in part "
+        f"or with limits, **{bad}** are not reproduced and **{untested}** cannot be tested here."
+    )
 
 
 def meanings() -> None:
@@ -77,20 +108,8 @@ def meanings() -> None:
         )
 
 
-def reading() -> None:
-    """Show every claim as a square, in the order in which the papers print them."""
-    found = all_shipped()
-    st.caption("Every sentence and number that is answered, in printing order. A click opens it.")
-    for name in PAPERS:
-        claims = printing_order(found, name)
-        st.markdown(f"**{name}** · {len(claims)} claims")
-        st.html(
-            squares_html([(claim, f"papers?v=1&experiment={item.key}") for claim, item in claims])
-        )
-
-
 def exhibit(found: Findings, stage: str) -> None:
-    """Draw the paper's own beside ours, in the same axes; what is neither a table has charts."""
+    """Draw the paper's own and ours in the same axes; what is neither a table has charts."""
     info, rows = found.experiment.info, exhibit_rows(found.claims)
     charts = drawn(found)
     if info.frames and charts:
@@ -168,91 +187,68 @@ def fetch(key: str, place: DeltaGenerator) -> None:
     st.rerun()
 
 
-def run(chosen: Experiment, effort: Effort) -> None:
-    """Run what is missing, showing what is there after each part."""
-    token = (chosen.key, str(effort))
-    running = st.session_state.setdefault(RUNNING, set())
-    kept = reproduction_cache.kept(chosen, effort)
-    complete = kept.progress.done == kept.progress.total
-    # a place of its own for the offer: else its button stays beside Stop while this runs
-    progress, place, below = st.empty(), st.empty(), st.empty()
-    if complete or token not in running:
-        ready = shipped(chosen) if not kept.progress.done else None
-        with place.container():
-            if ready is None:
-                show(kept.reproduction)
-            else:
-                show(ready)
-                st.caption(
-                    f":material/inventory_2: {ready.words}: results that "
-                    "ship with the package."
-                    + ("" if ready.current else " The experiment's code has changed since.")
-                )
-        if not complete:
-            with below.container():
-                offer(chosen, effort, kept.progress.done, kept.progress.total)
-        return
-    with progress.container():
-        st.button(
-            "Stop",
-            key="papers.stop",
-            icon=":material/stop:",
-            on_click=running.discard,
-            args=(token,),
-        )
-        bar = st.progress(0.0)
-    now, last, since = kept.progress, kept.reproduction, time.monotonic()
+def run(chosen: Experiment, effort: Effort, beside: DeltaGenerator) -> None:
+    """Show what is known of an experiment, and offer to run what is missing.
 
-    def tell() -> None:
-        words = time_words(now.done, now.total, now.left)
-        words += since_words(time.monotonic() - since)
-        bar.progress(now.done / max(now.total, 1), words)
+    Every part is kept on disk at once: a run that is stopped goes on from there.
+    """
+    with beside:
+        picture, line = st.empty(), st.container()
+    place = st.empty()
 
-    for step in reproduction_cache.reproduction_steps(chosen, effort, tell):
-        # Every part is kept on disk: a run that is stopped here goes on from here.
-        now, last, since = step.progress, step.reproduction, time.monotonic()
-        tell()
-        often = reproduction_cache.shown_every(now.total)
-        if now.done and (now.done == now.total or now.done % often == 0):
-            with place.container():
-                show(last, stage=str(now.done))
-    progress.empty()
-    place.empty()
-    running.discard(token)
-    with place.container():
-        show(last)
+    def draw(found: Reproduced) -> None:
+        show(found.found, picture, place, stage=str(found.progress.done))
 
-
-def offer(chosen: Experiment, effort: Effort, done: int, total: int) -> None:
-    """Offer to run, or to go on with a run that was stopped."""
-    token = (chosen.key, str(effort))
-
-    def begin() -> None:
-        st.session_state[RUNNING].add(token)
-
-    afresh = "Run" if shipped(chosen) is None else "Run it again here"
-    st.button(
-        f"Go on ({done} of {total} parts done)" if done else afresh,
-        key="papers.run",
-        type="primary",
-        icon=":material/play_arrow:",
-        on_click=begin,
-        disabled=total == 0,
-    )
-    if in_browser():
-        st.caption(ONE_PROCESS)
-    if total == 0:
-        st.caption("Nothing can be run: none of its data is at hand.")
-
-
-def show(found: Findings, *, stage: str = FINAL) -> None:
-    """Draw what has been found so far; each stage of a run has elements of its own."""
-    points = found.points
-    if points.empty:
-        st.caption("Nothing has been measured yet. What the paper says:")
+    options = {
+        "experiment": chosen.key,
+        "quick": effort is Effort.QUICK,
+        "absent": absent_data(chosen),
+    }
+    how = {"cache": store(public=True), "apart": limits.serving()}
+    if limits.caps().public:  # it runs no experiments, and shows those that were run before
+        found = next(steps(**options, **how))
     else:
-        exhibit(found, stage)
-        st.markdown(reproduction_sentence(found))
+        with line:
+            found = ask(
+                steps,
+                options,
+                draw=draw,
+                saying="Running",
+                aside=how,
+                begin=False,
+                seconds=math.inf,
+            )
+            if in_browser():
+                st.caption(ONE_PROCESS)
+    ready = None if found.progress.done else shipped(chosen)
+    show(found.found if ready is None else ready, picture, place)
+    with line:
+        if ready is not None:
+            st.caption(
+                f":material/inventory_2: {ready.words}: results that ship with the package."
+                + ("" if ready.current else " The experiment's code has changed since.")
+            )
+        if found.progress.total == 0:
+            st.caption("Nothing can be run: none of its data is at hand.")
+
+
+def show(
+    found: Findings, picture: DeltaGenerator, place: DeltaGenerator, *, stage: str = FINAL
+) -> None:
+    """Draw what has been found so far; each stage of a run has elements of its own."""
+    with picture.container():
+        if found.points.empty:
+            st.caption("Nothing has been measured yet. What the paper says is listed below.")
+        else:
+            exhibit(found, stage)
+            st.markdown(reproduction_sentence(found))
+    with place.container():
+        claims(found, stage)
+
+
+def claims(found: Findings, stage: str) -> None:
+    """Draw every claim of an exhibit, and what was measured for it."""
+    points = found.points
     if told := runs(found):
         st.markdown(told[0])
         with st.expander(YIELDS, icon=":material/function:", expanded=False):
@@ -315,20 +311,18 @@ def take_away(found: Findings) -> None:
     parts.copyable(command(found))
 
 
-title, switch = st.columns([1, 3], vertical_alignment="bottom")
-title.title("Papers", anchor=False)
-with switch:
-    controls.setting("view", "papers", row=True)
-overview()
+parts.question("Do the papers' results hold up?")
+parts.lead(answer(), "Select a square to open its exhibit.")
 with guard():
-    if state.get("view", "papers") == "reading":
-        reading()
-    else:
+    grid, beside = st.columns(2, gap="medium")
+    with beside, st.container(key="papers-exhibit"):
         controls.setting("experiment", "papers")
-        picked = experiment(state.get("experiment", "papers"))
-        run(picked, Effort(state.get("effort", "papers")))
-        controls.setting("effort", "papers")
-        st.caption(picked.info.about)
-        details(picked)
-        data_needed(picked)
+    picked = experiment(state.get("experiment", "papers"))
+    with grid:
+        overview(picked)
+    run(picked, Effort(state.get("effort", "papers")), beside)
+    controls.setting("effort", "papers")
+    st.caption(picked.info.about)
+    details(picked)
+    data_needed(picked)
 meanings()

@@ -1,4 +1,4 @@
-"""Precision: spend noise where it hurts least."""
+"""Precision: put the noise where it hurts least."""
 
 PAGE = {
     "title": "Precision",
@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import streamlit as st
 
+from dpviz.core.release import Verdict
 from dpviz.report.figures.precision import (
     accounts_figure,
-    ellipses_figure,
     payoff_figure,
     prices_figure,
     stds_figure,
@@ -29,7 +29,6 @@ from dpviz.report.tables.precision import (
     falling_prices,
     gain_table,
     noise_table,
-    pair_table,
     precision_variants,
     price_table,
     spend_table,
@@ -37,7 +36,7 @@ from dpviz.report.tables.precision import (
     unequal,
 )
 from dpviz.simulation.compare import Comparison
-from pages.ui import bounds, cached, examples, looks, parts, shares, shell
+from pages.ui import board, bounds, examples, looks, parts, shares, shell
 from pages.ui import sections as views
 from pages.ui.guard import guard
 from pages.ui.texts import plain
@@ -107,51 +106,32 @@ def where_it_goes(comparison: Comparison) -> None:
     st.plotly_chart(figure, key="stds", alt=f"Noise along each direction. {caption}")
     st.caption(caption)
     parts.numbers("noise", table)
-    if not st.toggle("The noise of two directions", key="precision.pair", persist_state="session"):
-        return
-    left, right = st.columns(2)
-    numbers = list(range(1, problem.d + 1))
-    first = left.selectbox(
-        "Ellipse across",
-        numbers,
-        format_func=lambda number: names[number - 1],
-        key="precision.first",
-        persist_state="session",
-    )
-    second = right.selectbox(
-        "and up",
-        numbers,
-        index=problem.d - 1,
-        format_func=lambda number: names[number - 1],
-        key="precision.second",
-        persist_state="session",
-    )
-    near = st.toggle(
-        "Leave out accounts with over ten times the least noise",
-        value=True,
-        key="precision.near",
-        persist_state="session",
-    )
-    pair = pair_table(table, first, second, only_near=near)
-    figure = ellipses_figure(pair, shown, names[first - 1], names[second - 1])
-    st.plotly_chart(figure, key="ellipses", alt="Noise ellipses in two directions")
-    st.caption(
-        "Each ellipse is one standard deviation of the noise on the two variances; isotropic "
-        "noise is a circle. Shaping squeezes one axis and stretches the other."
-    )
 
 
 def what_it_gained(comparison: Comparison, uniform: Comparison) -> None:
-    """Draw what the allocation gained against equal shares, and say what cannot run."""
+    """Draw what the allocation gained against equal shares; loose bounds are folded away."""
     table = gain_table(comparison, uniform)
+    if table["recovery"].isna().all():
+        views.not_run(comparison)
+        return
+    loose = {r.mechanism.text for r in comparison.results if r.status.verdict is Verdict.LOOSE}
+    shown = panels(comparison.results)
+    folded = [panel for panel in shown if panel.key in loose]
+    st.header("What you gain: structure kept", anchor=False)
+    unfolded = st.empty()
+    more = folded and st.toggle(
+        f"Show {len(folded)} whose bounds are too loose to keep anything",
+        key="precision.loose",
+        persist_state="session",
+    )
     caption = precision_words.payoff_caption(comparison)
-    if not table["recovery"].isna().all():
+    with unfolded:
         st.plotly_chart(
-            payoff_figure(table, panels(comparison.results)),
+            payoff_figure(table, [one for one in shown if more or one.key not in loose]),
             key="payoff",
             alt=f"Recovery with these shares and with equal ones. {caption}",
         )
-        st.caption(caption)
+    st.caption(f"{caption} Decide on shares before you see the table: choosing them here uses it.")
     views.not_run(comparison)
 
 
@@ -174,16 +154,6 @@ def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
             **columns,
         },
     )
-    st.caption(
-        "Choosing the favoured directions or tau by looking at this table uses the data: a real "
-        "release fixes them beforehand, from public knowledge."
-    )
-    with st.popover("Why it pays", icon=":material/info:"):
-        st.markdown(
-            "Knowing which directions matter helps in two ways: it shapes the noise, and it says "
-            "which noisy entries to trust. The variant with isotropic noise shows the second "
-            "alone."
-        )
 
 
 def what_it_buys(comparison: Comparison) -> None:
@@ -213,26 +183,17 @@ def what_it_buys(comparison: Comparison) -> None:
     parts.numbers("accounts", table)
 
 
-def more(comparison: Comparison) -> None:
-    """Draw spectra, distances and pictures, where they are asked for."""
-    if st.toggle("Spectra, distances and pictures", key="precision.more", persist_state="session"):
-        views.spectrum(comparison, current.data_key)
-        views.distance(comparison)
-        if current.prepared is not None:
-            views.projection(comparison, current.prepared)
-
-
-st.title("Spend noise where it hurts least", anchor=False)
+parts.question("Can you put the noise where it hurts least?")
+lead = st.container()
 with guard():
     examples.draw()
     if current.prepared is not None:
         settings = replace(current.settings, mechanisms=precision_variants())
-        found = cached.comparison(current.data_key, current.prepared, settings)
-        equal = cached.comparison(
-            current.data_key, current.prepared, replace(settings, allocation="uniform")
-        )
+        found, equal = board.with_shares(current, settings)
         allocation = found.problem.allocation
-        st.markdown(f"**{precision_words.precision_verdict(found, equal)}**")
+        with lead:
+            step = "Drag a bar: who gets less noise?"
+            parts.lead(precision_words.precision_verdict(found, equal), step)
         with st.container():  # a place of its own: a sentence that comes moves nothing
             shares.complaint(allocation)
         left, right = st.columns([1, 1], gap="large")
@@ -248,7 +209,6 @@ with guard():
         where_it_goes(found)
         what_it_spent(found, equal)
         what_it_buys(found)
-        more(found)
         parts.command(replace(current.settings, mechanisms=settings.mechanisms))
         parts.settings_file(current.settings, "precision.settings")
         parts.assumed_public(current.prepared, found.assumed_public)

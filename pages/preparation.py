@@ -10,7 +10,7 @@ PAGE = {
 
 import streamlit as st
 
-from pages.ui import account_cache, shell
+from pages.ui import shell
 
 current = shell.through_entry()
 
@@ -22,10 +22,12 @@ from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.bounding import Prepared
-from dpviz.preparation.steps import private_steps
-from dpviz.report.figures.waterfall import waterfall
-from dpviz.studies.waterfall import BASE, default_mechanism, steps_of, told
+from dpviz.report.figures.waterfall import waterfall as waterfall_figure
+from dpviz.studies.account import options_at
+from dpviz.studies.options import options_of
+from dpviz.studies.waterfall import BASE, default_mechanism, steps_of, waterfall
 from pages.ui import accounts, controls, parts, state
+from pages.ui.ask import ask
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -126,16 +128,10 @@ def whole_account(prepared: Prepared, settings: Settings) -> None:
     )
     if box.open:
         _, private = steps_of(settings)[-1]
-        mechanism = parse_variant(settings.mechanisms[0])
+        problem, budget = prepared.problem(private), prepared.budget(private)
         with box:
             accounts.draw(
-                account_cache.account(
-                    mechanism,
-                    prepared.problem(private),
-                    prepared.budget(private),
-                    private_steps(private),
-                ),
-                "preparation.account",
+                options_at(settings.mechanisms[0], problem, budget, private), "preparation.account"
             )
 
 
@@ -154,8 +150,8 @@ def page() -> None:
             ":material/straighten: The feature bounds are taken from the data, which is not "
             f"private: state public ones as LOW:HIGH{known}, or write private to pay for a range."
         )
-    table, assumed = account_cache.waterfall(current.data_key, current.prepared, settings)
-    bars = steps_of(settings)
+    found = ask(waterfall, options_of(settings), current, saying="Preparing privately")
+    table, bars = found.table(), steps_of(settings)
     public, paid = bars[0][1].row_bound, bars[-1][1].row_bound
     alike = public.removeprefix("quantile:") == paid.removeprefix(f"{PRIVATE}:")
     cut = (
@@ -165,9 +161,9 @@ def page() -> None:
         else ""
     )
     with above:
-        st.markdown(f"**{told(table)}**")
+        parts.lead(found.summary(), "Give each step its share.")
         st.plotly_chart(
-            waterfall(table, height=380),
+            waterfall_figure(table, height=380),
             key="preparation.waterfall",
             alt="Recovery with everything public, then with mean, scale, row bound and n paid for",
         )
@@ -187,10 +183,10 @@ def page() -> None:
             )
     everywhere(bars)
     parts.numbers("waterfall", table)
-    parts.command(settings, "waterfall", base=BASE)
+    parts.command(settings, "account steps", base=BASE)
     whole_account(current.prepared, settings)
     with st.expander("What is still assumed to be public", icon=":material/visibility:"):
-        st.markdown("\n".join(f"- {plain(item)}" for item in assumed))
+        st.markdown("\n".join(f"- {plain(item)}" for item in found.stages[-1].assumed_public))
     with st.expander("How it is paid for", icon=":material/receipt_long:"):
         st.markdown(
             "Rows are cut to public bounds. Sums of rows and of their squares get Gaussian noise "
@@ -201,6 +197,6 @@ def page() -> None:
         )
 
 
-st.title("What if the mean is private too?", anchor=False)
+parts.question("What does it cost to keep the preparation private?")
 with guard():
     page()

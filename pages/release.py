@@ -13,7 +13,7 @@ PAGE = {
 
 import streamlit as st
 
-from pages.ui import account_cache, shell
+from pages.ui import shell
 
 current = shell.through_entry()
 
@@ -26,10 +26,11 @@ from dpviz.core.platform import NO_LEDGER, in_browser
 from dpviz.datasets import Table
 from dpviz.lessons import receipt
 from dpviz.releasing.ledger import Ledger
-from dpviz.releasing.making import Plan, RealRelease, make, plan
+from dpviz.releasing.making import Plan, RealRelease, float_safe, make, paid_elsewhere, plan
+from dpviz.releasing.noise import Law
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.simulation.picture.account import SHARE
-from pages.ui import accounts, schema_editor, spending, state
+from pages.ui import accounts, parts, schema_editor, spending, state
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -66,25 +67,35 @@ def picked(name: str) -> str:
     )
 
 
-def form() -> dict[str, str]:
-    """Draw the fields; return what is written in them."""
-    left, middle, right = st.columns(3)
-    with left:
-        written = {"rows": picked("rows"), "row_bound": ""}
-        if written["rows"] == "bound":
-            written["row_bound"] = field("row_bound", such_as="a length, such as 60")
+def known_before() -> dict[str, str]:
+    """Draw what was known before anyone saw the data; return what is written of it."""
+    written = {"rows": picked("rows"), "row_bound": ""}
+    if written["rows"] == "bound":
+        written["row_bound"] = field("row_bound", such_as="a length, such as 60")
+    with st.expander("How rows are prepared", icon=":material/tune:"):
         written["center"] = picked("center")
-    with middle:
-        written["epsilon"] = field("epsilon", begins="1")
-        written["delta"] = field("delta", such_as="below 1/n, such as 1e-6")
         written["scale"] = picked("scale")
-    with right:
-        written["k"] = field("k", begins="2")
-        written["name"] = field("name", begins="auto")
-    left, right = st.columns([2, 1])
+    return written
+
+
+def costs() -> dict[str, str]:
+    """Draw what decides the cost; return what is written of it."""
+    left, right = st.columns(2)
     with left:
+        written = {"epsilon": field("epsilon", begins="1")}
+    with right:
+        written["delta"] = field("delta", such_as="below 1/n, such as 1e-6")
+    return written
+
+
+def published() -> dict[str, str]:
+    """Draw what is published, for what and by whom; return what is written of it."""
+    left, right = st.columns(2)
+    with left:
+        written = {"k": field("k", begins="2")}
         written["purpose"] = field("purpose", such_as="that of the ledger, unless you state one")
     with right:
+        written["name"] = field("name", begins="auto")
         written["by"] = field("by", such_as="a name or an office")
     label = schema_editor.label()
     said = f", told apart by {plain(label)}" if label else ""
@@ -99,13 +110,12 @@ def form() -> dict[str, str]:
     return written
 
 
-# Beside a long form the card stays in sight; on a phone it stands below it.
-STAYS = """<style>
-@media (min-width: 700px) {
-  [data-testid="stColumn"]:has(> * .st-key-release-receipt) {
-    align-self: flex-start; position: sticky; top: 4rem;
-  }
+STEPS = """<style>
+.st-key-release-steps [data-testid="stColumn"] { border-top: 4px solid #2f74b5; padding-top: 6px; }
+.st-key-release-steps [data-testid="stColumn"] [data-testid="stColumn"] {
+  border: 0; padding: 0;
 }
+.st-key-release-steps > div > [data-testid="stColumn"]:last-child { border-color: currentColor; }
 </style>"""
 
 
@@ -115,7 +125,7 @@ def will_say(written: dict[str, str]) -> None:
     with suppress(DpvizError):
         schema = schema_editor.declared()
     with st.container(key="release.receipt"):
-        st.html(STAYS + receipt.html(written, schema, state.get("rows_a_person")))
+        st.html(receipt.html(written, schema, state.get("rows_a_person")))
 
 
 def wanted(table: Table | BinaryIO, written: dict[str, str]) -> spending.Order:
@@ -141,7 +151,9 @@ def wanted(table: Table | BinaryIO, written: dict[str, str]) -> spending.Order:
     except DpvizError as error:
         declared = str(error)
     seen = {"table": schema_editor.named(table), "schema": declared}
-    return spending.Order({**written, **seen}, cost, carry_out)
+    return spending.Order(
+        {**written, **seen}, cost, carry_out, lambda ledger: paid_elsewhere(table, ledger)
+    )
 
 
 def repeating(epsilon: str, delta: str) -> None:
@@ -150,8 +162,13 @@ def repeating(epsilon: str, delta: str) -> None:
         st.caption("State delta first.")
         return
     with guard():
-        budget = PARAMS["epsilon"].parse(epsilon), PARAMS["delta"].parse(delta) or 0.0
-        accounts.draw(account_cache.account_of_releases(*budget), "release")
+        budget = {
+            "epsilon": PARAMS["epsilon"].parse(epsilon),
+            "delta": PARAMS["delta"].parse(delta) or 0.0,
+        }
+        wanted = Law.NORMAL if budget["delta"] > 0 else Law.LAPLACE
+        mechanism = next(key for key, law in float_safe().items() if law is wanted)
+        accounts.draw({"mechanism": mechanism, **budget}, "release")
 
 
 def page() -> None:
@@ -159,7 +176,7 @@ def page() -> None:
     if in_browser():
         st.info(NO_LEDGER, icon=":material/web_asset_off:")
         return
-    asked = table = None
+    table = None
     problem = current.problem or "Choose a table."
     try:
         table = schema_editor.given()
@@ -167,21 +184,33 @@ def page() -> None:
         problem = str(error)
     if table is None:
         say_error(problem)
-    else:
-        st.caption(
-            "The table is read anew, under its schema and nothing else: state what was known "
-            "before anybody looked at it. Every release spends, also of the same table again."
-        )
-        asking, showing = st.columns([2, 1], gap="medium")
-        with asking:
-            schema_editor.draw(table)
-            written = form()
-        with showing:
-            will_say(written)
-        asked = wanted(table, written)
-    spending.draw(asked)
-    if asked is None:
+        name = spending.ledger()
+        if name is not None:
+            spending.releases(name)
         return
+    st.html(STEPS)
+    with st.container(key="release.steps"):
+        first, second, third = st.columns([1, 1, 1.12], gap="medium")
+    with first:
+        st.header("1. What was known before anyone saw the data?", anchor=False)
+        schema_editor.draw(table)
+        written = known_before()
+    with second:
+        st.header("2. What does it cost?", anchor=False)
+        written |= costs()
+        st.html(receipt.risk_html(written))
+    with third:
+        st.header("3. Publish once", anchor=False)
+        written |= published()
+        will_say(written)
+        asked = wanted(table, written)
+        spending.carry_out(asked)  # before the ledger says what is left
+    with second:
+        name = spending.ledger()
+    if name is not None:
+        with third:
+            spending.confirmed(asked, name)
+        spending.releases(name)
     with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
         repeating(st.session_state["release.epsilon"], st.session_state["release.delta"])
     with st.expander("What this proves, and what not", icon=":material/gavel:"):
@@ -198,10 +227,10 @@ def page() -> None:
         )
 
 
-st.title("Release")
-st.markdown(
-    "One real release: whole-number rows, discrete noise by OpenDP from the system's entropy, and "
-    "a ledger that is written first. There is no seed, no preview and no undo."
+parts.question("Publish once, with a record")
+parts.lead(
+    "You see the cost before anything is spent. What is published cannot be taken back.",
+    "First state what was known.",
 )
 switched_off = shell.no_releases()
 if switched_off is None:

@@ -4,11 +4,10 @@ PAGE = {
     "title": "Trade-offs",
     "icon": ":material/show_chart:",
     "place": 30,
-    "drawn_with": ("PlotlyChart",),
 }
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,12 +17,11 @@ import streamlit as st
 
 from dpviz.core.files import csv_text
 from dpviz.core.metrics import METRICS, offered
-from dpviz.core.number_text import parseable
+from dpviz.core.number_text import numeral, parseable, towards
 from dpviz.core.settings import AS_RELEASED, FREE
 from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.preparation.bounding import BoundedTable
-from dpviz.report.figures.svg import svg_curves
 from dpviz.report.figures.theme import panels_unjudged
 from dpviz.report.figures.tradeoff import tradeoff_figure, with_ranges
 from dpviz.report.sentences import tradeoffs as tradeoffs_words
@@ -33,9 +31,10 @@ from dpviz.report.tables.curves import CurvePoint
 from dpviz.simulation import axes
 from dpviz.simulation.axes import AXES
 from dpviz.simulation.compare import WHY_THE_BASIS
+from dpviz.simulation.least import Predicted
+from dpviz.studies.curves import limit_table, scaling_table
 from pages.ui import (
     controls,
-    curve_cache,
     highlight,
     looks,
     parts,
@@ -46,7 +45,10 @@ from pages.ui import (
     table_cache,
     targets,
 )
+from pages.ui import curves as asked_curves
+from pages.ui.ask import Paced
 from pages.ui.guard import guard
+from pages.ui.loading import Current
 
 current = shell.through_entry()
 
@@ -111,8 +113,7 @@ def choices(*, picture: bool) -> Choices:
         )
         controls.setting("post", place="tradeoffs.")
         theory = st.toggle(
-            "Theory",
-            value=True,
+            "Theory and predictions",
             key="tradeoffs.theory",
             persist_state="session",
             help="The prediction without draws, what a random subspace and exact PCA reach, where "
@@ -125,8 +126,6 @@ _LAYERS = """<style>
 .st-key-curve { display: grid !important; grid-template-columns: 100%; min-height: 560px; }
 .st-key-curve > * { grid-area: 1 / 1; width: 100% !important; min-width: 0; }
 .st-key-curve [data-testid="stSkeleton"] { display: none; }
-.st-key-curve-code { display: none !important; }
-.st-key-curve:has(.js-plotly-plot .cartesianlayer) .still { visibility: hidden; }
 @media (max-width: 640px) { /* on a phone the picture begins on the first screen */
   .st-key-tradeoffs-asked [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; gap: .5rem; }
   .st-key-tradeoffs-asked [data-testid="stColumn"] { min-width: 0; flex: 2 1 0; }
@@ -152,17 +151,14 @@ class Chart:
         self, rows: BoundedTable, mechanisms: Sequence[Mechanism], chosen: Choices
     ) -> None:
         self.rows = rows
-        self.mechanisms = curve_cache.coloured_first(mechanisms)
+        self.mechanisms = asked_curves.coloured_first(mechanisms)
         self.chosen = chosen
         self.settings = current.settings
         self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
         st.html(_LAYERS + looks.names_left_out("curve", now=True))
         with st.container(key="curve"):
-            self.first = st.empty()
             self.layers = [st.empty(), st.empty()]
             self.place = st.empty()
-        with st.container(key="curve-code"):
-            self.code = st.empty()
         self.words = st.empty()
         self.below = st.container()
         self.theory: dict[str, pd.DataFrame | None] = {}
@@ -170,15 +166,12 @@ class Chart:
         self._stages = 0
         # One pace for the whole way: a chart costs the browser more than what is waited for where
         # draws are quick.
-        self._show = curve_cache.Paced(self.interim)
-        self._sketch = curve_cache.Paced(self.still, 0.25)  # costs the browser next to nothing
+        self._show = Paced(self.interim)
 
     @cached_property
     def whole(self) -> bool:
         """Whether nothing is left to be drawn."""
-        return curve_cache.at_hand(
-            current.data_key, self.settings, self.mechanisms, self.chosen.axis, self.chosen.metric
-        )
+        return asked_curves.whole(current, self.mechanisms, self.chosen.axis, self.chosen.metric)
 
     def predict(self, *, shown: bool) -> None:
         """Draw limits at once, and predictions as they come.
@@ -190,51 +183,26 @@ class Chart:
         """
         chosen, rows, settings = self.chosen, self.rows, self.settings
 
-        def seen(table: Callable[[], pd.DataFrame]) -> None:
+        def seen(table: pd.DataFrame) -> None:
             if shown:
-                self._sketch(table)
+                self.theory["predicted"] = table
+                self._show([])
 
         if chosen.theory:
             known = (rows, settings, chosen.axis, self.values, chosen.metric)
-            self.theory["limits"] = curves.limit_table(*known)
-            self.theory["scalings"] = curves.scaling_table(*known)
-        if shown:
-            self._sketch(lambda: None)
-            # Nobody sees it: the browser fetches Plotly's code while predictions are made.
-            self.code.plotly_chart(go.Figure(), key="tradeoffs.code", alt="Nothing yet")
-        if chosen.theory:
-            self.theory["predicted"] = curve_cache.predicted(
-                current.data_key, rows, settings, self.mechanisms, chosen.axis, chosen.metric, seen
-            )
-        problem, budget = rows.problem(settings), rows.budget(settings)
-        self.panels = curve_cache.judged(self.mechanisms, problem, budget)
+            self.theory["limits"] = limit_table(*known)
+            self.theory["scalings"] = scaling_table(*known)
         if shown:
             self._show([])
-
-    def still(self, predicted: Callable[[], pd.DataFrame | None]) -> None:
-        """Draw what is known without a draw as a picture that needs nothing to be loaded."""
-        chosen = self.chosen
-        limits = self.theory.get("limits")
-        words = f"{METRICS[chosen.metric].label} along {chosen.axis}, what is known without a draw"
-        ends = (self.values[0], self.values[-1]) if chosen.axis != "row_bound" else ()
-        self.first.html(
-            svg_curves(
-                predicted(),
-                limits,
-                self.panels,
-                across=[float(end) for end in ends],
-                x_title=AXES[chosen.axis].label,
-                y_title=METRICS[chosen.metric].label,
-                log_x=chosen.log_x,
-                log_y=chosen.log_y,
-                now=axes.now(self.rows, self.settings, chosen.axis),
-                words=words,
-                shares=METRICS[chosen.metric].share,
-            )
-        )
-        self.words.caption(
-            f"Dotted: predicted without a draw{bias_note(self.rows.d)}. Releases are drawn next."
-        )
+        if chosen.theory or shown:  # what is dotted stands in for what is not drawn yet
+            with self.below:  # where progress is told
+                self.theory["predicted"] = asked_curves.predicted(
+                    current, self.mechanisms, chosen.axis, chosen.metric, seen
+                )
+        problem, budget = rows.problem(settings), rows.budget(settings)
+        self.panels = asked_curves.judged(self.mechanisms, problem, budget)
+        if shown:
+            self._show([])
 
     def measure(self) -> None:
         """Draw releases, few and then all, and what can be taken along."""
@@ -244,9 +212,9 @@ class Chart:
             if self.chosen.theory and self.chosen.axis == "epsilon":
                 if not self.whole:
                     self._show(points)
-                self.theory["marks"] = curve_cache.marks(
-                    current.data_key, self.rows, self.settings, curve_cache.marked(self.mechanisms)
-                )
+                self.theory["marks"] = asked_curves.marks(current, self.mechanisms)
+        if not self.chosen.theory:
+            self.theory.clear()
         bands = curves.band_table(points, self.chosen.metric)
         figure, told = self.figure(points, bands, second), self.caption(bands)
         with self.place:
@@ -264,17 +232,18 @@ class Chart:
                 st.markdown(legend(self.chosen, curves.bound_table(points, self.chosen.metric)))
         with self.below:
             self._take_along(bands, skipped, figure)
-        for layer in (*self.layers, self.code):
+        for layer in self.layers:
             layer.empty()
 
     def _released(self) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
         """Return every point, with all that is drawn on the way there shown."""
-        rows, settings, axis = self.rows, self.settings, self.chosen.axis
+        axis, metric = self.chosen.axis, self.chosen.metric
         few: list[CurvePoint] = []
         if not self.whole:
-            coarse = replace(settings, trials=min(settings.trials, FIRST_DRAWS))
-            few, _ = curve_cache.curve(
-                current.data_key, rows, coarse, self.mechanisms, axis, axes.COARSE, self._show
+            trials = min(self.settings.trials, FIRST_DRAWS)
+            coarse = replace(current, settings=replace(self.settings, trials=trials))
+            few, _ = asked_curves.drawn(
+                coarse, self.mechanisms, axis, axes.COARSE, metric, self._show
             )
 
         def seen(points: list[CurvePoint]) -> None:
@@ -284,17 +253,7 @@ class Chart:
             if few:
                 self._show([*rest, *done])
 
-        return curve_cache.curve(
-            current.data_key,
-            rows,
-            settings,
-            self.mechanisms,
-            axis,
-            axes.FINE,
-            seen,
-            seams=(FIRST_DRAWS,),
-            metric=self.chosen.metric,
-        )
+        return asked_curves.drawn(current, self.mechanisms, axis, axes.FINE, metric, seen)
 
     def interim(self, points: list[CurvePoint]) -> None:
         """Draw what there is so far; it cannot be clicked."""
@@ -375,9 +334,8 @@ def second_table(chosen: Choices) -> pd.DataFrame | None:
     with guard():
         table, key = table_cache.second(chosen.other, current.settings)
         mechanisms = parse_variants(current.settings.mechanisms)
-        found, _ = curve_cache.curve(
-            key, table, current.settings, mechanisms, chosen.axis, axes.COARSE
-        )
+        about = Current(current.settings, table, key, None)
+        found, _ = asked_curves.drawn(about, mechanisms, chosen.axis, axes.COARSE, chosen.metric)
     return curves.band_table(found, chosen.metric)
 
 
@@ -443,8 +401,24 @@ def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figu
     parts.command(current.settings, verb="sweep", more=more)
 
 
-heading, asked = st.columns(2, vertical_alignment="bottom")
-heading.title("How much accuracy does privacy leave?", anchor=False)
+def go_on(found: Sequence[Predicted]) -> None:
+    """Draw which mechanism needs least, and the step to the epsilon that is enough."""
+    best = tradeoffs_words.best_of(found)
+    if best is None:
+        parts.lead(tradeoffs_words.least_lead(found), "Follow a line to see what it keeps.")
+        return
+    enough = towards(best.least, 2, 1)
+    said = tradeoffs_words.least_lead(found)
+    if state.get("epsilon") == enough:
+        parts.lead(said, "See it on Explore", to=shell.page("Explore"))
+    else:
+        act = state.on_change(lambda: state.put("epsilon", enough))
+        parts.lead(said, f"Set epsilon to {numeral(enough, 3)}", act)
+
+
+heading, lead = st.empty(), st.container()
+heading.title("How much accuracy does each epsilon leave?", anchor=False)
+asked = st.container()
 if st.session_state.pop("tradeoffs.open", False):
     st.switch_page(shell.page("Explore"), query_params={})
 chosen_mechanisms = parse_variants(current.settings.mechanisms)
@@ -463,15 +437,17 @@ if current.prepared is not None:
         else:
             chart = Chart(current.prepared, chosen_mechanisms, chosen)
             chart.predict(shown=not chart.whole)
-            if chart.whole:  # nothing on the way need be shown but the picture without a script
-                known = chart.theory
-                chart.still(lambda: known.get("predicted"))
+            if chart.whole:  # nothing on the way need be shown
                 chart.measure()
                 chart = None
     with guard():
-        targets.section(current.data_key, current.prepared, current.settings, chosen_mechanisms)
+        answer, least = targets.section(current, chosen_mechanisms)
+        if least:
+            heading.title(answer, anchor=False)
+        with lead:
+            go_on(least)
     with guard():
-        stated.section(current.data_key, current.prepared, current.settings)
+        stated.section(current)
 with guard():
     planning.section(current.settings, chosen_mechanisms, shown=current.prepared is None)
 highlight.watch()

@@ -8,13 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def changed(root: Path = ROOT) -> set[str] | None:
-    """Return the files that differ from the main branch, or on it from the last commit.
+def base(root: Path = ROOT) -> str | None:
+    """Return the commit that a change starts from: the main branch's, or on it the last but one.
 
-    Returns
-    -------
-    set of str
-        Paths below the root, of deleted files too; None where git cannot tell.
+    None if git cannot tell.
     """
     head = _git(root, "rev-parse", "HEAD")
     if head is None:
@@ -22,9 +19,20 @@ def changed(root: Path = ROOT) -> set[str] | None:
     bases = (
         _git(root, "merge-base", "HEAD", name) for name in ("origin/HEAD", "origin/main", "main")
     )
-    base = next((one for one in bases if one is not None), head)
-    found = _listed(root, base)
-    return found or _listed(root, "HEAD~1")
+    start = next((one for one in bases if one is not None), head)
+    return start if _listed(root, start) else _git(root, "rev-parse", "HEAD~1")
+
+
+def changed(root: Path = ROOT) -> set[str] | None:
+    """Return the files that differ from the commit that a change starts from.
+
+    Returns
+    -------
+    set of str
+        Paths below the root, of deleted files too; None if git cannot tell.
+    """
+    start = base(root)
+    return None if start is None else _listed(root, start)
 
 
 def _listed(root: Path, base: str) -> set[str]:

@@ -35,6 +35,7 @@ _LAYERS = frozenset(
         "process",
         "docs",
         "golden",
+        "answers",
         "statistical",
         "ui",
         "e2e",
@@ -42,6 +43,9 @@ _LAYERS = frozenset(
         "papers",
     }
 )
+
+# Folders of the long tier; a test of theirs that is marked `first` belongs to the first one.
+LONG = frozenset({"process", "docs", "e2e", "browser", "papers"})
 
 # "steady" gives the same examples on every run, so that a red build is a change of the code and
 # not of the draw. DPVIZ_HYPOTHESIS=explore looks further, afresh each time; a find belongs into an
@@ -102,12 +106,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test with its layer, the name of its folder under ``tests/``."""
+    """Mark each test with its layer, the name of its folder, and with its tier."""
     for item in items:
         if item.path.is_relative_to(_TESTS):
             layer = item.path.relative_to(_TESTS).parts[0]
             if layer in _LAYERS:
                 item.add_marker(layer)
+            if layer in LONG and item.get_closest_marker("first") is None:
+                item.add_marker("long")
     if config.getoption("--quick"):
         touched = {_TESTS.parent / file for file in changed() or ()}
         slow = [

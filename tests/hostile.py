@@ -30,7 +30,7 @@ from dpviz.core.number_text import PER_CENT
 from dpviz.core.seeding import generator
 from dpviz.datasets import read_raw
 from dpviz.datasets.batches import FileBatches
-from dpviz.datasets.check import check_columns
+from dpviz.datasets.check import advised, check_columns
 from dpviz.datasets.table import ReadOptions
 
 SECRET = "SECRETCELL"
@@ -484,7 +484,9 @@ def _in_memory(given: Hostile) -> tuple[tuple[str, ...], NDArray[np.float64], li
         except DpvizError as error:
             said.append(str(error))
     said += [warning for row in check_columns(raw) for warning in row.warnings]
-    table = raw.to_table()
+    reading, advice = advised(raw, ReadOptions())
+    said += advice
+    table = raw.to_table(reading)
     return table.columns, table.rows, said
 
 

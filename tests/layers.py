@@ -1,15 +1,15 @@
 """Run the layers of the tests and say how long each took.
 
 ``python -m tests.layers`` runs all; ``python -m tests.layers unit contract`` some; what follows
-``--`` goes to pytest. With ``--changed`` unit and contract tests are those that a change can reach
-(`tests.reach`), without the slow ones of files that have not changed. What computes alone is two
-runs of pytest, one of the unit tests and one that the others share, in one process each: two
-processes for one run would both collect all of it, beside a third that hands out. Each other layer
-is a process of its own, so that a browser left by one cannot slow the next. Those that wait for
-something, a frame or a process, come first, and what only computes yields to them, so that no core
-is idle before the end. The summary says of each how long it took, and how many core-seconds. The
-last line is ``N passed, N failed, N skipped``, added up over the layers, and the exit status is 1
-if any failed.
+``--`` goes to pytest. ``--first`` runs the tier of `make test`, ``--long`` the other one
+(`tests.conftest` says which test is of which). With ``--changed`` unit and contract tests are those
+that a change can reach (`tests.reach`), without the slow ones of files that have not changed. What
+computes alone is two runs of pytest, one of the unit tests and one that the others share, in one
+process each: two processes for one run would both collect all of it, beside a third that hands out.
+Each other layer is a process of its own, so that a browser left by one cannot slow the next. Those
+that wait for something, a frame or a process, come first, and what only computes yields to them, so
+that no core is idle before the end. The last line is ``N passed, N failed, N skipped``, added up
+over the layers, and the exit status is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.changes import changed
+from tests.conftest import LONG
 from tests.e2e.browser import NO_BROWSER, browser_required, find_chromium
 from tests.reach import reached
 
@@ -44,7 +45,8 @@ class Layer:
         Name on the command line.
     budget : int
         Seconds it should take on two cores. Beyond it the summary says so; at three times the
-        budget the layer is stopped and counts as failed, so that a hang cannot eat the whole run.
+        budget, but not before `LEAST`, the layer is stopped and counts as failed, so that a hang
+        cannot eat the whole run.
     command : tuple of str
         Arguments to the interpreter, for a tool that is no pytest run.
     folder : str
@@ -109,6 +111,7 @@ LAYERS: tuple[Layer, ...] = (
     # It waits more than half of its time, as others run beside it.
     Layer("process", 460, folder="process", workers=0, load=0.6),
     Layer("golden", 30, folder="golden", workers=0, yields=True, shared=True),
+    Layer("answers", 240, folder="answers", workers=0, yields=True),
     # One process: it builds the site once, and types what README and docs print into one shell.
     Layer("docs", 220, folder="docs", workers=0, yields=True),
     Layer("statistical", 280, folder="statistical", workers=0, yields=True, shared=True),
@@ -124,6 +127,9 @@ LAYERS: tuple[Layer, ...] = (
 
 NICE = 10
 """The priority of what yields: a tenth of a core where somebody else wants it whole."""
+
+LEAST = 300
+"""Seconds that every layer has: what yields may wait minutes for a core on a busy machine."""
 
 SELECTED = ("unit", "contract")
 """Folders of which ``--changed`` runs a part."""
@@ -197,9 +203,9 @@ class Running:
     def outcome(self, patience: float) -> Outcome | None:
         """Return what became of it, or None if it still runs after ``patience`` seconds.
 
-        At three times its budget it is stopped, and counts as failed.
+        At three times its budget, but not before `LEAST`, it is stopped, and counts as failed.
         """
-        limit = 3 * self.layer.budget
+        limit = max(3 * self.layer.budget, LEAST)
         left = self._began + limit - time.monotonic()
         before = _busy()  # of what has ended, to which this is added when it is waited for
         try:
@@ -390,6 +396,17 @@ def _shares(whole: Layer, outcome: Outcome) -> dict[str, Outcome]:
     return shares
 
 
+def _is_of(layer: Layer, tier: str) -> bool:
+    """Return whether a layer has anything of a tier, before its tests are collected."""
+    if layer.command:
+        return tier == "first"
+    mark = "mark.long" if layer.folder not in LONG else "mark.first"
+    other = any(
+        mark in path.read_text("utf-8") for path in (ROOT / "tests" / layer.folder).rglob("*.py")
+    )
+    return other or (layer.folder in LONG) == (tier == "long")
+
+
 def _reached(chosen: Sequence[Layer]) -> Iterator[Layer]:
     """Yield layers with the test files that a change can reach; all of them where git is silent."""
     files = changed()
@@ -423,7 +440,8 @@ def main(arguments: Sequence[str]) -> int:
         cut = names.index("--")
         names, extra = names[:cut], names[cut + 1 :]
     few = "--changed" in names
-    names = [name for name in names if name != "--changed"]
+    tier = next((name[2:] for name in names if name in ("--first", "--long")), None)
+    names = [name for name in names if name not in ("--changed", "--first", "--long")]
     known = [layer.name for layer in LAYERS]
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -433,6 +451,9 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [layer for layer in LAYERS if not names or layer.name in names]
     if few:
         chosen = list(_reached(chosen))
+    if tier is not None:
+        chosen = [layer for layer in chosen if _is_of(layer, tier)]
+        extra += ["-m", "long" if tier == "long" else "not long"]
     # Who waits comes first, then who has one process, of those the longest: others fit beside.
     order = sorted(
         together(chosen),

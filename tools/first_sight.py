@@ -1,8 +1,8 @@
 """Draws what a first look at a built-in table needs, and writes the archive that ships.
 
-``python -m tools.first_sight`` opens Explore and Trade-offs as they begin on each built-in table,
-and every step of the lessons, and keeps what their shelves keep (`pages.ui.first_sight`): two
-minutes of one core. ``--check`` writes nothing, and fails where the code has changed since.
+``python -m tools.first_sight`` opens Explore, Trade-offs and Mechanisms as they begin on each
+built-in table, and every step of the lessons, and keeps what they ask (`pages.ui.first_sight`):
+four minutes of one core. ``--check`` writes nothing, and fails where the code has changed since.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpviz.core.files import app_path
 from dpviz.core.resources import one_blas_thread
 from dpviz.datasets import builtin_tables
 from dpviz.lessons import course
-from pages.ui import first_sight, stage
+from pages.ui import ask, first_sight, stage
 from pages.ui.first_sight import Shipped
 
 TIMEOUT = 600.0  # seconds of one page
@@ -45,12 +45,13 @@ def drawn(tables: list[str] | None = None) -> dict[str, bytes]:
     """Return every item by its name in the archive; of some tables alone without the lessons."""
     st.cache_data.clear()
     st.cache_resource.clear()
+    ask.clear()
     found: dict[str, bytes] = {}
     Shipped.noting = found
     try:
         with one_blas_thread():
             for table in tables or builtin_tables():
-                for page in ("explore", "tradeoffs"):
+                for page in ("explore", "tradeoffs", "mechanisms"):
                     look(page, table=table)
             if tables is None:
                 for lesson in course():

@@ -7,7 +7,6 @@ returns the picture. Nothing of it is committed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 import plotly.graph_objects as go
@@ -17,26 +16,22 @@ from dpviz.auditing import attack, exhibits
 from dpviz.auditing.account import account_view
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings
-from dpviz.datasets import load
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.papers import experiment
 from dpviz.papers.report import drawn
 from dpviz.papers.shipped import shipped
-from dpviz.preparation.bounding import prepare
 from dpviz.report.figures import account, claims, precision, tasks
 from dpviz.report.figures.reproduction import chart_figure
+from dpviz.report.figures.room import loadings_figure, map_figure
 from dpviz.report.figures.theme import panels, panels_of
-from dpviz.report.figures.waterfall import waterfall
 from dpviz.report.tables.precision import (
     account_table,
     gain_table,
     noise_table,
-    pair_table,
     price_table,
 )
 from dpviz.simulation.tasks import Task, band_table, finish, load_labelled, plan_task
 from dpviz.studies.compare import Compared
-from dpviz.studies.waterfall import BASE, stages, waterfall_table
 
 FEATURED = ("gaussian", "wishart_difference", "ppca", "analyze_gauss", "laplace", "wishart")
 SHAPED = ("directional_gaussian", "gaussian", "directional_wishart_difference")
@@ -205,8 +200,7 @@ def repeated_releases() -> go.Figure:
 
 def paid_preparation() -> go.Figure:
     """What each step of a private preparation costs in recovery."""
-    settings = replace(BASE, epsilon=2.0, trials=5)
-    return waterfall(waterfall_table(stages(prepare(load("digits"), settings), settings)))
+    return dpviz.waterfall("digits", epsilon=2.0, trials=5).figure()
 
 
 # Precision ---------------------------------------------------------------------------------
@@ -227,16 +221,6 @@ def noise_along() -> go.Figure:
     return precision.stds_figure(table, panels(found.results), found.prepared.columns, (1, 2))
 
 
-def ellipses() -> go.Figure:
-    """One standard deviation of the noise on two variances."""
-    found = _shaped().comparison
-    variants = [result.mechanism for result in found.results]
-    noise = noise_table(variants, found.prepared, found.problem, found.budget, 0)
-    names = found.prepared.columns
-    pair = pair_table(noise, 1, 3, only_near=False)
-    return precision.ellipses_figure(pair, panels(found.results), names[0], names[2])
-
-
 def accounts() -> go.Figure:
     """The noise that one budget buys under the published and the exact account."""
     found = _shaped().comparison
@@ -251,6 +235,23 @@ def prices() -> go.Figure:
     variants = [result.mechanism for result in found.results]
     table = price_table(variants, found.prepared, found.problem, found.budget, 0)
     return precision.prices_figure(table, panels(found.results))
+
+
+# Decide ------------------------------------------------------------------------------------
+
+
+def map_of_counts() -> go.Figure:
+    """The map of noisy counts that one release of a table could print."""
+    found = dpviz.decide("iris", ceiling=25.0)
+    shown = found.map_at(found.most)
+    assert shown is not None  # noise would hide it at a smaller epsilon
+    return map_figure(shown)
+
+
+def loadings_told() -> go.Figure:
+    """Loadings of the first component, with where 95 of 100 releases put them."""
+    _, use = dpviz.decide("iris", ceiling=25.0, hand_out="directions").loadings
+    return loadings_figure(use)
 
 
 # Papers ------------------------------------------------------------------------------------
@@ -270,7 +271,7 @@ SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
         audit_bounds, moving_support, cone, turning, true_delta, gibbs, attacker,
         posterior, account_curve, repeated_releases, paid_preparation,
     ),
-    "Precision": (payoff, noise_along, ellipses, accounts, prices),
+    "Precision": (payoff, noise_along, accounts, prices),
     "Papers": (paper_chart,),
 }  # fmt: skip
 

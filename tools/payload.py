@@ -2,8 +2,8 @@
 
 ``python -m tools.payload`` writes docs/board.schema.json and
 dpviz/report/figures/board/payload.d.ts from the classes of `dpviz.report.tables.payload`, and
-docs/results.schema.json from those of `dpviz.studies.results`: one definition for each question's
-answer. With ``--check`` it only says whether they are as written.
+docs/results.schema.json from the classes of answers and their columns: one definition for each
+question's answer. With ``--check`` it only says whether they are as written.
 """
 
 from __future__ import annotations
@@ -12,16 +12,29 @@ import argparse
 import json
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NewType,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from dpviz.core.params import Declared, Param, params_of
 from dpviz.core.settings import Settings
 from dpviz.report.figures import board
 from dpviz.report.tables.payload import Payload
-from dpviz.studies.options import type_of
-from dpviz.studies.results import RESULTS
+from dpviz.studies import Answer
+from dpviz.studies.columns import Column, columns_in, fields_of, key_of
+from dpviz.studies.options import asking_functions, type_of
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "docs" / "board.schema.json"
@@ -35,29 +48,68 @@ def _declares(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Declared)
 
 
-def typed_dicts(*kinds: Any) -> Iterator[Any]:
-    """Yield every TypedDict that types are made of, each once, in the order of their use."""
-    seen: list[Any] = []
+def hints_of(kind: Any) -> dict[str, Any]:
+    """Return the fields that a class has in JSON, and their types."""
+    if is_typeddict(kind):
+        return get_type_hints(kind, include_extras=True)
+    found = {one.name: one.type for one in getattr(kind, "written", ())} or fields_of(kind)
+    if getattr(kind, "listed", "") in found and kind.columns:
+        found = found | {kind.listed: Annotated[list[Any], kind.columns]}
+    return found
+
+
+def classes(*kinds: Any) -> Iterator[Any]:
+    """Yield every class of fields that types are made of, each once, in the order of their use."""
+    found: list[Any] = []
     waiting = list(kinds)
     while waiting:
         one = waiting.pop(0)
-        if one in seen:
+        if one in found:
             continue
-        if is_typeddict(one):
-            seen.append(one)
+        columns = columns_in(one)
+        if columns is not None and not isinstance(columns, tuple):
+            waiting.append(columns)
+            continue
+        if columns is not None:
+            waiting += [column.type for column in columns]
+            continue
+        if is_typeddict(one) or (is_dataclass(one) and not _declares(one)):
+            found.append(one)
             yield one
-            waiting += get_type_hints(one).values()
+            waiting += hints_of(one).values()
         else:
             waiting += get_args(one)
 
 
 def notes(kind: Any) -> dict[str, str]:
-    """Return what the docstring of a TypedDict says of its fields."""
+    """Return what the docstring of a class, or a column's help, says of its fields."""
     found = {}
     for names, text in _NOTE.findall(kind.__doc__ or ""):
+        # behind the type, where the docstring of a dataclass says one
+        said = text.partition("\n")[2] if is_dataclass(kind) else text
         for name in names.split(","):
-            found[name.strip()] = " ".join(text.split())
-    return found
+            found[name.strip()] = " ".join(said.split())
+    found |= {one.name: one.help for one in getattr(kind, "written", ()) if one.help}
+    return {name: text for name, text in found.items() if text}
+
+
+def _object(columns: Sequence[Column]) -> dict[str, Any]:
+    """Return the schema of a row under columns."""
+    known = [column for column in columns if "json" in column.show]
+    return {
+        "type": "object",
+        "properties": {
+            column.name: schema_of(column.type)
+            | ({"description": column.help} if column.help else {})
+            for column in known
+        },
+        "required": [c.name for c in known if get_origin(c.type) is not NotRequired],
+        "additionalProperties": False,
+    }
+
+
+def _rows(columns: Sequence[Column]) -> dict[str, Any]:
+    return {"type": "array", "items": _object(columns)}
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
@@ -71,7 +123,17 @@ def schema_of(kind: Any) -> dict[str, Any]:
     origin, inside = get_origin(kind), get_args(kind)
     if kind is Any:
         return {}
-    if is_typeddict(kind) or _declares(kind):
+    if isinstance(kind, NewType):
+        return schema_of(kind.__supertype__)
+    columns = columns_in(kind)
+    if columns is not None and not isinstance(columns, tuple):
+        return schema_of(columns)
+    if columns is not None:
+        several = (get_origin(inside[0]) or inside[0]) in (list, tuple)
+        return _rows(columns) if several else _object(columns)
+    if origin is NotRequired:
+        return schema_of(inside[0])
+    if is_typeddict(kind) or is_dataclass(kind):
         return {"$ref": f"#/$defs/{kind.__name__}"}
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
@@ -110,25 +172,52 @@ def _settings(kind: type[Declared]) -> dict[str, Any]:
 
 
 def _definition(kind: Any) -> dict[str, Any]:
-    said = notes(kind)
+    said, hints = notes(kind), hints_of(kind)
+    shapes = {name: schema_of(hint) for name, hint in hints.items()}
+    if issubclass(kind, Answer) and kind.alone:
+        return shapes[kind.listed]
     properties = {
-        name: schema_of(hint) | ({"description": said[name]} if name in said else {})
-        for name, hint in get_type_hints(kind).items()
+        key_of(name): shape | ({"description": said[name]} if name in said else {})
+        for name, shape in shapes.items()
     }
     return {
         "type": "object",
         "description": (kind.__doc__ or "").partition("\n")[0],
         "properties": properties,
-        "required": [name for name in properties if name in kind.__required_keys__],
+        "required": [
+            name
+            for name in map(key_of, hints)
+            if get_origin(hints.get(name)) is not NotRequired
+            and name in getattr(kind, "__required_keys__", properties)
+        ],
         "additionalProperties": False,
     }
 
 
+def answer_types() -> dict[str, Any]:
+    """Return the type of each question's answer in JSON: its class, or what its data is said to be.
+
+    Those of `dpviz.schema` and `dpviz.board` have schemas of their own.
+    """
+    found = {}
+    for name, function in asking_functions().items():
+        kind = get_type_hints(function)["return"]
+        data = getattr(kind, "data", Answer.data)
+        said = get_type_hints(data, include_extras=True)["return"]
+        # an answer that is a file of its own says what is in it
+        if is_typeddict(said) or columns_in(said) is not None:
+            found[name] = said
+        elif data is Answer.data and all(map(is_dataclass, get_args(kind) or [kind])):
+            found[name] = kind
+    return found
+
+
 def answers() -> str:
     """Return the schema of every question's answer: a definition under the question's name."""
-    shapes = {kind.__name__: _definition(kind) for kind in typed_dicts(*RESULTS.values())}
+    kinds = answer_types()
+    shapes = {kind.__name__: _definition(kind) for kind in classes(*kinds.values())}
     shapes[Settings.__name__] = _settings(Settings)
-    named = {name: schema_of(kind) for name, kind in RESULTS.items()}
+    named = {name: schema_of(kind) for name, kind in kinds.items()}
     whole = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What the functions and commands of dpviz answer, as JSON",
@@ -144,7 +233,7 @@ def schema() -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The payload of a dpviz board",
         "$ref": f"#/$defs/{Payload.__name__}",
-        "$defs": {kind.__name__: _definition(kind) for kind in typed_dicts(Payload)},
+        "$defs": {kind.__name__: _definition(kind) for kind in classes(Payload)},
     }
     return json.dumps(whole, indent=1) + "\n"
 
@@ -171,7 +260,7 @@ def script_type(kind: Any) -> str:
 def script_types() -> str:
     """Return the types of the payload for the script."""
     lines = ["// Written by python -m tools.payload from dpviz/report/tables/payload.py."]
-    for kind in typed_dicts(Payload):
+    for kind in classes(Payload):
         said = notes(kind)
         lines += ["", f"/** {(kind.__doc__ or '').partition(chr(10))[0]} */"]
         lines.append(f"export interface {kind.__name__} {{")

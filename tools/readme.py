@@ -38,8 +38,7 @@ def table(mechanisms: tuple[str, ...] = (ALL,)) -> str:
         recovery = result.summaries["recovery"].mean
         spent = "-"
         if result.spent is not None:
-            most = "" if result.spent.exact else "≤ "
-            spent = f"{most}{result.spent.epsilon:.3g}"
+            spent = result.spent.cost.brief
         lines.append(
             f"| `{result.mechanism.key}` | {info.paper} | {GUARANTEES[info.guarantee]} "
             f"| {VERDICT_WORDS[result.status.verdict]} | {spent} "

@@ -1,4 +1,4 @@
-"""What privacy costs: sensitivities, the exact Gaussian profile, and accounting.
+"""Privacy accounts: sensitivities, the exact Gaussian profile, and composition.
 
 `sensitivity` says how far one person can move a statistic, `gaussian` turns a
 noise-to-signal ratio into (epsilon, delta) and back without approximation, and

@@ -1,4 +1,4 @@
-"""What a release really costs, recomputed from what the mechanism says it does.
+"""The actual privacy loss of a release, from the parts that the mechanism declares.
 
 A mechanism describes its randomness as a sequence of parts, each a frozen value
 that states a sensitivity and a noise scale in the same units, or a proved pure
@@ -34,6 +34,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
 from dpviz.core.problem import Budget
+from dpviz.core.quantity import Kind, Quantity
 
 _ROUNDING = float(np.finfo(np.float64).eps)
 _RANGE_CELLS = 2048  # of where a bounded range may lie: each more narrows the bound
@@ -67,7 +68,9 @@ class Spent:
         None where nobody computed it.
     total_variation : float or None
         The most by which the chance of any event differs between neighbours: the delta at
-        epsilon 0, exact or a bound as ``exact`` says. None where nobody computed it.
+        epsilon 0, exact or a bound as ``exact`` says, and of pure privacy a bound. None where
+        nobody computed it: of a pure epsilon alone it is at most tanh(epsilon/2), whatever the
+        mechanism.
     mu : float or None
         Sensitivity over standard deviation where Gaussian noise is all there is.
     """
@@ -80,13 +83,19 @@ class Spent:
     total_variation: float | None = None
     mu: float | None = None
 
+    @property
+    def cost(self) -> Quantity:
+        """Epsilon: a measurement if some neighbours attain it, else an upper bound."""
+        return Quantity(self.epsilon, Kind.MEASUREMENT if self.exact else Kind.UPPER_BOUND)
+
     def to_json(self) -> dict[str, Any]:
-        """Return what answers print of it."""
-        return {"epsilon": self.epsilon, "delta": self.delta, "source": self.source}
+        """Return the account's values as JSON data."""
+        kind = str(self.cost.kind)
+        return {"epsilon": self.epsilon, "delta": self.delta, "kind": kind, "source": self.source}
 
 
 def spent(parts: Sequence[Part], budget: Budget, releases: int = 1) -> Spent:
-    """Return what the parts cost together.
+    """Return the privacy loss of the parts together.
 
     Parameters
     ----------
@@ -108,35 +117,35 @@ def spent(parts: Sequence[Part], budget: Budget, releases: int = 1) -> Spent:
 
 @lru_cache(maxsize=4096)  # a claim, its status and what is left are asked of the same parts
 def _spent(parts: tuple[Part, ...], budget: Budget, releases: int) -> Spent:
-    known = composition_of(parts, releases)
-    if known.pure:
-        return _spent_pure(known, budget.epsilon)
-    if known.gaussian:
+    composition = composition_of(parts, releases)
+    if composition.pure:
+        return _spent_pure(composition, budget.epsilon)
+    if composition.gaussian:
         count = len(parts) * releases
         steps = f", {count} adaptive steps" if count > 1 else ""
         active = [part for part in parts if isinstance(part, GaussianPart) and part.mu > 0]
         return Spent(
-            epsilon=epsilon_of(budget.delta, known.mu),
+            epsilon=epsilon_of(budget.delta, composition.mu),
             delta=budget.delta,
             exact=len(active) * releases == 1 and active[0].attained,
             source=f"exact Gaussian profile{steps}",
-            delta_at_epsilon=delta_of(budget.epsilon, known.mu),
-            total_variation=math.erf(known.mu / math.sqrt(8)),
-            mu=known.mu,
+            delta_at_epsilon=delta_of(budget.epsilon, composition.mu),
+            total_variation=math.erf(composition.mu / math.sqrt(8)),
+            mu=composition.mu,
         )
-    epsilon, source = known.least(budget.delta)
+    epsilon, source = composition.least(budget.delta)
     return Spent(
         epsilon=epsilon,
         delta=budget.delta,
         exact=False,
         source=source,
-        delta_at_epsilon=known.delta(budget.epsilon),
-        total_variation=known.delta(0.0),
+        delta_at_epsilon=composition.delta(budget.epsilon),
+        total_variation=composition.delta(0.0),
     )
 
 
 def composition_of(parts: Sequence[Part], releases: int = 1) -> Composition:
-    """Return all that is known of parts that run one after the other, that many times.
+    """Return the composition of parts that run one after another, repeated.
 
     Parameters
     ----------
@@ -202,7 +211,7 @@ class Composition:
 
     @property
     def other(self) -> tuple[Part, ...]:
-        """The parts that are not Gaussian and cost anything."""
+        """The parts with a privacy loss that are not Gaussian."""
         return tuple(part for part in self.parts if _costs(part))
 
     @property
@@ -212,19 +221,25 @@ class Composition:
 
     @property
     def gaussian(self) -> bool:
-        """Whether Gaussian noise is all there is."""
+        """Whether all parts are Gaussian."""
         return self.mu > 0 and not self.other
+
+    @property
+    def apart(self) -> float:
+        """What one pure part alone states of its total variation; else 1, which says nothing."""
+        alone = len(self.other) * self.releases == 1 and self.pure
+        return self.other[0].apart if alone and isinstance(self.other[0], PurePart) else 1.0
 
     @cached_property
     def first_range(self) -> PurePart | None:
-        """The bounded range that runs first, where nothing else but Gaussian noise is there."""
+        """The first part, if its range is bounded and all other parts are Gaussian."""
         active = [part for part in self.parts if not isinstance(part, GaussianPart) or part.mu > 0]
         first = active[0] if active and len(self.other) * self.releases == 1 else None
         return first if isinstance(first, PurePart) and first.ranged else None
 
     @cached_property
     def loss(self) -> PrivacyLoss | None:
-        """The other parts on a grid of losses, where that may say more than the rest."""
+        """The other parts on a grid of losses, if that may tighten the account."""
         other = self.other
         if not other or math.inf in (self.mu, self.total) or self.first_range is not None:
             return None
@@ -246,16 +261,16 @@ class Composition:
         if self.failing >= 1 or math.inf in (mu, self.total):
             return 0.0
         if self.first_range is not None:
-            found = _log_delta_of_range(epsilon, self.first_range, mu)
+            least = _log_delta_of_range(epsilon, self.first_range, mu)
         else:
-            found = _log_delta_of_mixture(epsilon, self.total, mu)
+            least = _log_delta_of_mixture(epsilon, self.total, mu)
         if self.failing > 0:
-            kept = math.log1p(-self.failing) + found
-            found = float(np.logaddexp(math.log(self.failing), kept))
-        if self.loss is not None and found > math.log(_LEAST_ON_GRID):
+            log_of_rest = math.log1p(-self.failing) + least
+            least = float(np.logaddexp(math.log(self.failing), log_of_rest))
+        if self.loss is not None and least > math.log(_LEAST_ON_GRID):
             on_grid = replace(self.loss, mu=mu).delta(epsilon)
-            found = min(found, math.log(max(on_grid, math.ulp(0.0))))
-        return min(found, 0.0)
+            least = min(least, math.log(max(on_grid, math.ulp(0.0))))
+        return min(least, 0.0)
 
     def delta(self, epsilon: float) -> float:
         """Return the least delta known at epsilon, rounded up."""
@@ -263,7 +278,7 @@ class Composition:
             return delta_of(epsilon, self.mu)
         if self.pure and epsilon >= self.total:
             return 0.0
-        return min(1.0, math.exp(self.log_delta(epsilon, self.mu)) * (1 + 4 * _ROUNDING))
+        return min(self.apart, math.exp(self.log_delta(epsilon, self.mu)) * (1 + 4 * _ROUNDING))
 
     def epsilon(self, delta: float) -> float:
         """Return the least epsilon known at delta, rounded up; may be infinite."""
@@ -271,29 +286,31 @@ class Composition:
 
     def least(self, delta: float) -> tuple[float, str]:
         """Return the least epsilon known at delta, and the account it comes from in a phrase."""
-        found = [(self._at_most(delta), self._name)]
+        candidates = [(self._at_most(delta), self._name)]
         if delta > 0 and self.other:
             if self.loss is not None:
-                found.append((self.loss.epsilon(delta), f"{self._name}; losses composed"))
+                candidates.append((self.loss.epsilon(delta), f"{self._name}; losses composed"))
             rho = rho_of(self.parts)
             if rho is not None:
                 rho *= self.releases
-                found.append((epsilon_of_rho(rho, delta), f"{self._name}; {numeral(rho, 3)}-zCDP"))
-        return min(found, key=lambda pair: pair[0])
+                candidates.append(
+                    (epsilon_of_rho(rho, delta), f"{self._name}; {numeral(rho, 3)}-zCDP")
+                )
+        return min(candidates, key=lambda pair: pair[0])
 
     def _at_most(self, delta: float) -> float:
         """Return the epsilon by closed forms, rounded up."""
         if not self.other:
             return epsilon_of(delta, self.mu)
-        left = (delta - self.failing) * (1 - 8 * _ROUNDING)
-        left = left / (1 - self.failing) if self.failing < 1 else -1.0
-        if left < 0 or math.inf in (self.total, self.mu) or (left == 0 and self.mu > 0):
+        remaining = (delta - self.failing) * (1 - 8 * _ROUNDING)
+        remaining = remaining / (1 - self.failing) if self.failing < 1 else -1.0
+        if remaining < 0 or math.inf in (self.total, self.mu) or (remaining == 0 and self.mu > 0):
             return math.inf
-        if self.first_range is not None and left > 0:
-            return _epsilon_of_range(left, self.first_range, self.mu)
+        if self.first_range is not None and remaining > 0:
+            return _epsilon_of_range(remaining, self.first_range, self.mu)
         if self.mu == 0:
-            return _epsilon_of_pure(left, self.total)
-        return _epsilon_of_mixture(left, self.total, self.mu)
+            return _epsilon_of_pure(remaining, self.total)
+        return _epsilon_of_mixture(remaining, self.total, self.mu)
 
     @property
     def _name(self) -> str:
@@ -348,14 +365,14 @@ def greatest_mu_beside(parts: Sequence[Part], budget: Budget) -> float:
 def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
     high = mu_of(budget)
     taken = composition_of(parts).mu
-    known = composition_of((*parts, GaussianPart(high, 1.0)))
-    if taken < high and not known.other:
+    composition = composition_of((*parts, GaussianPart(high, 1.0)))
+    if taken < high and not composition.other:
         # Gaussian parts compose by the squares of their mu; a few roundings to the safe side.
         return math.sqrt((high - taken) * (high + taken)) / (1 + 64 * _ROUNDING)
     target = math.log(budget.delta)
 
     def over(mu: float) -> float:
-        return known.log_delta(budget.epsilon, math.hypot(taken, mu)) - target
+        return composition.log_delta(budget.epsilon, math.hypot(taken, mu)) - target
 
     low = high
     while over(low) > 0:
@@ -407,7 +424,7 @@ def _spent_pure(known: Composition, claimed: float) -> Spent:
         exact=alone and isinstance(first, (LaplacePart, PurePart)) and first.attained,
         source=known._name,
         delta_at_epsilon=_delta_of_pure(claimed, known.total),
-        total_variation=math.tanh(known.total / 2),
+        total_variation=known.apart if known.apart < 1 else None,
     )
 
 
@@ -437,19 +454,19 @@ def _log_delta_of_range(epsilon: float, part: PurePart, mu: float) -> float:
     likely, unlikely = _log_profiles(epsilon, tops, lows, mu)
     spans = _log_delta_within(lows, tops[1:], likely[1:], unlikely)
     points = _log_delta_within(lows, starts, likely[:-1], unlikely)
-    left = np.flatnonzero(spans >= points.max() - _RANGE_ROOM)
-    cells = (left[:, None] * _RANGE_SPAN + np.arange(_RANGE_SPAN)).ravel()
+    places = np.flatnonzero(spans >= points.max() - _RANGE_ROOM)
+    cells = (places[:, None] * _RANGE_SPAN + np.arange(_RANGE_SPAN)).ravel()
     tops, lows = ends[cells + 1], ends[cells] - part.width
-    found = _log_delta_within(lows, tops, *_log_profiles(epsilon, tops, lows, mu))
-    return min(0.0, float(found.max()))
+    log_deltas = _log_delta_within(lows, tops, *_log_profiles(epsilon, tops, lows, mu))
+    return min(0.0, float(log_deltas.max()))
 
 
 def _log_profiles(
     epsilon: float, tops: FloatArray, lows: FloatArray, mu: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return log delta of Gaussian noise after a loss of each top, and of each low."""
-    found = _log_profile(epsilon - np.append(tops, lows), mu)
-    return found[: len(tops)], found[len(tops) :]
+    profiles = _log_profile(epsilon - np.append(tops, lows), mu)
+    return profiles[: len(tops)], profiles[len(tops) :]
 
 
 def _log_delta_within(
@@ -460,8 +477,8 @@ def _log_delta_within(
     with np.errstate(divide="ignore"):  # a range that ends at 0 is there with no chance at all
         log_top = np.log(-np.expm1(low)) - log_room
         log_low = low + np.log(-np.expm1(-top)) - log_room
-    found: FloatArray = np.logaddexp(log_top + likely, log_low + unlikely)
-    return found
+    log_delta: FloatArray = np.logaddexp(log_top + likely, log_low + unlikely)
+    return log_delta
 
 
 def _log_profile(epsilon: FloatArray, mu: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""How far one replaced row moves a weighted second moment on a box: exact, with the pair.
+"""Exact sensitivity of a weighted second moment on a box to one replaced row.
 
 Rows lie in ``|x_j| <= c_j`` and A is measured in units that differ by feature: P = diag(p) with
 ``p_j = c_j^2/s_j``, s the shape of the noise, and rows divided by c, so that the box is the cube
@@ -79,7 +79,7 @@ class BoxReach:
 
 @dataclass(frozen=True, eq=False)
 class Imbalance:
-    """How evenly numbers split into two halves.
+    """The most even split of numbers into two halves.
 
     Attributes
     ----------
@@ -208,8 +208,8 @@ def _best(norm: _Norm, weights: FloatArray, top: int, inside: Sequence[float]) -
 
 def _roots(cubic: float, linear: float, constant: float) -> list[float]:
     """Return the roots of cubic t^3 + linear t + constant in (0, 1)."""
-    found = np.roots([cubic, 0.0, linear, constant])
-    real = found.real[np.abs(found.imag) <= 1e-9]
+    roots = np.roots([cubic, 0.0, linear, constant])
+    real = roots.real[np.abs(roots.imag) <= 1e-9]
     return [float(t) for t in real if 0 < t < 1]
 
 
@@ -282,9 +282,9 @@ def _differenced(weights: FloatArray) -> FloatArray:
     signs[start] = 1.0
     waiting = [start]
     while waiting:
-        here = waiting.pop()
-        for there in against[here]:
-            if signs[there] == 0:
-                signs[there] = -signs[here]
-                waiting.append(there)
+        vertex = waiting.pop()
+        for neighbour in against[vertex]:
+            if signs[neighbour] == 0:
+                signs[neighbour] = -signs[vertex]
+                waiting.append(neighbour)
     return signs

@@ -190,10 +190,10 @@ def _epsilon_of_rho(rho: float, delta: float) -> float:
 
     # near the minimum a - 1 is about sqrt(ln(1/delta)/rho)
     middle = 0.5 * math.log(max(-log_delta, 1e-3) / rho)
-    found = scipy.optimize.minimize_scalar(
+    minimum = scipy.optimize.minimize_scalar(
         bound, bounds=(middle - 12, middle + 12), method="bounded", options={"xatol": 1e-10}
     )
-    return max(0.0, float(found.fun)) * (1 + 1e-12)
+    return max(0.0, float(minimum.fun)) * (1 + 1e-12)
 
 
 @lru_cache(maxsize=4096)
@@ -247,22 +247,22 @@ class PrivacyLoss:
     @cached_property
     def _there(self) -> tuple[NDArray[np.intp], FloatArray]:
         """Where there is mass, and the losses there: pure ones leave most of the grid without."""
-        there = np.flatnonzero(self.masses)
-        return there, self.losses[there]
+        places = np.flatnonzero(self.masses)
+        return places, self.losses[places]
 
     def delta(self, epsilon: float) -> float:
         """Return a delta that the release meets at epsilon >= 0, rounded up."""
-        there, losses = self._there
+        places, losses = self._there
         gained = np.zeros(len(self.masses))
         if self.mu == 0:
             first = np.searchsorted(losses, epsilon, side="right")
-            gained[there[first:]] = -np.expm1(epsilon - losses[first:])
+            gained[places[first:]] = -np.expm1(epsilon - losses[first:])
         else:
             gap = losses - epsilon
             size = np.abs(gap)
             profile = np.asarray(delta_of(size, np.full(len(size), self.mu)))
             shrunk = np.exp(-size)
-            gained[there] = np.where(gap > 0, 1 - shrunk + shrunk * profile, profile)
+            gained[places] = np.where(gap > 0, 1 - shrunk + shrunk * profile, profile)
         total = float(self.masses @ gained) * (1 + 1e-10) + self.failing
         return min(1.0, total)
 
@@ -290,10 +290,10 @@ class GridLoss(Protocol):
 
     @property
     def reach(self) -> float:
-        """The largest loss but for what tells everything."""
+        """The largest finite loss on the grid."""
 
     def on_grid(self, step: float) -> tuple[FloatArray, float]:
-        """Return the masses on [-m, m] steps, and the probability that everything is told."""
+        """Return the masses on [-m, m] steps, and the probability of an infinite loss."""
 
 
 def composed(
@@ -332,9 +332,13 @@ def composed(
     step = max(epsilons) / min(cells, 2**14)
     laws = [_on_grid(part, step) for part in other]
     for loss in known:
-        law, told = loss.on_grid(step)
+        law, failing_once = loss.on_grid(step)
         laws.append(law)
-        failing = 1 - (1 - failing) * (1 - told) ** releases if failing + told < 1 else 1.0
+        failing = (
+            1 - (1 - failing) * (1 - failing_once) ** releases
+            if failing + failing_once < 1
+            else 1.0
+        )
     masses = _convolved(laws, releases)
     single = len(laws) == 1 and releases == 1 and not known  # then nothing is convolved
     room = 0.0 if single else _FFT_ROOM
@@ -343,10 +347,10 @@ def composed(
 
 def _failing(parts: Sequence[Part], releases: int) -> float:
     """Return the chance that any release of any part tells everything, rounded up."""
-    kept = [
+    log_chances = [
         -releases * math.log1p(-part.delta) for part in parts if isinstance(part, ApproximatePart)
     ]
-    return -math.expm1(-math.fsum(kept)) * (1 + 1e-12)
+    return -math.expm1(-math.fsum(log_chances)) * (1 + 1e-12)
 
 
 def _convolved(laws: Sequence[FloatArray], releases: int) -> FloatArray:
@@ -447,7 +451,7 @@ def _renyi_of_part(part: Part, order: float) -> float:
 def connected(
     places: NDArray[np.intp], deltas: FloatArray, step: float
 ) -> tuple[FloatArray, float]:
-    """Return the masses of the loss on [-m, m] steps, and the probability that all is told.
+    """Return the masses of the loss on [-m, m] steps, and the probability of an infinite loss.
 
     Parameters
     ----------

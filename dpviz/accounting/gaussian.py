@@ -574,8 +574,8 @@ def least_scale(budget: Budget, sensitivity: int, coordinates: int) -> float | N
     excess = log_excess(budget.epsilon, least, coordinates)
     if excess > math.log(budget.delta / 100):
         return None
-    left = (budget.delta - math.exp(excess)) * (1 - 1e-15)
-    return _scale_at(mu_of(Budget(budget.epsilon, left)), sensitivity)
+    remaining = (budget.delta - math.exp(excess)) * (1 - 1e-15)
+    return _scale_at(mu_of(Budget(budget.epsilon, remaining)), sensitivity)
 
 
 def proved_epsilon(
@@ -594,12 +594,12 @@ def proved_epsilon(
     if excess >= math.log(budget.delta):
         return None
     # the excess grows with epsilon: that of the budget's counts for every smaller one
-    left = (budget.delta - math.exp(excess)) * (1 - 1e-15)
+    remaining = (budget.delta - math.exp(excess)) * (1 - 1e-15)
     mu = sensitivity / scale
     while mu * scale < sensitivity:
         mu = math.nextafter(mu, math.inf)
-    found = epsilon_of(left, mu)
-    return found if found <= budget.epsilon else None
+    epsilon = epsilon_of(remaining, mu)
+    return epsilon if epsilon <= budget.epsilon else None
 
 
 def _scale_at(mu: float, sensitivity: int) -> float:

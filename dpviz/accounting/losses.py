@@ -1,4 +1,4 @@
-"""What is known of a loss without a single draw, where the law is known.
+"""Exact distributions of privacy losses, without simulation.
 
 Each route is a lower bound on what some pair of legal tables really costs, so it can
 refute a claim or show that it is tight. `Mechanism.exact_loss` says which route is a mechanism's.
@@ -37,7 +37,7 @@ Tables = tuple[SecondMoment, SecondMoment]
 
 @dataclass(frozen=True)
 class ExactLoss:
-    """Losses that some neighbours really have.
+    """Exact privacy losses of some neighbours.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ExactLoss:
 def of_parts(
     calibration: Calibration, delta: float, at_epsilons: tuple[float, ...], *, data: bool
 ) -> ExactLoss | None:
-    """Return the loss of one Gaussian or Laplace query; the account says that it is attained.
+    """Return the loss of one Gaussian or Laplace query, which neighbours attain.
 
     Several parts are composed adaptively and their worst cases need not meet, so they are left
     to the draws.
@@ -78,8 +78,8 @@ def of_parts(
 
 def of_profile(account: Spent, delta: float, at_epsilons: tuple[float, ...]) -> ExactLoss | None:
     """Return the loss that an exact account without parts computed from its likelihood ratio."""
-    if delta == 0 or account.delta_at_epsilon is None:
-        return None
+    if delta == 0 or account.delta_at_epsilon is None or account.delta != delta:
+        return None  # a row of a person has another delta
     # Only the claimed epsilon was computed; above it the route does not say.
     # a bound from below: 0 claims nothing
     deltas = (account.delta_at_epsilon, *(0.0 for _ in at_epsilons[1:]))
@@ -221,8 +221,8 @@ def log_density(noise: FloatArray) -> FloatArray:
     b = np.sqrt(np.clip(-low, 0.0, _FARTHEST))
     # ln g is 0 where a or b is, so definite matrices need no case of their own
     gain = np.asarray(_log_gain().ev(a, b), dtype=np.float64)
-    found: FloatArray = np.where((high > 0) & (low < 0), gain, 0.0) - np.abs(values).sum(axis=1) / 2
-    return found
+    log_f: FloatArray = np.where((high > 0) & (low < 0), gain, 0.0) - np.abs(values).sum(axis=1) / 2
+    return log_f
 
 
 @cache
@@ -244,9 +244,9 @@ def _volume(a: float, b: float) -> float:
     border = a / (a + b) if a + b > 0 else 0.5
     below, above = border * share, border + (1 - border) * share
     # x/r below the border: a y > b x, so x (y + b) is the smaller product
-    left = r * below * (r * (1 - below) + b)
+    first = r * below * (r * (1 - below) + b)
     right = (r * above + a) * r * (1 - above)
-    total = radial * r * 2 * (np.sqrt(left) * border + np.sqrt(right) * (1 - border)) * turn
+    total = radial * r * 2 * (np.sqrt(first) * border + np.sqrt(right) * (1 - border)) * turn
     return float(total.sum())
 
 

@@ -88,8 +88,8 @@ class RowProfile(ABC):
     def delta(self, relation: Relation, epsilon: float) -> float:
         """Return the least delta given at epsilon >= 0, rounded up."""
         one = np.asarray([epsilon], dtype=np.float64)
-        found = float(max(self.with_row(one)[0], self.without_row(one)[0]))
-        return found if relation is Relation.ZERO_OUT else max(found, float(self.replaced(one)[0]))
+        least = float(max(self.with_row(one)[0], self.without_row(one)[0]))
+        return least if relation is Relation.ZERO_OUT else max(least, float(self.replaced(one)[0]))
 
     def epsilon(self, relation: Relation, delta: float) -> float:
         """Return the epsilon spent at delta, rounded up; infinite if no epsilon is enough."""
@@ -187,8 +187,8 @@ class WishartNoise(RowProfile):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             # p = 0: the ratio is constant where T > 0, and the threshold is 0
             grown = np.expm1(exponent / p) if p > 0 else np.full_like(exponent, np.inf)
-            found: FloatArray = (1 / self.scale) / grown
-        return found
+            threshold: FloatArray = (1 / self.scale) / grown
+        return threshold
 
 
 @dataclass(frozen=True)
@@ -442,8 +442,8 @@ def _far_tail(shape: float, x: FloatArray, side: float) -> FloatArray:
     # the density by Stirling's series, which loses no digits to the size of ln Gamma(shape)
     offset = (x - shape) / shape
     log_density = -shape * _log_excess(offset) - np.log(x) - 1 / (12 * shape)
-    found: FloatArray = integral * np.exp(log_density + 0.5 * math.log(shape / (2 * math.pi)))
-    return found
+    tail: FloatArray = integral * np.exp(log_density + 0.5 * math.log(shape / (2 * math.pi)))
+    return tail
 
 
 def _log_excess(offset: FloatArray) -> FloatArray:
@@ -506,7 +506,7 @@ class ProfileLoss:
         return None if longer is None else ProfileLoss(longer, self.relation)
 
     def on_grid(self, step: float) -> tuple[FloatArray, float]:
-        """Return the masses of the loss on [-m, m] steps, and the probability that all is told.
+        """Return the masses of the loss on [-m, m] steps, and the probability of an infinite loss.
 
         Parameters
         ----------
@@ -522,10 +522,10 @@ class ProfileLoss:
 
 
 def _deltas(profile: RowProfile, relation: Relation, epsilons: FloatArray) -> FloatArray:
-    found: FloatArray = np.maximum(profile.with_row(epsilons), profile.without_row(epsilons))
+    deltas: FloatArray = np.maximum(profile.with_row(epsilons), profile.without_row(epsilons))
     if relation is Relation.REPLACE:
-        found = np.maximum(found, profile.replaced(epsilons))
-    return found
+        deltas = np.maximum(deltas, profile.replaced(epsilons))
+    return deltas
 
 
 @lru_cache(maxsize=4096)
@@ -534,8 +534,8 @@ def _reach(profile: RowProfile, relation: Relation) -> float:
     # Fixed steps, so that the composed loss moves smoothly with the profile's parameters.
     def flat(quarters: int) -> bool:
         at = 2.0 ** (quarters / 4)
-        here, far = _deltas(profile, relation, np.array([at, 4 * at]))
-        return bool(here - far <= max(_NOTHING, 1e-9 * here))
+        at_start, far = _deltas(profile, relation, np.array([at, 4 * at]))
+        return bool(at_start - far <= max(_NOTHING, 1e-9 * at_start))
 
     quarters = 0
     while not flat(quarters) and quarters < _MOST_QUARTERS:
@@ -618,10 +618,12 @@ def wishart_pair(freedom: float, scale: float, epsilons: tuple[float, ...]) -> F
     """
     # ln ratio is p ln(|X - hJ|/|X|): its power in the Wishart density
     h, p = 1 / scale, freedom / 2 - 1
-    told = [1.0 if epsilon > 0 else 0.0 for epsilon in epsilons]  # where p = 0
-    shrunk = np.array([-math.expm1(-epsilon / p) for epsilon in epsilons] if p > 0 else told)
+    at_zero = [1.0 if epsilon > 0 else 0.0 for epsilon in epsilons]  # where p = 0
+    shrunk = np.array([-math.expm1(-epsilon / p) for epsilon in epsilons] if p > 0 else at_zero)
     with np.errstate(over="ignore", divide="ignore"):
-        grown = np.expm1(np.array(epsilons) / p) if p > 0 else np.divide(told, 1 - np.array(told))
+        grown = (
+            np.expm1(np.array(epsilons) / p) if p > 0 else np.divide(at_zero, 1 - np.array(at_zero))
+        )
 
     points = _sizes(freedom)[2]
     few = points // _COARSER
@@ -692,13 +694,13 @@ def _room(shape: float) -> float:
 
 def _log_difference(shape: float, log_first: FloatArray, log_second: FloatArray) -> FloatArray:
     """Return exp(log_first) - exp(log_second), rounded up and at least 0; read-only."""
-    found = np.zeros(len(log_first))
+    difference = np.zeros(len(log_first))
     for at, (first, second) in enumerate(zip(log_first.tolist(), log_second.tolist(), strict=True)):
         if first > -math.inf:
             share = -math.expm1(second - first) if second < first else 0.0
-            found[at] = min(1.0, math.exp(first) * (share + _room(shape)))
-    found.setflags(write=False)
-    return found
+            difference[at] = min(1.0, math.exp(first) * (share + _room(shape)))
+    difference.setflags(write=False)
+    return difference
 
 
 def _log_mean(shape: float, log_of: _Log, which: NDArray[np.intp]) -> FloatArray:
@@ -710,8 +712,8 @@ def _log_mean(shape: float, log_of: _Log, which: NDArray[np.intp]) -> FloatArray
     itself lies above e^-700 of its mode.
     """
     blocks = range(0, len(which), _AT_ONCE)
-    found = [_log_mean_at_once(shape, log_of, which[at : at + _AT_ONCE]) for at in blocks]
-    return np.concatenate(found) if found else np.empty(0)
+    means = [_log_mean_at_once(shape, log_of, which[at : at + _AT_ONCE]) for at in blocks]
+    return np.concatenate(means) if means else np.empty(0)
 
 
 def _log_mean_at_once(shape: float, log_of: _Log, which: NDArray[np.intp]) -> FloatArray:
@@ -725,7 +727,7 @@ def _log_mean_at_once(shape: float, log_of: _Log, which: NDArray[np.intp]) -> Fl
 
     spread = math.sqrt(2 * _DEEPEST / shape)
     low, high = np.full(len(which), -(_DEEPEST / shape + spread)), np.full(len(which), spread)
-    there = np.ones(len(which), dtype=bool)
+    positive = np.ones(len(which), dtype=bool)
 
     # each window is narrowed at most three times, until the grid sees the peak
     coarse, fine, _ = _sizes(shape)
@@ -733,23 +735,23 @@ def _log_mean_at_once(shape: float, log_of: _Log, which: NDArray[np.intp]) -> Fl
     for _ in range(3):
         grid, values = log_integrand(places, coarse, True)
         top = values.max(axis=1)
-        seen = values >= top[:, None] - _DEPTH
-        first, last = seen.argmax(axis=1), coarse - 1 - seen[:, ::-1].argmax(axis=1)
+        near_top = values >= top[:, None] - _DEPTH
+        first, last = near_top.argmax(axis=1), coarse - 1 - near_top[:, ::-1].argmax(axis=1)
         each = np.arange(len(places))
         low[places] = grid[each, np.maximum(first - 1, 0)]
         high[places] = grid[each, np.minimum(last + 1, coarse - 1)]
-        there[places] = top > -np.inf
-        places = places[there[places] & (seen.sum(axis=1) < coarse // 3)]
+        positive[places] = top > -np.inf
+        places = places[positive[places] & (near_top.sum(axis=1) < coarse // 3)]
         if len(places) == 0:
             break
-    found = np.full(len(which), -np.inf)
-    places = np.flatnonzero(there)
+    log_means = np.full(len(which), -np.inf)
+    places = np.flatnonzero(positive)
     _, values = log_integrand(places, fine, False)
     top, step = values.max(axis=1), (high[places] - low[places]) / (fine - 1)
     sums = np.exp(values - top[:, None]).sum(axis=1) * step
     logs = np.array([math.log(total) for total in sums.tolist()])
-    found[places] = top + logs + _log_constant(shape)
-    return found
+    log_means[places] = top + logs + _log_constant(shape)
+    return log_means
 
 
 def _log_constant(shape: float) -> float:
@@ -793,8 +795,8 @@ def _log_tail(x: FloatArray, g: FloatArray, points: int) -> FloatArray:
         inside *= 2 * y
         sums = inside.sum(axis=1) * y[:, 1]
         at_base = base / 2 - 2 * g * np.sinh(base / 2) ** 2
-        found: FloatArray = _log(sums) + at_base + 0.5 * np.log(g / (2 * math.pi))
-    return np.where(np.isfinite(x), found, -np.inf).reshape(shape)
+        log_tail: FloatArray = _log(sums) + at_base + 0.5 * np.log(g / (2 * math.pi))
+    return np.where(np.isfinite(x), log_tail, -np.inf).reshape(shape)
 
 
 def _log(values: NDArray[np.floating[Any]]) -> FloatArray:

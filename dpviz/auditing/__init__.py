@@ -1,4 +1,4 @@
-"""What is promised and what holds: claims, exhibits, the attacker, audits of raw releases."""
+"""Claims and whether they hold: accounts, exhibits, attacks and audits."""
 
 from dpviz.auditing.result import Audit, AuditVerdict
 from dpviz.auditing.run import (

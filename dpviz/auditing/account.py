@@ -1,4 +1,4 @@
-"""Everything a mechanism's account says in one setting, and what repeating it costs.
+"""A mechanism's whole account in one setting, and the cost of repeated releases.
 
 Behind a preparation that is paid for it is the account of the whole chain, from raw rows on.
 """
@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpviz.accounting.accounting import Composition
+from dpviz.accounting.accounting import Composition, Spent
 from dpviz.accounting.composition import epsilon_of_rho, gdp_of, renyi_of, rho_of
 from dpviz.accounting.gaussian import trade_off
 from dpviz.accounting.profiles import ProfileLoss
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.quantity import Kind
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.account import Composed, accounted, prepared_mechanism
 from dpviz.preparation.steps import PrivateSteps
@@ -33,7 +33,7 @@ _FINE = 400
 
 @dataclass(frozen=True)
 class Repeated:
-    """What a number of releases costs, at one delta for all of them together.
+    """Cost of repeated releases, at one delta for all of them together.
 
     Attributes
     ----------
@@ -45,6 +45,8 @@ class Repeated:
         By adding rho.
     exact : float or None
         By composing the dominating losses; the least that is known.
+    kind : Kind
+        Of ``exact``: some neighbours cost as much, or it is a bound as the others are.
     """
 
     releases: int
@@ -52,6 +54,7 @@ class Repeated:
     basic: float
     zcdp: float | None
     exact: float | None
+    kind: Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +66,8 @@ class AccountView:
     mechanism : Mechanism
     problem : Problem
     budget : Budget
-    spent : float
-        Epsilon at the budget's delta (0 for a pure account).
-    spent_delta : float
-    source : str
-    exact : bool
-        Whether the curve is attained by some neighbours; otherwise it is an upper bound.
+    spent : Spent
+        At the budget's delta, or 0 for a pure account; where it is exact, so is the curve.
     epsilons, deltas : ndarray of shape (points,)
         delta at each epsilon.
     mu, rho : float or None
@@ -87,10 +86,7 @@ class AccountView:
     mechanism: Mechanism
     problem: Problem
     budget: Budget
-    spent: float
-    spent_delta: float
-    source: str
-    exact: bool
+    spent: Spent
     epsilons: FloatArray
     deltas: FloatArray
     mu: float | None
@@ -101,49 +97,6 @@ class AccountView:
     repeated: tuple[Repeated, ...]
     private: PrivateSteps | None
     rest: Budget
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the account as the command line prints it."""
-        problem = self.problem
-        return {
-            "mechanism": self.mechanism.text,
-            "problem": {
-                "n": problem.n,
-                "d": problem.d,
-                "k": problem.k,
-                "relation": str(problem.relation),
-                "domain": problem.domain.kind,
-            },
-            "preparation": self.private
-            and {
-                "shares": {step: self.private.share(step) for step in self.private.steps},
-                "left": {"epsilon": self.rest.epsilon, "delta": self.rest.delta},
-            },
-            "claimed": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
-            "spent": {"epsilon": self.spent, "delta": self.spent_delta, "source": self.source},
-            "exact": self.exact,
-            "curve": [
-                {"epsilon": float(epsilon), "delta": float(delta)}
-                for epsilon, delta in zip(self.epsilons, self.deltas, strict=True)
-            ],
-            "mu": self.mu,
-            "rho": self.rho,
-            "rdp": [{"order": order, "epsilon": value} for order, value in self.renyi],
-            "trade_off": [
-                {"alpha": float(alpha), "beta": float(beta)}
-                for alpha, beta in zip(self.alpha, self.beta, strict=True)
-            ],
-            "repeated": [
-                {
-                    "releases": item.releases,
-                    "delta": item.delta,
-                    "basic": item.basic,
-                    "zcdp": item.zcdp,
-                    "exact": item.exact,
-                }
-                for item in self.repeated
-            ],
-        }
 
     def curve_table(self) -> pd.DataFrame:
         """Return the curve with the columns epsilon and delta."""
@@ -210,10 +163,7 @@ def account_view(
         mechanism=mechanism,
         problem=problem,
         budget=budget,
-        spent=spent.epsilon,
-        spent_delta=spent.delta,
-        source=spent.source,
-        exact=spent.exact,
+        spent=spent,
         epsilons=epsilons,
         deltas=deltas,
         mu=account.mu,
@@ -223,7 +173,7 @@ def account_view(
         ),
         alpha=_LEVELS,
         beta=account.trade_off(most),
-        repeated=tuple(account.repeated(count, budget.delta) for count in releases),
+        repeated=tuple(account.repeated(count, budget.delta, spent) for count in releases),
         private=None if whole is None else private,
         rest=budget if whole is None else whole.rest,
     )
@@ -247,9 +197,9 @@ class _Account:
         if not isinstance(self.loss, ProfileLoss):
             # what tells everything, or counts so by rounding, is below no epsilon
             delta = max(delta, 4 * self.loss.failing)
-        found = self.loss.epsilon(delta)
+        spent = self.loss.epsilon(delta)
         # where some releases give a row away no epsilon reaches so small a delta
-        return found if math.isfinite(found) else 2 * self.loss.epsilon(1e-6)
+        return spent if math.isfinite(spent) else 2 * self.loss.epsilon(1e-6)
 
     def renyi(self, order: float) -> float | None:
         """Return the Renyi divergence of an order, if there is one."""
@@ -263,16 +213,18 @@ class _Account:
             return np.asarray(trade_off(_LEVELS, self.loss.mu), dtype=np.float64)
         beta = np.zeros_like(_LEVELS)
         for epsilon in np.linspace(0.0, most, _FINE):
-            left = 1 - self.delta(float(epsilon))
+            log_slack = 1 - self.delta(float(epsilon))
             grown = math.exp(epsilon) if epsilon < 700 else math.inf
             # infinity times 0 is no number
-            steep = np.where(_LEVELS > 0, left - grown * np.maximum(_LEVELS, 1e-300), left)
-            beta = np.maximum(beta, np.maximum(steep, (left - _LEVELS) / grown))
+            steep = np.where(
+                _LEVELS > 0, log_slack - grown * np.maximum(_LEVELS, 1e-300), log_slack
+            )
+            beta = np.maximum(beta, np.maximum(steep, (log_slack - _LEVELS) / grown))
         clipped: FloatArray = np.clip(beta, 0.0, 1 - _LEVELS)
         return clipped
 
-    def repeated(self, releases: int, delta: float) -> Repeated:
-        """Return what that many releases cost."""
+    def repeated(self, releases: int, delta: float, spent: Spent) -> Repeated:
+        """Return what that many releases cost, of which one spends so much."""
         one = math.inf
         if self.pure or delta > 0:
             one = self.loss.epsilon(0.0 if self.pure else delta / releases)
@@ -282,6 +234,7 @@ class _Account:
         zcdp = None
         if self.rho is not None and delta > 0:
             zcdp = epsilon_of_rho(releases * self.rho, delta)
-        return Repeated(
-            releases, delta, releases * one, zcdp, exact if math.isfinite(exact) else None
-        )
+        # the same neighbours are the worst each time where all noise is Gaussian
+        kind = spent.cost.kind if releases == 1 or spent.mu is not None else Kind.UPPER_BOUND
+        finite = exact if math.isfinite(exact) else None
+        return Repeated(releases, delta, releases * one, zcdp, finite, kind)

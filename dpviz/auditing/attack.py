@@ -1,4 +1,4 @@
-"""The attacker's view: what a membership test on a release can reach."""
+"""The attacker's view: trade-offs of membership tests on a release."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.quantity import Kind, Quantity
 from dpviz.mechanisms import Mechanism
 
 DEFAULT_LEVELS: FloatArray = np.linspace(0.0, 1.0, 201)
@@ -81,10 +82,13 @@ def gaussian_curve(mu: float, alpha: FloatArray = DEFAULT_LEVELS, *, exact: bool
     return Curve(alpha, beta, exact, f"{words} {numeral(mu, 3)}")
 
 
-def bounded_curve(budget: Budget, alpha: FloatArray = DEFAULT_LEVELS) -> Curve:
+def bounded_curve(
+    budget: Budget, alpha: FloatArray = DEFAULT_LEVELS, apart: float | None = None
+) -> Curve:
     """Return the lowest curve that an (epsilon, delta) guarantee allows.
 
-    beta is at least max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha)).
+    beta is at least max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha)), and at
+    least 1 - alpha less the total variation ``apart``, where a limit of that is known.
 
     Source
     ------
@@ -94,6 +98,8 @@ def bounded_curve(budget: Budget, alpha: FloatArray = DEFAULT_LEVELS) -> Curve:
     shrunk = math.exp(-budget.epsilon) * (1 - budget.delta - alpha)
     beta = np.maximum(np.maximum(1 - budget.delta - grown, shrunk), 0.0)
     words = f"bound from epsilon {numeral(budget.epsilon, 3)}"
+    if apart is not None:
+        beta = np.maximum(beta, 1 - alpha - apart)
     if budget.delta > 0:
         words += f" and delta {numeral(budget.delta)}"
     return Curve(alpha, beta, False, words)
@@ -118,11 +124,11 @@ def curve(
         return Curve(alpha, 1 - alpha, True, "the release does not depend on the data")
     # No more than a rounding away from the claim, and Budget needs an epsilon in its range.
     epsilon = max(spent.epsilon, 1e-4)
-    return bounded_curve(Budget(min(epsilon, 1e6), spent.delta), alpha)
+    return bounded_curve(Budget(min(epsilon, 1e6), spent.delta), alpha, spent.total_variation)
 
 
 def posterior(prior: float, alpha: float, beta: float) -> float:
-    """Return the chance that the person is in, once a test with these errors has sounded.
+    """Return the posterior probability of membership after an alarm of a test with these errors.
 
     Bayes: prior (1 - beta)/(prior (1 - beta) + (1 - prior) alpha). A test that never sounds
     leaves the prior.
@@ -159,7 +165,7 @@ def posterior_bound(prior: float, epsilon: float) -> float:
 
 
 def excess_probability(epsilon: float, delta: float, beyond: float) -> float:
-    """Return how likely, at most, a release pushes the posterior odds beyond e^(epsilon + beyond).
+    """Return the greatest probability of posterior odds that grow beyond e^(epsilon + beyond).
 
     On the set S of releases with a loss above epsilon + beyond, (epsilon, delta) gives
     P(S) <= e^epsilon Q(S) + delta <= e^-beyond P(S) + delta, so P(S) <= delta/(1 - e^-beyond).
@@ -228,10 +234,10 @@ def empirical_curve(
     alarm_low, alarm_high = _band(alarms, len(ordered_out), share, simultaneous)
     # alarms fall and misses rise along the thresholds
     beta = misses / len(ordered_in)
-    seen = _at_levels(alpha, alarms / len(ordered_out), beta, 1.0)
+    miss_rates = _at_levels(alpha, alarms / len(ordered_out), beta, 1.0)
     high = _at_levels(alpha, alarm_high, miss_high, 1.0)
     low = _at_levels(alpha, alarm_low, miss_low, 1.0)
-    return EmpiricalCurve(alpha, seen, low, high, confidence, simultaneous)
+    return EmpiricalCurve(alpha, miss_rates, low, high, confidence, simultaneous)
 
 
 def _band(
@@ -241,8 +247,8 @@ def _band(
         return lower_limit(counts, trials, share / 2), upper_limit(counts, trials, share / 2)
     # one reach for every threshold
     reach = math.sqrt(math.log(2 / share) / (2 * trials))
-    seen = counts / trials
-    return np.maximum(seen - reach, 0.0), np.minimum(seen + reach, 1.0)
+    rates = counts / trials
+    return np.maximum(rates - reach, 0.0), np.minimum(rates + reach, 1.0)
 
 
 def _at_levels(
@@ -252,12 +258,12 @@ def _at_levels(
     # reversed, alarms ascend: the last one at most the level belongs to the lowest threshold
     ascending, matching = alarms[::-1], misses[::-1]
     place = ascending.searchsorted(levels, "right") - 1
-    found: FloatArray = np.where(place >= 0, matching[np.maximum(place, 0)], none)
-    return found
+    miss_rates: FloatArray = np.where(place >= 0, matching[np.maximum(place, 0)], none)
+    return miss_rates
 
 
 def check_prior(prior: float) -> None:
-    """Refuse what is no probability."""
+    """Raise `InvalidSetting` unless the prior is a probability."""
     if not (0 <= prior <= 1):
         raise InvalidSetting("prior", "from 0 to 1", prior)
 
@@ -339,7 +345,7 @@ def attack_seen(found: Audit) -> EmpiricalCurve:
 
 
 def audited_budget(mechanism: Mechanism, epsilon: float, budget: Budget) -> Budget:
-    """Return what to audit at another epsilon: the setting's delta, where one is claimed."""
+    """Return the audit's budget at another epsilon, with the setting's delta if one is claimed."""
     if mechanism.info.guarantee == "approximate" and budget.delta > 0:
         return Budget(epsilon, budget.delta)
     return default_budget(mechanism, epsilon)
@@ -348,38 +354,22 @@ def audited_budget(mechanism: Mechanism, epsilon: float, budget: Budget) -> Budg
 # Both worlds --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Worlds:
-    """How often a balanced guesser says "in": when the person is out, and when in.
+def worlds_at(epsilon: float) -> Quantity:
+    """Return the greatest share of right guesses of a balanced guesser under pure epsilon."""
+    return both_worlds(Spent(epsilon, 0.0, True, "pure"))
+
+
+def both_worlds(spent: Spent | None) -> Quantity:
+    """Return the share of right guesses that a balanced guesser reaches, in either world.
 
     The attacker knows every other row and both candidates for the last one, holds either for
     equally likely before the release, and guesses so that both errors are equal: a false alarm is
     as likely as a miss. No guesser does better in both worlds at once.
 
-    Attributes
-    ----------
-    out : float
-        Share of releases without the person: false alarms, at least what is shown.
-    within : float
-        Share of releases with the person: at most what is shown; ``1 - out``.
-    """
-
-    out: float
-    within: float
-
-
-def worlds_at(epsilon: float) -> Worlds:
-    """Return what a balanced guesser reaches against the worst release of a pure epsilon."""
-    return both_worlds(Spent(epsilon, 0.0, True, "pure"))
-
-
-def both_worlds(spent: Spent | None) -> Worlds:
-    """Return what a balanced guesser reaches against a release that costs ``spent``.
-
     A test with false alarms alpha and misses beta tells two laws apart by
     1 - alpha - beta <= TV, their total variation; with alpha = beta it errs at least
     (1 - TV)/2 of the time in either world. For Gaussian noise that is Phi(-mu/2), for a pure
-    epsilon 1/(1 + e^epsilon). Of an (epsilon, delta) bound nothing else is known than
+    epsilon at least 1/(1 + e^epsilon). Of an (epsilon, delta) bound nothing else is known than
     TV <= 1 - 2 (1 - delta)/(1 + e^epsilon) (Kairouz, Oh & Viswanath 2015).
 
     Parameters
@@ -389,18 +379,19 @@ def both_worlds(spent: Spent | None) -> Worlds:
 
     Returns
     -------
-    Worlds
-        Reached by an attacker on the worst neighbours where ``spent`` is exact and names its total
-        variation; otherwise no attacker gets beyond it.
+    Quantity
+        From 0.5 to 1. A measurement where an attacker on the worst neighbours reaches it, as
+        ``spent`` is exact and names its total variation, with a delta; otherwise nobody gets beyond
+        it.
     """
     if spent is None:
-        return Worlds(0.0, 1.0)
+        return Quantity(1.0, Kind.UPPER_BOUND)
     # nothing better is known of an infinite epsilon
-    apart = 1.0
+    apart, kind = 1.0, Kind.UPPER_BOUND
     if math.isfinite(spent.epsilon):
         shrunk = math.exp(-spent.epsilon)
         apart = 1 - 2 * (1 - spent.delta) * shrunk / (1 + shrunk)
     if spent.total_variation is not None:
         apart = min(apart, spent.total_variation)
-    out = min(0.5, max(0.0, (1 - apart) / 2))
-    return Worlds(out, 1 - out)
+        kind = spent.cost.kind if spent.delta > 0 else Kind.UPPER_BOUND
+    return Quantity(1 - min(0.5, max(0.0, (1 - apart) / 2)), kind)

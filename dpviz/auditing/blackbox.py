@@ -1,4 +1,4 @@
-"""The audit of a function that nobody has looked into.
+"""The audit of any function.
 
 Three answers stand side by side, and together hold with the stated confidence:
 
@@ -64,7 +64,7 @@ class NormalFit:
 
 @dataclass(frozen=True)
 class HiddenRows:
-    """Guesses which of many rows each of some runs had seen.
+    """Guesses of which rows each run included.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class HiddenRows:
 
 @dataclass(frozen=True, eq=False)
 class BlackBox:
-    """What an audit of a function found.
+    """The result of an audit of a function.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class BlackBox:
 
     @property
     def verdict(self) -> AuditVerdict:
-        """Refuted where one of the bounds is above the claim."""
+        """Refuted if one of the bounds is above the claim."""
         claim = self.audit.claim
         if claim is not None and self.hidden.epsilon_lower > claim.epsilon:
             return AuditVerdict.REFUTED
@@ -158,23 +158,23 @@ def audit_function(
         for d in chosen:
             problem = Problem(n, d, k, relation, Domain.ball(d))
             mechanism.check(problem, budget)
-            run = Run(mechanism, mechanism.calibrate(problem, budget), seed, progress)
-            told, pair = run.most_telling(eigenvector_pairs(problem), budget.delta, trials)
-            if best is None or told > best[0]:
-                best = told, pair
+            run = Run(mechanism, mechanism.calibrate(problem, budget), seed, progress, problem)
+            value, pair = run.most_telling(eigenvector_pairs(problem), budget.delta, trials)
+            if best is None or value > best[0]:
+                best = value, pair
         assert best is not None, "the caller says a dimension above k"
         pair = best[1]
-        found = audit(
+        audited = audit(
             mechanism, budget, d=len(pair.first), k=k, relation=relation, n=n, seed=seed,
             trials=trials, confidence=1 - error * (1 - _HIDDEN_SHARE), pairs=[pair],
-            progress=progress,
+            plant=True, progress=progress,
         )  # fmt: skip
         progress("hidden rows")
-        hidden = _hidden(found, max(_LEAST_RUNS, trials // 20), error * _HIDDEN_SHARE)
+        hidden = _hidden(audited, max(_LEAST_RUNS, trials // 20), error * _HIDDEN_SHARE)
     level = error * (1 - _HIDDEN_SHARE) / 4  # that of the event for epsilon
     sees = least_seen(budget, 2 * trials, level)
     return BlackBox(
-        replace(found, confidence=confidence), tuple(chosen), sees, _fitted(found), hidden
+        replace(audited, confidence=confidence), tuple(chosen), sees, _fitted(audited), hidden
     )
 
 
@@ -212,13 +212,13 @@ def _hidden(found: Audit, runs: int, alpha: float) -> HiddenRows:
     for _ in range(runs):
         rows = rng.standard_normal((problem.n, problem.d))
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        seen = rng.random(problem.n) < 0.5
-        table = rows * seen[:, None]
+        present = rng.random(problem.n) < 0.5
+        table = rows * present[:, None]
         moment = SecondMoment(table.T @ table / problem.n, problem.n, table)
         drawn = Trials(mechanism, calibration, moment, Batch(rng, 1))
         (score,) = simulate([drawn], lambda _, release, rows=rows: _scores(release, rows))  # type: ignore[misc]
         order = np.argsort(score, kind="stable")
-        right += int(seen[order[problem.n - third :]].sum() + (~seen[order[:third]]).sum())
+        right += int(present[order[problem.n - third :]].sum() + (~present[order[:third]]).sum())
     guesses = 2 * third * runs
     least = hidden_rows_bound(problem.n * runs, guesses, right, budget.delta, alpha)
     return HiddenRows(runs, guesses, right, least)

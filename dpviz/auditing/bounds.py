@@ -31,16 +31,16 @@ def lower_limit(count: ArrayLike, trials: int, alpha: float) -> FloatArray:
     """
     counts = _checked(count, trials, alpha)
     with np.errstate(invalid="ignore"):
-        found = betaincinv(counts, trials - counts + 1, alpha)
-    return np.where(counts == 0, 0.0, found)
+        limits = betaincinv(counts, trials - counts + 1, alpha)
+    return np.where(counts == 0, 0.0, limits)
 
 
 def upper_limit(count: ArrayLike, trials: int, alpha: float) -> FloatArray:
     """Return the Clopper-Pearson upper limit at confidence 1 - alpha; see `lower_limit`."""
     counts = _checked(count, trials, alpha)
     with np.errstate(invalid="ignore"):
-        found = betaincinv(counts + 1, trials - counts, 1 - alpha)
-    return np.where(counts == trials, 1.0, found)
+        limits = betaincinv(counts + 1, trials - counts, 1 - alpha)
+    return np.where(counts == trials, 1.0, limits)
 
 
 def _checked(count: ArrayLike, trials: int, alpha: float) -> FloatArray:
@@ -69,16 +69,16 @@ def epsilon_bound(p_low: ArrayLike, q_high: ArrayLike, delta: float) -> FloatArr
     gain = np.asarray(p_low, dtype=np.float64) - delta
     low = np.asarray(q_high, dtype=np.float64)
     ratio = np.maximum(gain, 0.0) / low
-    found: FloatArray = np.log(np.maximum(ratio, 1.0))
-    return found
+    bound: FloatArray = np.log(np.maximum(ratio, 1.0))
+    return bound
 
 
 def delta_bound(p_low: ArrayLike, q_high: ArrayLike, epsilon: float) -> FloatArray:
     """Return max(0, p_low - e^epsilon q_high): any (epsilon, delta) claim must allow it."""
     # e^700 is finite, and any q_high above 0 then exceeds p_low many times over
     grown = np.exp(min(epsilon, 700.0)) * np.asarray(q_high, dtype=np.float64)
-    found: FloatArray = np.maximum(np.asarray(p_low, dtype=np.float64) - grown, 0.0)
-    return found
+    bound: FloatArray = np.maximum(np.asarray(p_low, dtype=np.float64) - grown, 0.0)
+    return bound
 
 
 def hidden_rows_bound(rows: int, guesses: int, right: int, delta: float, alpha: float) -> float:
@@ -108,12 +108,12 @@ def hidden_rows_bound(rows: int, guesses: int, right: int, delta: float, alpha: 
 
     def chance(epsilon: float) -> float:
         accuracy = float(expit(epsilon))
-        found = float(binom.sf(right - 1, guesses, accuracy))
+        tail = float(binom.sf(right - 1, guesses, accuracy))
         if delta > 0 and right > 0:
             below = np.cumsum(binom.pmf(np.arange(right - 1, -1, -1), guesses, accuracy))
             steepest = float((below / np.arange(1, right + 1)).max())
-            found += 2 * rows * delta * steepest
-        return found
+            tail += 2 * rows * delta * steepest
+        return tail
 
     low, high = 0.0, 50.0
     if chance(low) > alpha:

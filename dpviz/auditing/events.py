@@ -1,4 +1,4 @@
-"""What an attacker can compute from a raw release, and the one event chosen from it.
+"""Scores that an attacker computes from a raw release, and the choice of one event.
 
 An `EventView` knows both tables and turns a batch of releases into named scores, one number per
 draw. An `Event` is one score beyond one threshold. Scores and thresholds are free to look at
@@ -75,21 +75,23 @@ class EventView:
 
     def scores(self, release: Release) -> dict[str, FloatArray]:
         """Return every score of a batch, each of shape (size,)."""
-        found: dict[str, FloatArray] = {}
+        by_name: dict[str, FloatArray] = {}
         for name, block in self._blocks(release).items():
             size, d = len(block), len(self.pair.first)
             if block.shape[1:] == (d, d) and name != "frame":
-                found |= self._of_matrices(block, name)
+                by_name |= self._of_matrices(block, name)
             elif block.shape[1:] == (d, self.k) and name == "frame":
-                found |= self._of_frames(block)
+                by_name |= self._of_frames(block)
             elif block.ndim == 3 and block.shape[2] == d:
-                found |= self._of_rows(block)
+                by_name |= self._of_rows(block)
             else:
-                found |= {f"{name} {i}": c for i, c in enumerate(block.reshape(size, -1)[:, :8].T)}
+                by_name |= {
+                    f"{name} {i}": c for i, c in enumerate(block.reshape(size, -1)[:, :8].T)
+                }
         if self.ratio is not None:
-            found["likelihood ratio"] = self.ratio(release)
+            by_name["likelihood ratio"] = self.ratio(release)
         # all at once: a pilot has few draws, and dozens of scores
-        return dict(zip(found, self._rounded(np.array([*found.values()])), strict=True))
+        return dict(zip(by_name, self._rounded(np.array([*by_name.values()])), strict=True))
 
     def _rounded(self, values: FloatArray) -> FloatArray:
         rounded: FloatArray = np.round(_plain(values) / self.quantum) * self.quantum
@@ -109,8 +111,8 @@ class EventView:
                 parts.append(block[:, 0])
             else:
                 parts.append(block.reshape(size, -1))
-        kept = [part for part in parts if part.shape[1] <= _LEARNED_ENTRIES]
-        return np.concatenate(kept, axis=1) if kept else np.empty((len(release.raw), 0))
+        small = [part for part in parts if part.shape[1] <= _LEARNED_ENTRIES]
+        return np.concatenate(small, axis=1) if small else np.empty((len(release.raw), 0))
 
     def _blocks(self, release: Release) -> dict[str, FloatArray]:
         """Return the release in shapes that the scores understand.
@@ -145,7 +147,7 @@ class EventView:
         triangle = block[:, upper[0], upper[1]]
         far_first = np.abs(triangle - first[upper]).sum(axis=1)
         far_second = np.abs(triangle - second[upper]).sum(axis=1)
-        found = {
+        scores = {
             "linear score": np.tensordot(symmetric, difference, 2),
             "upper-triangle score": triangle @ difference[upper],
             "l1 score": far_second - far_first,
@@ -157,35 +159,35 @@ class EventView:
         }
         for label, table in (("first", first), ("second", second)):
             values, vectors = np.linalg.eigh(symmetric - table)
-            found[f"smallest eigenvalue above the {label} table"] = values[:, 0]
-            found[f"largest eigenvalue above the {label} table"] = values[:, -1]
-            found[f"nuclear norm from the {label} table"] = np.abs(values).sum(axis=1)
+            scores[f"smallest eigenvalue above the {label} table"] = values[:, 0]
+            scores[f"largest eigenvalue above the {label} table"] = values[:, -1]
+            scores[f"nuclear norm from the {label} table"] = np.abs(values).sum(axis=1)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(np.abs(values)).sum(axis=1)
-                found[f"log determinant above the {label} table"] = _plain(logs)
+                scores[f"log determinant above the {label} table"] = _plain(logs)
                 for side, direction in (("gain", p), ("loss", q)):
                     weights = np.square(direction @ vectors)
-                    found[f"depth along the {side} above the {label} table"] = 1 / (
+                    scores[f"depth along the {side} above the {label} table"] = 1 / (
                         weights / values
                     ).sum(axis=1)
-        found["nuclear score"] = (
-            found.pop("nuclear norm from the second table")
-            - found["nuclear norm from the first table"]
+        scores["nuclear score"] = (
+            scores.pop("nuclear norm from the second table")
+            - scores["nuclear norm from the first table"]
         )
-        found["determinant score"] = (
-            found.pop("log determinant above the second table")
-            - found["log determinant above the first table"]
+        scores["determinant score"] = (
+            scores.pop("log determinant above the second table")
+            - scores["log determinant above the first table"]
         )
         if name == "release":
-            return found
-        return {f"{label} of the {name}": values for label, values in found.items()}
+            return scores
+        return {f"{label} of the {name}": values for label, values in scores.items()}
 
     def _of_frames(self, frames: FloatArray) -> dict[str, FloatArray]:
         p, q = self._directions
         at_p, at_q = np.square(p @ frames), np.square(q @ frames)
         share_p, share_q = at_p.sum(axis=1), at_q.sum(axis=1)
         turned = frames.transpose(0, 2, 1) @ self.pair.difference @ frames
-        found = {
+        scores = {
             "score of the subspace": np.trace(turned, axis1=1, axis2=2),
             "share along the gain": share_p,
             "share along the loss": share_q,
@@ -197,12 +199,12 @@ class EventView:
         }
         for label, top in zip(("first", "second"), self._tops, strict=True):
             inside = np.square(top.T @ frames).sum(axis=(1, 2))
-            found[f"overlap with the {label} table's components"] = inside
-        return found
+            scores[f"overlap with the {label} table's components"] = inside
+        return scores
 
     def _of_rows(self, rows: FloatArray) -> dict[str, FloatArray]:
         v, w = self.pair.first, self.pair.second
-        found = {
+        scores = {
             "changed row, linear score": rows[:, 0] @ (v - w),
             "changed row, l1 score": (
                 np.abs(rows[:, 0] - w).sum(axis=1) - np.abs(rows[:, 0] - v).sum(axis=1)
@@ -214,8 +216,8 @@ class EventView:
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.square(outside).sum(axis=(1, 2)) / total
             # a floor, so that rounding does not order what is equal
-            found[f"rows outside the {label} table's components"] = np.log10(share + 1e-20)
-        return found
+            scores[f"rows outside the {label} table's components"] = np.log10(share + 1e-20)
+        return scores
 
 
 def _quadratic(matrices: FloatArray, direction: FloatArray) -> FloatArray:
@@ -257,13 +259,13 @@ class LearnedScores:
 
     def __call__(self, features: FloatArray) -> FloatArray:
         """Return the score of each row, shape (size,)."""
-        found: FloatArray = self._scaled(features) @ self.direction
-        return found
+        scores: FloatArray = self._scaled(features) @ self.direction
+        return scores
 
 
 @dataclass(frozen=True)
 class Event:
-    """What an attacker says on seeing one score: the first table, the second, or nothing.
+    """The attacker's decision on one score: the first table, the second, or none.
 
     Attributes
     ----------
@@ -284,14 +286,14 @@ class Event:
     for_second: float | None
 
     def names(self, values: FloatArray) -> tuple[int, int]:
-        """Return how many scores make the attacker name the first and the second table."""
+        """Return how many scores lead the attacker to the first and the second table."""
         turned = self.sign * values
         first = 0 if self.for_first is None else int((turned > self.for_first).sum())
         second = 0 if self.for_second is None else int((turned < self.for_second).sum())
         return first, second
 
     def count(self, first: FloatArray, second: FloatArray) -> tuple[int, int, int]:
-        """Return right names, wrong names and the draws they are counted among.
+        """Return the numbers of right and wrong decisions, and of releases.
 
         With one threshold the draws that can be right are those of one table, and so are those
         that can be wrong. With two, both tables' draws count: a sum of two binomial counts, whose
@@ -321,7 +323,7 @@ Value = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """What the events of one score and one sign count, at every threshold that is tried.
+    """Counts of the events of one score and one sign at every threshold.
 
     Attributes
     ----------
@@ -376,29 +378,29 @@ class Shapes:
 
     def event(self, kind: int, place: int) -> Event:
         """Return the event above, below or on both sides of the threshold at a place."""
-        here = float(self.thresholds[place])
+        threshold = float(self.thresholds[place])
         return Event(
             self.score,
             self.sign,
-            None if kind == 1 else here,
-            None if kind == 0 else float(self.mirrors[place]) if kind == 2 else here,
+            None if kind == 1 else threshold,
+            None if kind == 0 else float(self.mirrors[place]) if kind == 2 else threshold,
         )
 
 
 def shapes_of(first: Scores, second: Scores) -> list[Shapes]:
-    """Return what may be chosen from as many releases of each table: their scores, sorted once."""
-    found = []
+    """Return the candidate events of each score, from equally many releases of both tables."""
+    shapes = []
     for name, ones in first.items():
         a, b = np.sort(ones), np.sort(second[name])
         size = len(a)
         thresholds = _thresholds(np.concatenate([a, b]))
         above = [size - each.searchsorted(thresholds, "right") for each in (a, b)]
         below = [each.searchsorted(thresholds) for each in (a, b)]
-        found.append(Shapes.of(name, 1, thresholds, (*above, *below), size))
+        shapes.append(Shapes.of(name, 1, thresholds, (*above, *below), size))
         # the other sign: what was below is above, in reverse
         turned = tuple(each[::-1] for each in (*below, *above))
-        found.append(Shapes.of(name, -1, 0.0 - thresholds[::-1], turned, size))
-    return found
+        shapes.append(Shapes.of(name, -1, 0.0 - thresholds[::-1], turned, size))
+    return shapes
 
 
 def chosen(shapes: Sequence[Shapes], alpha: float, value: Value) -> tuple[Event, float]:
@@ -427,11 +429,11 @@ def chosen(shapes: Sequence[Shapes], alpha: float, value: Value) -> tuple[Event,
     values = value(_rough(right, trials, -reach), _rough(wrong, trials, reach))
     best, most, start = shapes[0].event(0, 0), -math.inf, 0
     for shape in shapes:
-        own = values[:, start : start + len(shape.thresholds)]
+        values_of_shape = values[:, start : start + len(shape.thresholds)]
         start += len(shape.thresholds)
-        kind, place = divmod(int(own.argmax()), own.shape[1])
-        if own[kind, place] > most:
-            best, most = shape.event(kind, place), float(own[kind, place])
+        kind, place = divmod(int(values_of_shape.argmax()), values_of_shape.shape[1])
+        if values_of_shape[kind, place] > most:
+            best, most = shape.event(kind, place), float(values_of_shape[kind, place])
     return best, most
 
 
@@ -443,8 +445,8 @@ def _rough(counts: NDArray[np.int_], trials: NDArray[np.int_], reach: float) -> 
     """
     square = reach * reach
     spread = np.sqrt(counts * (1 - counts / trials) + square / 4)
-    found: FloatArray = (counts + square / 2 + reach * spread) / (trials + square)
-    return np.clip(found, 0.0, 1.0)
+    limits: FloatArray = (counts + square / 2 + reach * spread) / (trials + square)
+    return np.clip(limits, 0.0, 1.0)
 
 
 def _thresholds(pooled: FloatArray) -> FloatArray:
@@ -471,19 +473,19 @@ def _places(size: int) -> NDArray[np.intp]:
 
 
 def epsilon_value(delta: float) -> Value:
-    """Return the value that asks for the largest epsilon at a delta."""
+    """Return the objective that maximises epsilon at a delta."""
 
     def value(p_low: FloatArray, q_high: FloatArray) -> FloatArray:
         gain = np.maximum(p_low - delta, 1e-300)
         # unclipped, so that an event that gains nothing is still ordered
-        found: FloatArray = np.maximum(epsilon_bound(p_low, q_high, delta), 0.0)
-        return np.where(found > 0, found, 1e-3 * np.log(gain / q_high))
+        epsilons: FloatArray = np.maximum(epsilon_bound(p_low, q_high, delta), 0.0)
+        return np.where(epsilons > 0, epsilons, 1e-3 * np.log(gain / q_high))
 
     return value
 
 
 def delta_value(epsilon: float) -> Value:
-    """Return the value that asks for the largest delta at an epsilon."""
+    """Return the objective that maximises delta at an epsilon."""
 
     def value(p_low: FloatArray, q_high: FloatArray) -> FloatArray:
         return delta_bound(p_low, q_high, epsilon)

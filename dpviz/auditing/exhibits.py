@@ -74,7 +74,7 @@ def moving_cone() -> AdditiveMechanism:
 
 
 def repaired_cone() -> AdditiveMechanism:
-    """Return the mechanism of the same family whose noise has no support that moves."""
+    """Return the mechanism of the same family whose noise has full support."""
     return WishartDifference()
 
 
@@ -141,7 +141,7 @@ def support_table(d: int, epsilon: float, seed: int, trials: int = 1_000) -> pd.
 
 
 def impossible_share(epsilon: float) -> float:
-    """Return how likely a release of the zeroed table is none that the full one can make.
+    """Return the probability that a release of the zeroed table is impossible for the full one.
 
     It is 1 - exp(-1/(2 n c)) at the mechanism's scale c in every dimension, from
     1/(v'W^-1 v) = c chi-square with two degrees of freedom.
@@ -172,17 +172,17 @@ def cone_table(epsilon: float, seed: int, size: int = 150) -> pd.DataFrame:
     """
     problem = _problem(2, Relation.ZERO_OUT)
     row = np.diag([1.0, 0.0])
-    found = []
+    tables = []
     for mechanism in (moving_cone(), repaired_cone()):
         scale = mechanism.calibrate(problem, Budget(epsilon)).scale * _N
         for table, change in ((WITH, 0.0), (WITHOUT, 1.0)):
             label = f"{mechanism.key} {table}"
             draws = Draws.batch(generator(seed, "refutations", "cone", label), size)
-            seen = scale * mechanism.standard_noise(problem, draws) - change * row
-            half = (seen[:, 0, 0] + seen[:, 1, 1]) / 2
-            radius = np.hypot((seen[:, 0, 0] - seen[:, 1, 1]) / 2, seen[:, 0, 1])
+            noise = scale * mechanism.standard_noise(problem, draws) - change * row
+            half = (noise[:, 0, 0] + noise[:, 1, 1]) / 2
+            radius = np.hypot((noise[:, 0, 0] - noise[:, 1, 1]) / 2, noise[:, 0, 1])
             impossible = mechanism.dominates_input and table == WITHOUT
-            found.append(
+            tables.append(
                 pd.DataFrame(
                     {
                         "mechanism": mechanism.label,
@@ -193,7 +193,7 @@ def cone_table(epsilon: float, seed: int, size: int = 150) -> pd.DataFrame:
                     }
                 )
             )
-    return pd.concat(found, ignore_index=True)[list(CONE_COLUMNS)]
+    return pd.concat(tables, ignore_index=True)[list(CONE_COLUMNS)]
 
 
 # The direction that turns ------------------------------------------------------
@@ -228,7 +228,7 @@ def turning_table(epsilon: float, seed: int) -> pd.DataFrame:
     mechanism = bare_directions()
     problem = Problem(3, 2, 1, Relation.REPLACE, Domain.ball(2))
     calibration = mechanism.calibrate(problem, Budget(epsilon))
-    found = []
+    records = []
     for table, person in ((WITH, _PERSON), (WITHOUT, 0 * _PERSON)):
         rows = np.vstack([_OTHERS, person])
         data = SecondMoment(rows.T @ rows / len(rows), len(rows), rows)
@@ -238,8 +238,8 @@ def turning_table(epsilon: float, seed: int) -> pd.DataFrame:
         )
         for number, (first, second) in enumerate(frames[:, :, 0], start=1):
             angle = math.degrees(math.atan2(abs(second), abs(first)))
-            found.append((table, number, first, second, angle))
-    return pd.DataFrame(found, columns=list(TURNING_COLUMNS))
+            records.append((table, number, first, second, angle))
+    return pd.DataFrame(records, columns=list(TURNING_COLUMNS))
 
 
 # Delta at large epsilon ----------------------------------------------------------
@@ -262,33 +262,33 @@ def delta_table(delta: float) -> pd.DataFrame:
     """
     if not (0 < delta < 1):
         raise InvalidSetting("delta", "above 0 and below 1", delta, "--delta")
-    found = []
+    rows = []
     grid = _DELTA_EPSILONS.tolist()
     for mechanism in every_mechanism():
         if mechanism.info.guarantee != "approximate":
             continue
         few = _true_deltas(mechanism, delta, (grid[0], grid[len(grid) // 2], grid[-1]))
         if any(true > delta * (1 + _ROUNDING) for *_, true in few):
-            found += [
+            rows += [
                 (mechanism.label, relation, epsilon, true, delta)
                 for relation, epsilon, true in _true_deltas(mechanism, delta, grid)
             ]
-    return pd.DataFrame(found, columns=list(DELTA_COLUMNS))
+    return pd.DataFrame(rows, columns=list(DELTA_COLUMNS))
 
 
 def _true_deltas(
     mechanism: Mechanism, delta: float, epsilons: Iterable[float]
 ) -> list[tuple[str, float, float]]:
     """Return (relation, epsilon, exact delta) where the release is one Gaussian query."""
-    found = []
+    deltas = []
     for relation, epsilon in product(Relation, epsilons):
         problem, budget = _problem(DEFAULT_D, relation), Budget(epsilon, delta)
         if mechanism.why_not(problem, budget) is not None:
             continue
         parts = mechanism.calibrate(problem, budget).parts
         if len(parts) == 1 and isinstance(parts[0], GaussianPart):
-            found.append((str(relation), epsilon, delta_of(epsilon, parts[0].mu)))
-    return found
+            deltas.append((str(relation), epsilon, delta_of(epsilon, parts[0].mu)))
+    return deltas
 
 
 # Chains that converge --------------------------------------------------------------
@@ -321,13 +321,13 @@ def gibbs_table(epsilon: float, seed: int, chains: int = 2_000) -> pd.DataFrame:
     drawn = stiefel_bingham(values, 2, draws, 8)
     best = float(values[:2].sum())
     exact = (float(values.sum()) - left_out_mean(values)) / best
-    found = []
+    rows = []
     for start, chosen in ((FROM_MODE, drawn.from_mode), (FROM_UNIFORM, ~drawn.from_mode)):
         for sweep, scores in enumerate(drawn.trace[:, chosen] / best):
             mean = float(scores.mean())
             reach = _NORMAL_99 * float(scores.std(ddof=1)) / math.sqrt(len(scores))
-            found.append((start, sweep, mean, mean - reach, mean + reach, exact))
-    return pd.DataFrame(found, columns=list(GIBBS_COLUMNS))
+            rows.append((start, sweep, mean, mean - reach, mean + reach, exact))
+    return pd.DataFrame(rows, columns=list(GIBBS_COLUMNS))
 
 
 def left_out_mean(values: FloatArray) -> float:
@@ -373,7 +373,7 @@ def _published(rows: FloatArray, center: str) -> tuple[FloatArray, float]:
 
 
 def mean_leak_table() -> pd.DataFrame:
-    """Return how the mean of a table gives the last row away to who knows the others.
+    """Return how the mean of a table reveals the last row to someone who knows the others.
 
     Returns
     -------
@@ -381,12 +381,12 @@ def mean_leak_table() -> pd.DataFrame:
         `MEAN_COLUMNS`: n times the published mean less the sum of the known rows is the last row.
     """
     mean, _ = _published(_PEOPLE, "mean")
-    known = _PEOPLE[:-1].sum(axis=0)
-    recovered = len(_PEOPLE) * mean - known
+    sum_of_others = _PEOPLE[:-1].sum(axis=0)
+    recovered = len(_PEOPLE) * mean - sum_of_others
     return pd.DataFrame(
         {
             "feature": _FEATURES,
-            "sum_of_known": known,
+            "sum_of_known": sum_of_others,
             "published_mean": mean,
             "recovered": recovered,
             "true": _PEOPLE[-1],
@@ -395,7 +395,7 @@ def mean_leak_table() -> pd.DataFrame:
 
 
 def bound_leak_table() -> pd.DataFrame:
-    """Return how a row bound taken from the data tells whether the last person is in it.
+    """Return how a row-norm bound from the data reveals whether the last person is in it.
 
     Returns
     -------
@@ -403,11 +403,11 @@ def bound_leak_table() -> pd.DataFrame:
         `BOUND_COLUMNS`: with the person the bound is the length of their row; with the row zeroed
         it is the longest known one. An observer who knows that one is never wrong.
     """
-    known = float(np.linalg.norm(_PEOPLE[:-1], axis=1).max())
+    longest_other = float(np.linalg.norm(_PEOPLE[:-1], axis=1).max())
     zeroed = _PEOPLE.copy()
     zeroed[-1] = 0.0
     rows = [
-        (table, known, _published(people, "none")[1])
+        (table, longest_other, _published(people, "none")[1])
         for table, people in ((WITH, _PEOPLE), (WITHOUT, zeroed))
     ]
     return pd.DataFrame(rows, columns=list(BOUND_COLUMNS))
@@ -419,7 +419,7 @@ DECLARED = {"homework": 6.0, "sport": 6.0, "phone": 16.0}
 
 @dataclass(frozen=True, eq=False)
 class Leak:
-    """The table, what is printed of it, and what that tells.
+    """A table, its published facts, and what they reveal.
 
     Attributes
     ----------

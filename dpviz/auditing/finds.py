@@ -69,7 +69,7 @@ def mask_table(epsilon: float, delta: float, seed: int) -> pd.DataFrame:
     below = np.tril_indices(_D, -1)
     slip = noise.copy()
     slip[below] = A.T[below]
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "entry": [f"features {i + 1} and {j + 1}" for i, j in zip(*below, strict=True)],
             "exact": A[below],
@@ -77,7 +77,7 @@ def mask_table(epsilon: float, delta: float, seed: int) -> pd.DataFrame:
             "as_meant": (A + noise)[below],
         }
     )
-    return found[list(MASK_COLUMNS)]
+    return table[list(MASK_COLUMNS)]
 
 
 # A sampler that is too sharp ------------------------------------------------------------------
@@ -107,9 +107,9 @@ class Peer:
 
 @cache
 def peers() -> tuple[Peer, ...]:
-    """Return what was measured of the two libraries."""
-    found = json.loads(PEERS_FILE.read_text(encoding="utf-8"))
-    return tuple(Peer(**row) for row in found["peers"])
+    """Return the measurements of the two libraries."""
+    measured = json.loads(PEERS_FILE.read_text(encoding="utf-8"))
+    return tuple(Peer(**row) for row in measured["peers"])
 
 
 def bingham_moment() -> float:

@@ -1,4 +1,4 @@
-"""Worst-case neighbours: pairs of made-up tables that differ in one row.
+"""Worst-case neighbours: pairs of synthetic tables that differ in one row or one person.
 
 Geometry proposes: one person's row changes to an orthogonal one (on a box, a corner to the most
 nearly orthogonal one), to zero, or along the pair that is worst for an l1 norm, among other people
@@ -9,7 +9,7 @@ direction alike, or differ in length. Random pairs and the search in `dpviz.audi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,12 +40,14 @@ class Pair:
     ----------
     name : str
         What the tables look like, in words.
-    others : ndarray of shape (n - 1, d)
+    others : ndarray of shape (n - together, d)
         The rows that both tables share.
     first, second : ndarray of shape (d,)
         The row that differs; it is row 0 of each table.
     by_chance : bool
         Whether the rows that differ were drawn at random.
+    together : int
+        How many rows differ, as many of one person: all alike, which moves X'X the farthest.
     """
 
     name: str
@@ -53,19 +55,20 @@ class Pair:
     first: FloatArray
     second: FloatArray
     by_chance: bool = False
+    together: int = 1
 
     @property
     def difference(self) -> FloatArray:
         """D = vv' - ww', by which the two tables' X'X differ; shape (d, d)."""
         moved: FloatArray = np.outer(self.first, self.first) - np.outer(self.second, self.second)
-        return moved
+        return self.together * moved
 
     def tables(self) -> tuple[SecondMoment, SecondMoment]:
         """Return the two tables' second moments, with their rows."""
         return self._table(self.first), self._table(self.second)
 
     def _table(self, row: FloatArray) -> SecondMoment:
-        rows = np.vstack([row, self.others])
+        rows = np.vstack([*[row] * self.together, self.others])
         rows.setflags(write=False)
         moment = rows.T @ rows / len(rows)
         return SecondMoment((moment + moment.T) / 2, len(rows), rows)
@@ -97,14 +100,14 @@ def candidates(
     changes = _box_changes(problem, rows) if box else _changes(problem, rows)
     # noise that does not look at the table hides one row as well beside any others
     backgrounds = ("empty",) if additive else tuple(_BACKGROUNDS)
-    found = [
+    pairs = [
         Pair(f"{change}, {_BACKGROUNDS[kind]}", _others(kind, v, w, problem), v, w)
         for change, v, w in changes
         for kind in backgrounds
     ]
     if rows and not additive:
         # a row that goes moves what is read off the lengths, such as a clipping quantile
-        found += [
+        pairs += [
             Pair(f"{change}, {_LENGTHS[kind]}", _others(kind, v, w, problem), v, w)
             for change, v, w in changes
             for kind in _LENGTHS
@@ -120,8 +123,11 @@ def candidates(
             w = np.zeros(d)
         kind = backgrounds[number % len(backgrounds)]
         name = f"a random row changed, {_BACKGROUNDS[kind]}"
-        found.append(Pair(name, _others(kind, v, w, problem), v, w, True))
-    return found
+        pairs.append(Pair(name, _others(kind, v, w, problem), v, w, True))
+    m = problem.together
+    if m == 1:
+        return pairs
+    return [replace(pair, name=f"{m} times {pair.name}", together=m) for pair in pairs]
 
 
 def eigenvector_pairs(problem: Problem) -> list[Pair]:
@@ -166,49 +172,49 @@ def moved(pair: Pair, problem: Problem, step: float, rng: np.random.Generator) -
     if len(widths):  # turned out of the box, all are drawn in alike
         others = others / max(1.0, float(np.abs(others / widths).max(initial=0.0)))
     name = pair.name if pair.name.endswith("after a search") else f"{pair.name}, after a search"
-    return Pair(name, others, first, second, True)
+    return Pair(name, others, first, second, True, pair.together)
 
 
 def _changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, FloatArray]]:
     d = problem.d
     axes, zero = np.eye(d), np.zeros(d)
     even = np.ones(d) / math.sqrt(d)
-    found = [
+    changes = [
         ("a unit row zeroed", axes[0], zero),
         ("an even row zeroed", even, zero),
     ]
     if problem.relation is Relation.ZERO_OUT:
-        return found
+        return changes
     # Worst for the l1 norm of vv' - ww'; see `dpviz.accounting.sensitivity.l1_entries`.
     angles = np.where(np.arange(d) < d // 2, math.pi / 8, 5 * math.pi / 8)
     v, w = np.cos(angles - math.pi / 4), np.cos(angles + math.pi / 4)
-    found.append(("a unit row replaced by an orthogonal one", axes[0], axes[1]))
-    found.append(("an even row turned", v / np.linalg.norm(v), w / np.linalg.norm(w)))
+    changes.append(("a unit row replaced by an orthogonal one", axes[0], axes[1]))
+    changes.append(("an even row turned", v / np.linalg.norm(v), w / np.linalg.norm(w)))
     if rows:
-        found.append(("a unit row reversed", axes[0], -axes[0]))
-        found.append(("an even row reversed", even, -even))
-    return found
+        changes.append(("a unit row reversed", axes[0], -axes[0]))
+        changes.append(("an even row reversed", even, -even))
+    return changes
 
 
 def _box_changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, FloatArray]]:
     d = problem.d
     corner, zero = np.array(problem.domain.half_widths), np.zeros(d)
     axis = corner * np.eye(d)[0]
-    found = [("a corner zeroed", corner, zero), ("one feature's bound zeroed", axis, zero)]
+    changes = [("a corner zeroed", corner, zero), ("one feature's bound zeroed", axis, zero)]
     if problem.relation is Relation.ZERO_OUT:
-        return found
+        return changes
     # The pair that reaches the Frobenius and the nuclear sensitivity; see `dpviz.accounting.boxes`.
-    found.append(
+    changes.append(
         (
             "a corner replaced by the most nearly orthogonal one",
             corner,
             corner * frobenius_reach(np.square(corner)).row,
         )
     )
-    found.append(("a corner replaced by one feature's bound", corner, axis))
+    changes.append(("a corner replaced by one feature's bound", corner, axis))
     if rows:
-        found.append(("a corner reversed", corner, -corner))
-    return found
+        changes.append(("a corner reversed", corner, -corner))
+    return changes
 
 
 _BACKGROUNDS = {
@@ -227,8 +233,8 @@ _LENGTHS = {
 
 
 def _others(kind: str, v: FloatArray, w: FloatArray, problem: Problem) -> FloatArray:
-    """Return the n - 1 rows that both tables share."""
-    count, d = problem.n - 1, problem.d
+    """Return the rows that both tables share."""
+    count, d = problem.n - problem.together, problem.d
     rows = np.zeros((count, d))
     axes = _axes(v, w)
     if problem.domain.kind == "box":
@@ -266,10 +272,10 @@ def _others(kind: str, v: FloatArray, w: FloatArray, problem: Problem) -> FloatA
 def _axes(v: FloatArray, w: FloatArray) -> FloatArray:
     """Return d orthonormal rows that start with v's direction and w's part beside it."""
     start = np.stack([v, w, *np.eye(len(v))])
-    kept: list[FloatArray] = []
+    axes: list[FloatArray] = []
     for row in start:
-        rest = row - sum((axis * (axis @ row) for axis in kept), np.zeros(len(v)))
+        rest = row - sum((axis * (axis @ row) for axis in axes), np.zeros(len(v)))
         length = float(np.linalg.norm(rest))
-        if length > 1e-9 and len(kept) < len(v):
-            kept.append(rest / length)
-    return np.array(kept)
+        if length > 1e-9 and len(axes) < len(v):
+            axes.append(rest / length)
+    return np.array(axes)

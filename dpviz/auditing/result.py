@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from dpviz.accounting.losses import ExactLoss
 from dpviz.auditing.events import Event
 from dpviz.auditing.neighbours import Pair
 from dpviz.core.arrays import FloatArray
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import decimals, numeral
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Verdict
 from dpviz.mechanisms import Mechanism
 
 TIGHT_SHARE = 0.9
-"""A lower bound of at least this share of the claim makes it tight."""
+"""A proved claim of which some neighbours lose at least this share is tight."""
 
 # An exact route is compared with the claim beyond the roundings of a calibration.
 _ROUNDING = 1e-6
 
 
 class AuditVerdict(StrEnum):
-    """What an audit can say of a claim; it never proves one."""
+    """What an audit can say of a claim; ``tight`` rests on an exact account, never on draws."""
 
     REFUTED = "refuted"
     CONSISTENT = "consistent"
@@ -55,7 +55,7 @@ class Count:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """What the draws say: all bounds hold together with the audit's confidence.
+    """Bounds from samples; all hold together with the audit's confidence.
 
     Attributes
     ----------
@@ -83,6 +83,23 @@ class Sampled:
     second: FloatArray = field(repr=False)
 
 
+@dataclass(frozen=True)
+class Fault:
+    """The weakest planted fault that the same draws refute, found by releasing with less noise.
+
+    Attributes
+    ----------
+    factor : float
+        The share of this release's noise, below 1, under which the audit refutes the claim.
+    low, high : float
+        Range of ``factor``, of two standard errors; see `dpviz.auditing.run.weakest`.
+    """
+
+    factor: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, eq=False)
 class Audit:
     """The result of an audit.
@@ -101,6 +118,10 @@ class Audit:
     measured : Sampled
     exact : ExactLoss or None
     trials, seed : int
+    planted : bool
+        Whether faults were planted to see what the draws can see.
+    weakest : Fault or None
+        What they see; None where the claim is refuted as it is, or no planted fault was seen.
     """
 
     mechanism: Mechanism
@@ -113,14 +134,16 @@ class Audit:
     exact: ExactLoss | None
     trials: int
     seed: int
+    planted: bool = False
+    weakest: Fault | None = None
 
     @property
     def epsilon_lower(self) -> float:
         """The largest lower bound on epsilon at the claimed delta; finite."""
-        known = [self.measured.epsilon_lower]
+        bounds = [self.measured.epsilon_lower]
         if self.exact is not None and math.isfinite(self.exact.epsilon):
-            known.append(self.exact.epsilon)
-        return max(known)
+            bounds.append(self.exact.epsilon)
+        return max(bounds)
 
     @property
     def deltas(self) -> tuple[float, ...]:
@@ -169,12 +192,19 @@ class Audit:
 
     @property
     def verdict(self) -> AuditVerdict:
-        """Refuted, tight or consistent; a claim is never proved by draws."""
+        """Refuted, tight or consistent.
+
+        Tight takes a proof from both sides: the claim holds by its account, and by an exact loss
+        some neighbours lose nearly all of it. Draws near the claim are as likely to be those of a
+        fault that they cannot see.
+        """
         if self.measured_refutes or self.exact_refutes:
             return AuditVerdict.REFUTED
-        if self.claim is not None:
-            near = self.epsilon_lower >= TIGHT_SHARE * self.claim.epsilon
-            if near or 0 < TIGHT_SHARE * self.claim.delta <= self.deltas[0]:
+        if self.claim is not None and self.exact is not None:
+            status = self.mechanism.status(self.problem, self.budget).verdict
+            near = self.exact.epsilon >= TIGHT_SHARE * self.claim.epsilon
+            near |= 0 < TIGHT_SHARE * self.claim.delta <= self.exact.deltas[0]
+            if near and self.mechanism.ours and status is Verdict.HOLDS:
                 return AuditVerdict.TIGHT
         return AuditVerdict.CONSISTENT
 
@@ -182,20 +212,6 @@ class Audit:
     def evidence(self) -> str:
         """One sentence: what was measured, how, and what an audit cannot see."""
         return _evidence(self)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that the command line prints."""
-        claim = self.claim
-        return {
-            "mechanism": self.mechanism.text,
-            "claimed": None if claim is None else {"epsilon": claim.epsilon, "delta": claim.delta},
-            "verdict": str(self.verdict),
-            "epsilon_lower": self.epsilon_lower,
-            "delta_lower": self.delta_lower,
-            "at_epsilon": self.at_epsilon,
-            "confidence": self.confidence,
-            "evidence": self.evidence,
-        }
 
 
 def _evidence(found: Audit) -> str:
@@ -210,18 +226,18 @@ def _evidence(found: Audit) -> str:
         start = "No draw contradicts the claim: "
     tables = f"{found.trials:,} releases of each of two neighbouring tables ({measured.pair.name})"
     if measured.epsilon_lower > 0:
-        seen = (
+        sentence = (
             f"of {tables}, {main.event.words} named the right one {main.hits:,} times and the "
             f"wrong one {main.misses:,} times, which takes an epsilon of at least "
             f"{numeral(measured.epsilon_lower, 3)}"
         )
     else:
-        seen = f"{tables} were not told apart, so epsilon may be anything from 0"
+        sentence = f"{tables} were not told apart, so epsilon may be anything from 0"
     if measured.support > 0:
         share = numeral(measured.support, 3)
-        seen += f", and at least {share} of the releases can come from one table only"
+        sentence += f", and at least {share} of the releases can come from one table only"
     elif claim is not None and claim.delta > 0:
-        seen += f" at delta {numeral(claim.delta)}"
+        sentence += f" at delta {numeral(claim.delta)}"
     exact = ""
     if found.exact is not None:
         worth = "no epsilon is enough"
@@ -232,7 +248,21 @@ def _evidence(found: Audit) -> str:
             worth += f", delta {numeral(found.exact.deltas[0])} at epsilon {at}"
         exact = f"; exactly ({found.exact.source}): {worth}"
     return (
-        f"{start}{seen} (confidence {numeral(found.confidence, 4)} for all bounds "
-        f"together){exact}; "
-        "an audit cannot see a factor of two, and no number of draws proves a claim."
+        f"{start}{sentence} (confidence {numeral(found.confidence, 4)} for all bounds "
+        f"together){exact}; {weakest_words(found)}no number of draws proves a claim."
+    )
+
+
+def weakest_words(found: Audit) -> str:
+    """Return a phrase on the weakest planted fault that the audit detects; empty without one."""
+    if not found.planted:
+        return ""
+    if found.weakest is None:
+        return "no planted fault was seen, so these draws say nothing of the claim; "
+    low, factor, high = (
+        decimals(100 * x, 0) for x in (found.weakest.low, found.weakest.factor, found.weakest.high)
+    )
+    return (
+        f"the weakest planted fault that so many draws refute has {factor} % of this noise "
+        f"(between {low} and {high} %), and a weaker one would not be seen; "
     )

@@ -1,4 +1,4 @@
-"""The audit: releases of two neighbouring tables, and what they cost at least.
+"""The audit: lower bounds from releases of two neighbouring tables.
 
 1. A pilot releases every candidate pair a few times and keeps the pair that tells most, then moves
    it about a little and keeps what tells more.
@@ -32,12 +32,12 @@ from dpviz.auditing.events import (
     shapes_of,
 )
 from dpviz.auditing.neighbours import Pair, candidates, moved
-from dpviz.auditing.result import Audit, Count, Sampled
+from dpviz.auditing.result import Audit, Count, Fault, Sampled
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, inherit, integer, number, text
-from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
@@ -58,6 +58,9 @@ MOST_EPSILON = 10.0
 """The largest epsilon at which delta is asked for, unless more is claimed."""
 _CHUNK_ENTRIES = 1 << 20
 _LEAST_PILOT = 100
+# With fewer draws the pair that tells most is often not among the finalists. Where pairs are many,
+# the round of all is no longer than the counting.
+_USUAL_PILOT = 600
 _PILOT_ALPHA = 1e-6
 # Events are chosen at stricter limits than they are counted at: of two that look alike, the one
 # seen more often is less of a lucky find.
@@ -66,6 +69,10 @@ _FINALISTS = 4
 _ENDLESS = 1e6
 _SEARCH_STEPS = (0.5, 0.25, 0.12)
 _LEARN_FROM = 10_000
+_MOST_DOUBLINGS = 6
+_PLANTED_STEPS = 4
+_NEAR = math.log(2.5)
+_LEAST, _MOST = EPSILON_RANGE
 _LEARNED = "learned score"
 
 OnStep = Callable[[str], None]
@@ -79,14 +86,16 @@ def audit(
     k: int = DEFAULT_K,
     relation: Relation = Relation.REPLACE,
     n: int = DEFAULT_N,
+    rows_a_person: int | None = None,
     domain: str = "ball",
     seed: int = 0,
     trials: int = DEFAULT_TRIALS,
     confidence: float = DEFAULT_CONFIDENCE,
     pairs: Sequence[Pair] | None = None,
+    plant: bool = False,
     progress: OnStep | None = None,
 ) -> Audit:
-    """Return lower bounds on what a mechanism really costs on made-up worst neighbours.
+    """Return lower bounds on a mechanism's privacy loss, on synthetic worst-case neighbours.
 
     Parameters
     ----------
@@ -96,6 +105,8 @@ def audit(
     d, k, n : int
         Features, components and rows; n only limits how concentrated the tables can be.
     relation : Relation
+    rows_a_person : int, optional
+        In how many rows neighbours differ; one row is attacked without it.
     domain : {"ball", "box"}
         Rows of length at most 1, or features between -1 and 1.
     seed : int
@@ -108,6 +119,9 @@ def audit(
     pairs : sequence of Pair, optional
         Neighbours to release instead of those that geometry and search propose. The caller
         answers for their being legal.
+    plant : bool
+        Whether the same draws are made of releases with less noise too, to find the weakest fault
+        that they refute; it takes several times as long.
     progress : callable, optional
         Told the name of each step.
 
@@ -123,13 +137,18 @@ def audit(
     if not (0 < confidence < 1):
         raise InvalidSetting("confidence", "above 0 and below 1", confidence, "--confidence")
     rows = Domain.box(d) if domain == "box" else Domain.ball(d)
-    problem = Problem(n, d, k, relation, rows)
+    problem = Problem(n, d, k, relation, rows, rows_a_person=rows_a_person)
+    if problem.together >= n:
+        raise InvalidSetting(
+            "rows_a_person", f"below the {n:,} rows of a table", rows_a_person, "--rows-a-person"
+        )
     mechanism.check(problem, budget)
     claim = mechanism.claim(problem, budget)
     # deltas are bounded at the claim and above it, by the same counts
     at_epsilons = _at_epsilons((claim or budget).epsilon)
     delta = 0.0 if claim is None else claim.delta
-    run = Run(mechanism, mechanism.calibrate(problem, budget), seed, progress or _silent)
+    calibration = mechanism.calibrate(problem, budget)
+    run = Run(mechanism, calibration, seed, progress or _silent, problem)
     with one_blas_thread():
         tried = run.proposed() if pairs is None else list(pairs)
         # chosen on draws of its own: what is counted must not choose
@@ -137,7 +156,7 @@ def audit(
         measured = run.measure(pair, trials, 1 - confidence, delta, at_epsilons)
         tables = [pair.tables() for pair in tried]
         exact = mechanism.exact_loss(run.calibration, delta, at_epsilons, tables)
-    found = Audit(
+    audited = Audit(
         mechanism,
         problem,
         budget,
@@ -150,7 +169,119 @@ def audit(
         seed,
     )
     # a stranger's account is what is put to the test: it may refute itself, and prove nothing
-    return found if mechanism.ours or found.exact_refutes else replace(found, exact=None)
+    if not (mechanism.ours or audited.exact_refutes):
+        audited = replace(audited, exact=None)
+    if not plant or claim is None:
+        return audited
+    refuted = audited.measured_refutes or audited.exact_refutes
+    if refuted:
+        return audited
+    with one_blas_thread():
+        fault = weakest(audited, run, tried if pairs is None else [pair])
+        return replace(audited, planted=True, weakest=fault)
+
+
+def weakest(found: Audit, run: Run, pairs: list[Pair]) -> Fault | None:
+    """Return the weakest fault that an audit would have refuted, by planting stronger ones.
+
+    A fault is planted by calibrating to more than the claimed epsilon and holding the releases to
+    the claim. Epsilon is doubled until the draws refute it, and the last doubling is bisected.
+    The neighbours are chosen again on releases with the first fault that is seen, as an audit of
+    it would choose them: those of a sound release hardly differ, and say little of which pair
+    tells most. The range is that of a line through all that was seen near the threshold, two
+    standard errors wide, and no narrower than the last step of the search.
+
+    Parameters
+    ----------
+    found : Audit
+        Of a claim that it did not refute: its number of draws and its levels are used.
+    run : Run
+        What made it.
+    pairs : list of Pair
+        Those that geometry and chance propose, or the one that is attacked.
+    """
+    assert found.claim is not None
+    claim, pair, tried = found.claim, found.measured.pair, list[tuple[float, float, float]]()
+
+    def planted(more: float) -> Calibration | None:
+        """Return what so many times epsilon lead to, if anything."""
+        epsilon = more * found.budget.epsilon
+        budget = replace(found.budget, epsilon=min(max(epsilon, _LEAST), _MOST))
+        if budget.epsilon != epsilon or found.mechanism.why_not(found.problem, budget) is not None:
+            return None
+        return found.mechanism.calibrate(found.problem, budget)
+
+    def reach(more: float) -> float:
+        """Return the share of the claim that is refuted at so many times epsilon; 0 for none."""
+        calibration = planted(more)
+        if calibration is None:
+            return 0.0
+        run.progress(f"planting a fault: epsilon {numeral(more * found.budget.epsilon, 3)}")
+        measured = replace(run, calibration=calibration, stream=f"planted {more}").measure(
+            pair, found.trials, 1 - found.confidence, claim.delta, found.at_epsilons
+        )
+        share = math.inf
+        if measured.support <= claim.delta:
+            # each bound as the epsilon that its event takes, of the one at which it was asked for
+            share = max(
+                float(epsilon_bound(count.p_low, count.q_high, claim.delta)) / asked
+                for count, asked in zip(
+                    measured.counts, (claim.epsilon, *found.at_epsilons), strict=True
+                )
+            )
+        tried.append((more, _noise_left(run.calibration, calibration, more), share))
+        return share
+
+    def doubled() -> float | None:
+        """Return the first doubling at which the claim is refuted."""
+        doublings = (2.0**power for power in range(1, _MOST_DOUBLINGS + 1))
+        return next((more for more in doublings if reach(more) >= 1), None)
+
+    high = doubled()
+    louder = None if high is None else planted(high)
+    if louder is not None:
+        again = replace(run, calibration=louder, stream="planted").pilot(
+            pairs, claim.delta, found.trials, search=True
+        )
+        if again is not pair:
+            pair = again
+            tried.clear()
+            high = doubled()
+    if high is None:
+        return None
+    low = high / 2
+    for _ in range(_PLANTED_STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if reach(middle) >= 1 else (middle, high)
+    with np.errstate(divide="ignore"):  # of what was refuted of nothing
+        logs = np.log(np.array(sorted(tried)))
+    centre, room = math.log(low * high) / 2, math.log(high / low) / 2
+    # near the threshold the share grows as a power of epsilon: a line through all draws there is
+    # surer than those of the last step alone
+    near = np.isfinite(logs[:, 2]) & (np.abs(logs[:, 2]) < _NEAR)
+    if near.sum() > 2:
+        x, y = logs[near, 0], logs[near, 2]
+        slope, level = np.polyfit(x, y, 1)
+        if slope > 0:
+            centre = -level / slope
+            spread = math.sqrt(float(np.square(y - level - slope * x).sum()) / (near.sum() - 2))
+            apart = 1 / near.sum() + (centre - x.mean()) ** 2 / float(np.square(x - x.mean()).sum())
+            room = max(room, 2 * spread * math.sqrt(apart) / slope)
+    spots = np.array([centre, centre + room, centre - room])
+    factor, least, most = np.exp(np.interp(spots, [0.0, *logs[:, 0]], [0.0, *logs[:, 1]])).tolist()
+    return Fault(factor, least, most)
+
+
+def _noise_left(whole: Calibration, planted: Calibration, more: float) -> float:
+    """Return the share of the noise that a planted fault leaves.
+
+    A sampler's scale is a concentration, and grows. What has no scale that moves, or keeps it to
+    itself, has as much noise less as it has epsilon more.
+    """
+    if whole.scale <= 0 or planted.scale in (0.0, whole.scale):
+        return 1 / more
+    ratio = planted.scale / whole.scale
+    return min(ratio, 1 / ratio)
 
 
 def default_budget(mechanism: Mechanism, epsilon: float, delta: float | None = None) -> Budget:
@@ -172,68 +303,73 @@ def _at_epsilons(claimed: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Run:
-    """Releases of a calibrated mechanism, and what they tell."""
+    """Releases of a calibrated mechanism for an audit."""
 
     mechanism: Mechanism
     calibration: Calibration
     seed: int
     progress: OnStep
+    problem: Problem
+    stream: str = ""
 
     def _generator(self, *labels: str | int) -> np.random.Generator:
-        return generator(self.seed, "audit", self.mechanism.text, *labels)
+        stream = (self.stream,) if self.stream else ()
+        return generator(self.seed, "audit", self.mechanism.text, *stream, *labels)
 
     def proposed(self) -> list[Pair]:
         """Return the pairs that geometry and chance propose."""
         return candidates(
-            self.calibration.problem,
+            self.problem,
             self._generator("pairs"),
             additive=isinstance(self.mechanism, AdditiveMechanism),
             rows=self.mechanism.needs_rows or self.mechanism.info.release == "data",
         )
 
     def pilot(self, tried: list[Pair], delta: float, trials: int, *, search: bool) -> Pair:
-        """Return the pair that releases tell apart best: a short round, a long one, a search."""
+        """Return the pair of tables that releases distinguish best, by two rounds and a search."""
         if len(tried) == 1:
             return tried[0]
-        short, long = max(_LEAST_PILOT, trials // 40), max(_LEAST_PILOT, trials // 8)
+        usual = min(_USUAL_PILOT, trials // len(tried))
+        short = max(_LEAST_PILOT, trials // 40, usual)
+        long = max(short, trials // 8)
         rank = {}
         for place, pair in enumerate(tried):
             self.progress(f"pilot {place + 1} of {len(tried)}: {pair.name}")
             rank[place] = self._told(pair, delta, short, place, "short")
         finalists = sorted(rank, key=lambda place: (rank[place], -place))[-_FINALISTS:]
-        told = {}
+        values = {}
         for place in finalists:
             self.progress(f"second pilot: {tried[place].name}")
-            told[place] = self._told(tried[place], delta, long, place, "long")
+            values[place] = self._told(tried[place], delta, long, place, "long")
         # Luck must not win: chance and search have to tell clearly more than geometry.
         planned = [place for place in finalists if not tried[place].by_chance] or finalists
-        winner = max(planned, key=lambda place: (told[place], -place))
-        best, pair = told[winner], tried[winner]
+        winner = max(planned, key=lambda place: (values[place], -place))
+        best, pair = values[winner], tried[winner]
         for place in sorted(finalists):
-            if _clearly_more(told[place], best):
-                best, pair = told[place], tried[place]
+            if _clearly_more(values[place], best):
+                best, pair = values[place], tried[place]
         if not search:
             return pair
         rng = self._generator("search")
         for place, step in enumerate(_SEARCH_STEPS):
             near = moved(pair, self.calibration.problem, step, rng)
             self.progress(f"search: {near.name}")
-            here = self._told(near, delta, long, place, "search")
-            if _clearly_more(here, best):
-                best, pair = here, near
+            value = self._told(near, delta, long, place, "search")
+            if _clearly_more(value, best):
+                best, pair = value, near
         return pair
 
     def most_telling(
         self, tried: Sequence[Pair], delta: float, trials: int
     ) -> tuple[tuple[float, float], Pair]:
-        """Return what a short round tells of the pair that it tells apart best, and the pair."""
+        """Return the pair that a short round distinguishes best, after its result."""
         short = max(_LEAST_PILOT, trials // 40)
-        told = []
+        values = []
         for place, pair in enumerate(tried):
             self.progress(f"pilot {place + 1} of {len(tried)}, d {len(pair.first)}: {pair.name}")
-            told.append(self._told(pair, delta, short, place, "short"))
-        best = max(range(len(tried)), key=lambda place: (told[place], -place))
-        return told[best], tried[best]
+            values.append(self._told(pair, delta, short, place, "short"))
+        best = max(range(len(tried)), key=lambda place: (values[place], -place))
+        return values[best], tried[best]
 
     def _told(
         self, pair: Pair, delta: float, trials: int, number: int, stage: str
@@ -244,14 +380,14 @@ class Run:
         outside = 0
         for table in (0, 1):
             parts = []
-            seen = 0
+            outside_here = 0
             for release in self._releases(
                 pair, table, trials, self._generator(stage, number, table)
             ):
                 parts.append(view.scores(release))
-                seen += self._outside(pair, table, release)
+                outside_here += self._outside(pair, table, release)
             sides.append(_joined(parts))
-            outside = max(outside, seen)
+            outside = max(outside, outside_here)
         _, value = chosen(shapes_of(*sides), _PILOT_ALPHA, epsilon_value(delta))
         apart = distance(sides[0], sides[1])
         if outside:
@@ -297,7 +433,7 @@ class Run:
         delta: float,
         at_epsilons: tuple[float, ...],
     ) -> Sampled:
-        """Return the bounds of a pair: events are chosen on one half, and counted on the other."""
+        """Return the bounds of a pair, with events chosen on one half and counted on the other."""
         view = self._view(pair)
         self.progress(f"choosing events: {pair.name}")
         learned, ones, twos = self._first_half(view, pair, half)
@@ -389,10 +525,10 @@ class Run:
         parts = []
         outside = 0
         for release in self._releases(pair, table, half, self._generator("second", table)):
-            found = view.scores(release)
+            scores = view.scores(release)
             if _LEARNED in names:
-                found[_LEARNED] = learned(_features(view, release, found))
-            parts.append({name: found[name] for name in names})
+                scores[_LEARNED] = learned(_features(view, release, scores))
+            parts.append({name: scores[name] for name in names})
             outside += self._outside(pair, table, release)
         return _joined(parts), outside
 
@@ -415,7 +551,7 @@ def _joined(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
 
 @dataclass(frozen=True)
 class AuditOptions(Declared):
-    """What to audit, and how hard to try."""
+    """Options of an audit."""
 
     mechanism: str | Mechanism = text(  # noqa: RUF009, a declaration
         next(key for key in featured() if not all_mechanisms()[key].info.needs_rows),
@@ -432,7 +568,7 @@ class AuditOptions(Declared):
         f"{numeral(DEFAULT_DELTA, 6)} for others.",
     )
     dimension: int = integer(
-        DEFAULT_D, 2, 200, label="Features d", help="Features of the made-up tables."
+        DEFAULT_D, 2, 200, label="Features d", help="Features of the synthetic tables."
     )
     k: int = inherit(Settings, "k", default=DEFAULT_K, high=200, help="Components to release.")
     rows: int = integer(
@@ -440,14 +576,20 @@ class AuditOptions(Declared):
         2,
         100_000,
         label="Rows n",
-        help="Rows of the made-up tables; more let them be more concentrated.",
+        help="Rows of the synthetic tables; more rows allow more concentrated tables.",
     )
-    relation: str = inherit(Settings, "relation", help="What one person may change.")
+    relation: str = inherit(Settings, "relation", help="How neighbouring tables differ.")
+    rows_a_person: int | None = inherit(
+        Settings,
+        "rows_a_person",
+        help="At most how many rows one person has: neighbouring tables then differ in all of "
+        "them. Without it they differ in one row.",
+    )
     domain: str = inherit(
         Settings,
         "domain",
         choices={"ball": "rows of length at most 1", "box": "features between -1 and 1"},
-        help="What rows the neighbouring tables may hold.",
+        help="Domain of the rows of neighbouring tables.",
     )
     seed: int = inherit(Settings, "seed", help="Same seed, same bounds.")
     trials: int = integer(
@@ -470,7 +612,7 @@ class AuditOptions(Declared):
         return varied(parse_variant(self.mechanism), assignments)
 
     def run(self, assignments: Sequence[str] = (), progress: OnStep | None = None) -> Audit:
-        """Return the audit that the options ask for."""
+        """Run the audit with these options."""
         mechanism = self.variant(assignments)
         return audit(
             mechanism,
@@ -479,10 +621,12 @@ class AuditOptions(Declared):
             k=self.k,
             relation=Relation(self.relation),
             n=self.rows,
+            rows_a_person=self.rows_a_person,
             domain=self.domain,
             seed=self.seed,
             trials=self.trials,
             confidence=self.confidence,
+            plant=True,
             progress=progress,
         )
 

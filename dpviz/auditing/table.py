@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -79,15 +79,12 @@ class ClaimRow:
     command: str
 
 
-COLUMNS = tuple(field.name for field in fields(ClaimRow))
-
-
 def claims_table(
     seed: int = 0,
     trials: int = TABLE_TRIALS,
     progress: OnRow | None = None,
     mechanisms: Sequence[Mechanism] = (),
-) -> pd.DataFrame:
+) -> list[ClaimRow]:
     """Return one row for each mechanism and relation, in the order of mechanisms.
 
     Parameters
@@ -101,10 +98,6 @@ def claims_table(
     mechanisms : sequence of Mechanism
         Whose claims; those of all if there are none.
 
-    Returns
-    -------
-    DataFrame
-        With the columns of `ClaimRow`.
     """
     if trials < LEAST_TRIALS:
         raise InvalidSetting("trials", f"at least {LEAST_TRIALS}", trials, "--trials")
@@ -115,7 +108,7 @@ def claims_table(
         if progress is not None:
             progress(done, len(cells), f"{mechanism.text}, {relation}")
         rows.append(claim_of(mechanism, relation, seed, trials))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return rows
 
 
 def claim_of(
@@ -127,10 +120,10 @@ def claim_of(
     reasons = [mechanism.why_not(problem, budget) for budget in budgets]
     runs = [b for b, reason in zip(budgets, reasons, strict=True) if reason is None]
     budget = runs[0] if runs else budgets[0]
-    found = None
+    audited = None
     if runs:
-        found = audit(mechanism, budget, relation=relation, seed=seed, trials=trials)
-    return _row(mechanism, problem, budget, found, reasons[0] or "", seed, trials)
+        audited = audit(mechanism, budget, relation=relation, seed=seed, trials=trials)
+    return _row(mechanism, problem, budget, audited, reasons[0] or "", seed, trials)
 
 
 def _row(
@@ -213,7 +206,7 @@ def every_mechanism() -> list[Mechanism]:
 
 
 def claims_now(problem: Problem, budget: Budget) -> pd.DataFrame:
-    """Return what every mechanism promises and spends in one setting.
+    """Return every mechanism's claim and actual privacy loss in one setting.
 
     Returns
     -------
@@ -265,7 +258,7 @@ def audit_command(
     trials: int = DEFAULT_TRIALS,
     seed: int = 0,
 ) -> str:
-    """Return the command that audits a mechanism at a budget, on made-up tables.
+    """Return the command that audits a mechanism at a budget, on synthetic tables.
 
     Parameters
     ----------
@@ -286,4 +279,6 @@ def audit_command(
     if seed != 0:
         words += ["--seed", str(seed)]
     words += ["--k", str(min(problem.k, d - 1)), "--relation", str(problem.relation)]
+    if problem.rows_a_person is not None:
+        words += ["--rows-a-person", str(problem.rows_a_person)]
     return shell_command(*words)

@@ -33,13 +33,22 @@ _FILES = {
     "sweep": ("sweep",),
     "board": ("board",),
     "reproduce": ("reproduce",),
-    "release": ("schema", "release", "ledger", "card", "verify"),
+    "release": ("schema", "release", "ledger", "release card", "release verify"),
     "dashboard": ("app", "class"),
     "lesson": ("lesson",),
     "browser_edition": ("export-browser",),
     "completion": ("completion",),
 }
 """The files of this folder and the commands each adds, in the order of the help."""
+
+UNDER = {
+    "claims": "audit all",
+    "waterfall": "account steps",
+    "least": "decide least",
+    "card": "release card",
+    "verify": "release verify",
+}
+"""Functions of the front door whose command stands under another one; each was one by itself."""
 
 
 _AT_ONCE = ("--version", *_FILES["dashboard"])  # the dashboard is another process
@@ -64,7 +73,8 @@ def _question(command: str | None) -> Any:
     """Return the function of one command, importing no other; None where there is none."""
     from dpviz.studies.options import function_named, question_of
 
-    for name in (command, f"list_{command}"):
+    names = {under: name for name, under in UNDER.items()}
+    for name in (command, f"list_{command}", names.get(command or "")):
         function = function_named(name or "")
         if function is not None and question_of(function).word == command:
             return function
@@ -77,20 +87,20 @@ FULL_OR_CLOSED = {
     errno.EROFS: "nothing can be written: the file system is read-only",
     errno.EBADF: "nothing can be printed: the output is closed",
 }
-"""What the system refuses wherever a command writes, in words."""
+"""Sentences on the errors of the system that any command can meet while it writes."""
 
 
 _EXAMPLES = """examples:
-  dpviz digits                              a first look at a table, in a screen
-  dpviz mine.csv --epsilon 0.5              the same of your own file; - reads stdin
+  dpviz digits                              a first look at a table
+  dpviz mine.csv --epsilon 0.5              the same for your file; - reads standard input
   dpviz app                                 the dashboard
   dpviz compare wine --format csv           every measure of every mechanism
-  dpviz audit wishart --epsilon 1           what a claim is worth, by attack
-  dpviz check mine.py                       whether a mechanism of your own keeps its contract
+  dpviz audit wishart --epsilon 1           test a privacy claim by attack
+  dpviz check mine.py                       test your own mechanism
 
-Any command takes --plugin FILE.py, repeatable: mechanisms of your own, on every page and list. What
-stands in dpviz.toml of this folder (epsilon = 0.5) is the default of every command that has the
-option. NO_COLOR is heeded. dpviz COMMAND --help says what a command takes."""
+Any command takes --plugin FILE.py, repeatable, which adds your own mechanisms to every page and
+list. The file dpviz.toml of this folder sets defaults, such as epsilon = 0.5. NO_COLOR is honoured.
+dpviz COMMAND --help explains a command."""
 
 
 class _Version(argparse.Action):
@@ -130,6 +140,20 @@ def build_parser(command: str | None = None) -> OneLineParser:
     return parser
 
 
+def _joined(words: Sequence[str]) -> list[str]:
+    """Return words with a command of two of them as one.
+
+    Raises
+    ------
+    DpvizError
+        If the command was one word before.
+    """
+    if words[0] in UNDER:
+        raise DpvizError(f"{words[0]} is now dpviz {UNDER[words[0]]}, with the same options.")
+    both = " ".join(words[:2])
+    return [both, *words[2:]] if both in UNDER.values() else list(words)
+
+
 def _is_command(word: str) -> bool:
     return any(word in added for added in _FILES.values()) or _question(word) is not None
 
@@ -156,8 +180,7 @@ def _refuse_unknown(word: str) -> None:
     commands = [*(c for added in _FILES.values() for c in added), *questions()]
     hint = did_you_mean(word, [*commands, *builtin_tables()])
     raise InvalidTable(
-        f"{printable(word)} is no command, no built-in table and no file that is here{hint}; "
-        "dpviz --help lists the commands."
+        f"Unknown command, table or file: {printable(word)}{hint}. dpviz --help lists the commands."
     )
 
 
@@ -166,6 +189,7 @@ def _run(words: Sequence[str]) -> int:
     if not words:
         build_parser().print_help()
         return 0
+    words = _joined(words)
     first = words[0]
     # no command: `dpviz mine.csv` is a first look at a table
     if _is_table(first):

@@ -28,10 +28,12 @@ FORMATS = ("table", "json", "csv", "jsonl")
 SAVE_HELP = "also keep the answer as FILE, with what made it: dpviz rerun FILE asks it again"
 
 
-def add(commands: Commands, function: Any) -> None:
-    """Add the parser of the command that calls a function of the front door."""
+def add(commands: Commands, function: Any) -> argparse.ArgumentParser:
+    """Add the parser of the command that calls a function of the front door, and return it."""
     question = question_of(function)
-    parser = commands.add_parser(question.word, help=question.help)
+    # what stands under another command is named by that one's help
+    alone: dict[str, Any] = {} if " " in question.word else {"help": question.help}
+    parser = commands.add_parser(question.word, description=question.help, **alone)
     params = question.params()
     for cls in question.declared:
         # several declarations may be one question's, and the base is of one of them
@@ -58,10 +60,11 @@ def add(commands: Commands, function: Any) -> None:
     )
     parser.add_argument("--save", metavar="FILE", default=None, help=SAVE_HELP)
     parser.set_defaults(run=partial(run, function))
+    return parser
 
 
-def run(function: Any, arguments: argparse.Namespace) -> int:
-    """Ask the question that parsed arguments state, and print the answer."""
+def run(function: Any, arguments: argparse.Namespace, **more: Any) -> int:
+    """Ask the question that parsed arguments state, and more keywords; print the answer."""
     question = question_of(function)
     check_places(question, arguments)
     asked = asked_of(question, arguments)
@@ -77,7 +80,7 @@ def run(function: Any, arguments: argparse.Namespace) -> int:
     if "table" in asked:
         # with a bar here; the function would load it without a word
         fetch_table(asked["table"])
-    given = asked | {name: value for name, value in watched.items() if name in own}
+    given = asked | more | {name: value for name, value in watched.items() if name in own}
     try:
         found: Answer = function(**given)
     except KeyboardInterrupt:
@@ -110,18 +113,12 @@ def asked_of(question: Study, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def check_places(question: Study, arguments: argparse.Namespace) -> None:
     """Raise `InvalidSetting` where a file cannot be written, before any work."""
-    out = arguments.out
-    if out is not None and not Path(out).resolve().parent.is_dir():
-        raise InvalidSetting("out", "a file in a folder that exists", out, "--out")
-    check_save(arguments.save)
     if arguments.out is not None and not question.prints_to_out:
         check_out(arguments.out)
-
-
-def check_save(place: str | None) -> None:
-    """Raise `InvalidSetting` where an answer cannot be kept, before any work."""
-    if place is not None and not Path(place).resolve().parent.is_dir():
-        raise InvalidSetting("save", "a file in a folder that exists", place, "--save")
+    elif arguments.out is not None and not Path(arguments.out).resolve().parent.is_dir():
+        raise InvalidSetting("out", "a file in a folder that exists", arguments.out, "--out")
+    if arguments.save is not None and not Path(arguments.save).resolve().parent.is_dir():
+        raise InvalidSetting("save", "a file in a folder that exists", arguments.save, "--save")
 
 
 def table_text(table: pd.DataFrame, kind: str) -> str:
@@ -141,6 +138,8 @@ def tell(question: Study, found: Answer, arguments: argparse.Namespace, words: s
         text = found.to_json() + "\n"
     elif arguments.format in ("csv", "jsonl"):
         text = table_text(found.table(), arguments.format)
+        # beside the rows, so that these can be piped
+        print(found.summary(), file=sys.stderr)
     else:
         text = found.printed() + "\n"
     if arguments.out is not None and question.prints_to_out:

@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 
 from dpviz.cli.data import fetch_table
-from dpviz.cli.options import Commands, add_set, add_settings, settings_from
+from dpviz.cli.options import Commands, add_set, add_settings, settings_from, stated
 from dpviz.cli.terminal import end_progress, show_progress
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import decimals
 from dpviz.lessons.questions import LEVELS
 from dpviz.studies.board import ENDINGS, board
-from dpviz.studies.options import options_of
+from dpviz.studies.options import Publishing, options_of
 
 
 def add(commands: Commands) -> None:
@@ -21,6 +21,7 @@ def add(commands: Commands) -> None:
         "board", help="write the board as one file that needs no network, or a report of it"
     )
     add_settings(parser)
+    add_settings(parser, Publishing)
     add_set(parser)
     parser.add_argument(
         "--out",
@@ -36,15 +37,15 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--working-view",
         action="store_true",
-        help="of a table that is not public: its rows, the exact result and what compares with it "
-        "too, and not published pictures alone",
+        help="also include the rows and exact results of a private table; default: only "
+        "publishable charts",
     )
     parser.add_argument(
         "--card",
         choices=LEVELS,
         metavar="PERCENT",
-        help="with --report: also the least epsilon of each mechanism that keeps so much of the "
-        f"structure ({', '.join(LEVELS)}), with its risk and consequences",
+        help="with --report: also what can be published safely, if so much of the structure must "
+        f"be kept ({', '.join(LEVELS)})",
     )
     parser.set_defaults(run=_board)
 
@@ -63,6 +64,7 @@ def _board(arguments: argparse.Namespace) -> int:
         settings.table,
         working_view=arguments.working_view,
         progress=show_progress,
+        **stated(arguments, Publishing),
         **options_of(settings),
     )
     found.write(out, report=arguments.report, card=arguments.card)

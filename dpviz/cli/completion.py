@@ -38,11 +38,14 @@ def _known() -> dict[str, list[str]]:
     (action,) = (one for one in build_parser()._actions if one.dest == "command")
     parsers: dict[str, argparse.ArgumentParser] = dict(action.choices or {})
     tables = sorted(builtin_tables())
-    found = {"": sorted(parsers)}
+    found = {"": sorted({name.partition(" ")[0] for name in parsers})}
     for name, parser in parsers.items():
         options = [o for one in parser._actions for o in one.option_strings if o.startswith("--")]
         first = tables if any(one.dest == "table" for one in parser._actions) else []
-        found[name] = [*first, *options, "--plugin"]
+        # a command of two words: the second stands among what may follow the first
+        above, _, under = name.partition(" ")
+        words = [*([under] if under else []), *first, *options, "--plugin"]
+        found[above] = list(dict.fromkeys([*found.get(above, []), *words]))
     found["--mechanism"] = sorted(all_mechanisms())
     return found
 

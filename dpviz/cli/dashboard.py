@@ -23,15 +23,17 @@ def add(commands: Commands) -> None:
     app.add_argument("--port", type=int, default=None, help="port on localhost (default 8501)")
     app.add_argument("--headless", action="store_true", help="do not open a browser")
     app.set_defaults(run=_app)
-    room = commands.add_parser("class", help="start the Guide for a hall of phones that bet")
+    room = commands.add_parser("class", help="run a lesson for a class that answers on phones")
     room.add_argument("--port", type=int, default=8501, help="port on all addresses (default 8501)")
     room.add_argument(
         "--address",
         metavar="NAME",
         default=None,
-        help="what phones call this machine; default: its own number in the network",
+        help="name of this machine for phones; default: its number in the network",
     )
-    room.add_argument("--language", default="en", help="of the lessons: en or de (default en)")
+    room.add_argument(
+        "--language", default="en", help="language of the lessons: en or de (default en)"
+    )
     room.set_defaults(run=_class)
 
 
@@ -72,6 +74,7 @@ def _class(arguments: argparse.Namespace) -> int:
     # the name is read aloud and opens a phone; the key opens the projector
     name, key = letters(), secrets.token_urlsafe(12)
     port = arguments.port
+    _can_serve(port)  # before anybody is told an address
     hosts = [*filter(None, [os.environ.get("DPVIZ_HOSTS", "")]), named, socket.gethostname()]
     said = {
         NAME: name,
@@ -101,18 +104,13 @@ def _number() -> str:
 
 def _serve(address: str | None, port: int | None, said: dict[str, str], *, headless: bool) -> int:
     """Become the server, with what the environment and these options say."""
-    need("streamlit")
+    _can_serve(port)
     os.environ.update(said)
     server_options()  # what it would refuse is said here, and in one line
     command = [sys.executable, "-m", "streamlit", "run", str(app_path())]
     if address is not None:
         command += ["--server.address", address]
     if port is not None:
-        if not 1 <= port <= 65_535:
-            raise InvalidSetting("port", "from 1 to 65535", port, "--port")
-        if not _free(port):
-            allowed = "a port that no other program answers at; say another, or end that program"
-            raise InvalidSetting("port", allowed, port, "--port")
         command += ["--server.port", str(port)]
     if headless:
         command += ["--server.headless", "true"]
@@ -122,6 +120,18 @@ def _serve(address: str | None, port: int | None, said: dict[str, str], *, headl
         # The server takes this process's place, so that what ends the one ends the other.
         os.execve(sys.executable, command, environment)
     return _watched(command, environment)
+
+
+def _can_serve(port: int | None) -> None:
+    """Raise an error unless a server can be started, at a port if one is given."""
+    need("streamlit")
+    if port is None:
+        return
+    if not 1 <= port <= 65_535:
+        raise InvalidSetting("port", "from 1 to 65535", port, "--port")
+    if not _free(port):
+        allowed = "a port that no other program answers at; say another, or end that program"
+        raise InvalidSetting("port", allowed, port, "--port")
 
 
 def _free(port: int) -> bool:

@@ -15,9 +15,11 @@ from dpviz.datasets import is_remote, remote
 
 def add(commands: Commands) -> None:
     """Add the parser of the command."""
-    fetching = commands.add_parser("fetch", help="download remote data sets that are not at hand")
+    fetching = commands.add_parser("fetch", help="download remote data sets")
     fetching.add_argument("keys", metavar="KEY", nargs="*", help="keys that --list shows, or all")
-    fetching.add_argument("--list", action="store_true", help="list them, and which are at hand")
+    fetching.add_argument(
+        "--list", action="store_true", help="list data sets, and which are available"
+    )
     fetching.set_defaults(run=_fetch)
 
 

@@ -12,26 +12,28 @@ from dpviz.core.errors import DpvizError, InvalidSetting
 
 def add(commands: Commands) -> None:
     """Add the parser of the command."""
-    lesson = commands.add_parser("lesson", help="check lessons: files of text that the Guide shows")
+    lesson = commands.add_parser("lesson", help="check or export lessons")
     actions = lesson.add_subparsers(dest="action", required=True, metavar="ACTION")
-    check = actions.add_parser("check", help="compute every number and say what is wrong")
+    check = actions.add_parser("check", help="compute every number and report mistakes")
     check.add_argument(
         "paths",
         metavar="PATH",
         nargs="*",
-        help="lessons, or folders of them; default: those that come along",
+        help="lessons, or folders of lessons; default: the built-in ones",
     )
     check.set_defaults(run=_check)
-    export = actions.add_parser("export", help="write slides, pictures and animations")
-    export.add_argument("number", metavar="N", type=int, help="lesson, from 1")
-    export.add_argument("--out", metavar="FOLDER", required=True, help="where files are written")
-    export.add_argument("--language", default="en", help="of the lesson: en or de (default en)")
+    export = actions.add_parser("export", help="write slides and images")
+    export.add_argument("number", metavar="N", type=int, help="number of the lesson, from 1")
+    export.add_argument("--out", metavar="FOLDER", required=True, help="folder for the files")
+    export.add_argument(
+        "--language", default="en", help="language of the lesson: en or de (default en)"
+    )
     export.set_defaults(run=_export)
 
 
 def _export(arguments: argparse.Namespace) -> int:
     from dpviz.lessons import lessons
-    from dpviz.lessons.exporting import export
+    from dpviz.lessons.slides import export
 
     found = {lesson.number: lesson for lesson in lessons(arguments.language)}
     if arguments.number not in found:

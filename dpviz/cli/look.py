@@ -30,8 +30,8 @@ TRIALS = 20
 
 
 def look(arguments: argparse.Namespace) -> int:
-    """Print a verdict, six rows and what to do next; in another format what ``compare`` prints."""
-    if arguments.format != "table":
+    """Print a verdict, six rows and what to do next; what ``compare`` prints if that was asked."""
+    if arguments.format != "table" or arguments.metrics is not None:
         return run(compare, arguments)
     asked: dict[str, Any] = asked_of(question_of(compare), arguments)
     table = asked.pop("table")

@@ -144,7 +144,8 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 def _metavar(param: Param) -> str:
     if param.choices:
         return "|".join(param.choices)
-    return {"number": "NUMBER", "integer": "INTEGER", "list": "VARIANT"}.get(param.kind, "TEXT")
+    several = "VARIANT" if param.objects else "NAME"
+    return {"number": "NUMBER", "integer": "INTEGER", "list": several}.get(param.kind, "TEXT")
 
 
 def stated(arguments: argparse.Namespace, cls: type[Declared]) -> dict[str, Any]:

@@ -1,19 +1,21 @@
-"""The commands ``schema``, ``release``, ``ledger``, ``card`` and ``verify``."""
+"""The commands ``schema``, ``release`` (also ``card`` and ``verify``) and ``ledger``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 
 from dpviz.cli.options import Commands, add_settings, add_sheet, add_table, stated
 from dpviz.core.errors import DpvizError
 from dpviz.datasets.columns import counted
+from dpviz.releasing.declared import PrivacyWarning
 from dpviz.releasing.ledger import ledger_at
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
 from dpviz.releasing.schema import FROM_DATA, PUBLIC
 from dpviz.releasing.verifying import verify as fits
-from dpviz.studies.card import CardOptions, card, write
+from dpviz.studies.card import CardOptions, card
 from dpviz.studies.ledger import ledger
 from dpviz.studies.release import release
 from dpviz.studies.schema import SchemaOptions, schema
@@ -29,7 +31,8 @@ def add(commands: Commands) -> None:
     _add_ledger(commands)
     _add_card(commands)
     checking = commands.add_parser(
-        "verify", help="check a card against its release and ledger; exit status 1 if they differ"
+        "release verify",
+        description="check a card against its release and ledger; exit status 1 if they differ",
     )
     for name in ("card", "release", "ledger"):
         checking.add_argument(name, metavar=name.upper())
@@ -38,15 +41,17 @@ def add(commands: Commands) -> None:
 
 def _add_release(commands: Commands) -> None:
     releasing = commands.add_parser(
-        "release", help="make one real release, with noise that is safe on a computer"
+        "release",
+        help="make one real release with exact discrete noise; release card writes its privacy "
+        "card, release verify checks it",
     )
     add_table(releasing)
     releasing.add_argument(
         "--schema",
         metavar="FILE",
         default=None,
-        help="how the table is read and what may stand in it, agreed before anybody looked; "
-        "dpviz schema writes a first one. Default: the public one of a built-in table.",
+        help="schema of the table, agreed before anybody saw the data; dpviz schema writes a "
+        "first one. Default: the public one of a built-in table.",
     )
     releasing.add_argument(
         "--schema-from-data",
@@ -58,7 +63,7 @@ def _add_release(commands: Commands) -> None:
         "--ledger",
         metavar="FILE",
         required=True,
-        help="where the spend is written down first; dpviz ledger new makes it",
+        help="ledger that records the privacy loss first; dpviz ledger new creates it",
     )
     releasing.add_argument("--out", metavar="FILE", required=True, help="a new JSON file")
     releasing.set_defaults(run=_release)
@@ -66,18 +71,18 @@ def _add_release(commands: Commands) -> None:
 
 def _add_ledger(commands: Commands) -> None:
     ledgers = commands.add_parser(
-        "ledger", help="make a ledger with its limit, show it, or check it against releases"
+        "ledger", help="create a ledger, show it, or check it against releases"
     )
     ledgers.actions = _ACTIONS  # ledger FILE shows it
     actions = ledgers.add_subparsers(dest="action", required=True, metavar="|".join(_ACTIONS))
-    making = actions.add_parser("new", help="make an empty ledger; its limit is never changed")
+    making = actions.add_parser("new", help="create an empty ledger with a fixed limit")
     making.add_argument("file", metavar="FILE")
     add_settings(making, LedgerOptions)
     making.add_argument(
         "--schema",
         metavar="FILE",
         default=None,
-        help="the only schema that may be released from it; by default any of the same people",
+        help="allow releases of this schema only; default: any schema of the same people",
     )
     making.set_defaults(run=_new)
 
@@ -103,7 +108,9 @@ def _add_ledger(commands: Commands) -> None:
 
 
 def _add_card(commands: Commands) -> None:
-    filing = commands.add_parser("card", help="make the privacy card of a release, to be filed")
+    filing = commands.add_parser(
+        "release card", description="make the privacy card of a release, to be filed"
+    )
     filing.add_argument("release", metavar="RELEASE", help="file of a release")
     filing.add_argument("--ledger", metavar="FILE", default=None, help="that paid for it")
     add_settings(filing, CardOptions)
@@ -117,8 +124,8 @@ def _add_card(commands: Commands) -> None:
         "--table",
         metavar="TABLE",
         default=None,
-        help="the table that was released: this is the copy for the file then, with exact counts "
-        "of its cells, which nobody outside may see",
+        help="the released table, for an internal copy with exact counts of cells; do not share "
+        "that copy",
     )
     add_sheet(filing)
     filing.add_argument("--schema", metavar="FILE", default=None, help="that it was released under")
@@ -129,15 +136,19 @@ def _add_card(commands: Commands) -> None:
 
 
 def _release(arguments: argparse.Namespace) -> int:
-    made = release(
-        arguments.table,
-        ledger=arguments.ledger,
-        out=arguments.out,
-        schema=arguments.schema,
-        schema_from_data=arguments.schema_from_data,
-        sheet=arguments.sheet,
-        **stated(arguments, ReleaseOptions),
-    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", PrivacyWarning)
+        made = release(
+            arguments.table,
+            ledger=arguments.ledger,
+            out=arguments.out,
+            schema=arguments.schema,
+            schema_from_data=arguments.schema_from_data,
+            sheet=arguments.sheet,
+            **stated(arguments, ReleaseOptions),
+        )
+    for warning in told:
+        print(f"dpviz: {warning.message}", file=sys.stderr)
     # the file is what matters here: its name goes where the summary says released
     print(made.summary().replace(" released: ", f" released to {arguments.out}: ", 1))
     return 0
@@ -185,7 +196,7 @@ def _card(arguments: argparse.Namespace) -> int:
         sheet=arguments.sheet,
         **stated(arguments, CardOptions),
     )
-    write(found, Path(arguments.out))
+    found.write_card(arguments.out)
     print(found.summary())
     return 0
 

@@ -54,7 +54,7 @@ def add(commands: Commands) -> None:
     redoing.add_argument(
         "--download",
         action="store_true",
-        help="fetch the data sets that are not at hand; without it their parts are left out",
+        help="download missing data sets; without it their parts are left out",
     )
     redoing.add_argument(
         "--cache",

@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any
 
-from dpviz.cli.asking import SAVE_HELP, check_save, table_text
-from dpviz.cli.data import fetch_table
-from dpviz.cli.options import (
-    Commands,
-    add_cache,
-    add_set,
-    add_settings,
-    settings_from,
-    store_from,
-    whole_number,
-)
-from dpviz.cli.terminal import Watch, tell_ahead
+from dpviz.cli import asking
+from dpviz.cli.options import Commands, whole_number
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.files import check_out
-from dpviz.preparation.load import PlannedTable
 from dpviz.simulation.axes import AXES, parse_values
 from dpviz.simulation.jobs import WORKERS_RANGE
-from dpviz.studies.options import options_of
 from dpviz.studies.sweep import sweep
 
 
 def add(commands: Commands) -> None:
     """Add the parser of the command."""
-    sweeping = commands.add_parser("sweep", help="run mechanisms over a grid of settings")
-    add_settings(sweeping)
-    add_set(sweeping)
+    sweeping = asking.add(commands, sweep)
     sweeping.add_argument(
         "--over",
         action="append",
         required=True,
         metavar="|".join(AXES),
-        help="What to vary; repeatable, each followed by its --values. Their product is swept.",
+        help="Option to vary; repeatable, each followed by its --values.",
     )
     sweeping.add_argument(
         "--values",
@@ -47,28 +34,16 @@ def add(commands: Commands) -> None:
         help="Values, or low:high:count for a range spaced on a logarithmic scale.",
     )
     sweeping.add_argument(
-        "--out", default=None, metavar="FILE",
-        help="FILE.csv or FILE.parquet; without it the rows are printed",
-    )  # fmt: skip
-    sweeping.add_argument("--format", choices=("csv", "json", "jsonl"), default="csv")
-    sweeping.add_argument(
         "--workers", default="1", metavar="N", help="processes that run cells (default 1)"
-    )
-    sweeping.add_argument(
-        "--backend",
-        default=None,
-        metavar="NAME",
-        help="joblib backend: loky (default), threading, multiprocessing or dask",
     )
     sweeping.add_argument(
         "--scheduler",
         default=None,
         metavar="ADDRESS",
-        help="a Dask scheduler, such as tcp://host:8786, for --backend dask",
+        help="a Dask scheduler, such as tcp://host:8786, whose workers run cells instead",
     )
-    add_cache(sweeping)
-    sweeping.add_argument("--save", metavar="FILE", default=None, help=SAVE_HELP)
-    sweeping.set_defaults(run=_sweep)
+    # rows are printed, to be piped, but where a file takes them
+    sweeping.set_defaults(run=_sweep, format=None)
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
@@ -83,47 +58,35 @@ def _sweep(arguments: argparse.Namespace) -> int:
     for axis, text in zip(arguments.over, arguments.values, strict=True):
         # an axis may be given more than once: its values are added up
         over.setdefault(axis, []).extend(parse_values(axis, text))
-    # before hours of work
-    out = None if arguments.out is None else check_out(arguments.out)
-    check_save(arguments.save)
+    arguments.format = arguments.format or ("csv" if arguments.out is None else "table")
     workers = whole_number("workers", arguments.workers, *WORKERS_RANGE)
-    store = store_from(arguments.cache)
-    settings = settings_from(arguments)
-    fetch_table(settings.table)
-    watch = Watch()
+    with _cluster(arguments.scheduler) as executor:
+        return asking.run(sweep, arguments, over=over, workers=workers, executor=executor)
+
+
+@contextmanager
+def _cluster(scheduler: str | None) -> Iterator[Executor | None]:
+    """Connect to a Dask scheduler, if one is given."""
+    if scheduler is None:
+        yield None
+        return
     try:
-        found = sweep(
-            settings.table,
-            over=over,
-            workers=workers,
-            backend=arguments.backend,
-            scheduler=arguments.scheduler,
-            cache=store,
-            progress=watch.show,
-            on_estimate=tell_ahead,
-            **options_of(settings),
-        )
-    except KeyboardInterrupt:
-        watch.end()
-        kept = "the same command goes on from there" if store else "nothing is kept without --cache"
-        print(f"dpviz: interrupted after {watch.words}; {kept}", file=sys.stderr)
-        return 130
-    watch.end()
-    if out is not None:
-        found.write(out)
-    elif arguments.format == "json":
-        print(found.to_json())
-    else:
-        print(table_text(found.table(), arguments.format), end="")
-    if arguments.save is not None:
-        found.save(arguments.save)
-    # beside the rows, so that these can be piped
-    told = sys.stdout if out is not None else sys.stderr
-    if isinstance(found.prepared, PlannedTable):
-        print(f"note: {found.prepared.notes[0]}", file=told)
-    for (mechanism, reason), cells in found.skipped.groupby(["mechanism", "reason"], sort=False):
-        count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-        print(f"skipped {mechanism} in {count}: {reason}", file=told)
-    if out is not None:
-        print(f"{len(found.table())} rows in {arguments.out}: {watch.words}")
-    return 0
+        from distributed import Client
+    except ImportError:
+        raise InvalidSetting(
+            "scheduler",
+            'given where Dask is installed (python -m pip install "dask[dataframe,distributed]")',
+            scheduler,
+            "--scheduler",
+        ) from None
+    try:
+        client = Client(scheduler, timeout="10s")
+    except (OSError, ValueError):
+        raise InvalidSetting(
+            "scheduler",
+            "the address of a Dask scheduler that answers, such as tcp://host:8786",
+            scheduler,
+            "--scheduler",
+        ) from None
+    with client:
+        yield client.get_executor()

@@ -24,7 +24,7 @@ import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import number_in, numeral
 from dpviz.core.params import format_number
 
 SMALLEST_SHARE = 1e-6
@@ -312,8 +312,10 @@ def of_mapping(theta: Mapping[str, float], columns: Sequence[str], directions: s
         names = list(columns)
     for name in theta:
         if name not in names:
-            known = "a feature of the table" if names == list(columns) else f"1 to {len(columns)}"
-            raise refused(f"a file whose directions are each {known}", name)
+            accepted_names = (
+                "a feature of the table" if names == list(columns) else f"1 to {len(columns)}"
+            )
+            raise refused(f"a file whose directions are each {accepted_names}", name)
     missing = [name for name in names if name not in theta]
     if missing:
         raise refused(
@@ -336,7 +338,7 @@ def _parse_directions(text: str) -> tuple[str, float, str]:
     if colon and not supplier.strip():
         raise wrong
     try:
-        return kind, float(share), supplier.strip()
+        return kind, number_in(share), supplier.strip()
     except ValueError:
         raise wrong from None
 
@@ -345,7 +347,7 @@ def _parse_binary(text: str) -> tuple[str, float]:
     """Return the listed columns and tau of ``binary:COLUMNS:TAU``."""
     columns, colon, tau = text.partition(":")[2].rpartition(":")  # a name may hold a colon
     try:
-        share = float(tau)
+        share = number_in(tau)
     except ValueError:
         raise refused(ALLOCATION_ALLOWED, text) from None
     if not columns.strip():
@@ -357,7 +359,7 @@ def _parse_binary(text: str) -> tuple[str, float]:
 
 def _parse_shares(text: str, whole: str) -> tuple[float, ...]:
     try:
-        return tuple(float(token) for token in _tokens(text))
+        return tuple(number_in(token) for token in _tokens(text))
     except ValueError:
         raise refused(ALLOCATION_ALLOWED, whole) from None
 
@@ -370,14 +372,14 @@ def _tokens(text: str, separators: str = ",+") -> list[str]:
 
 def _numbers_of(listed: str, columns: Sequence[str], text: str) -> tuple[int, ...]:
     """Return the numbers of features given by number or name; a number is never a name."""
-    known = {str(number): number for number in range(1, len(columns) + 1)}
+    number_of_name = {str(number): number for number in range(1, len(columns) + 1)}
     for number, name in enumerate(columns, start=1):
-        known.setdefault(name, number)
+        number_of_name.setdefault(name, number)
     # A name may hold one separator: try the whole, then commas, then both.
     for tokens in ([listed], _tokens(listed, ","), _tokens(listed)):
-        if all(token in known for token in tokens):
-            return tuple(known[token] for token in tokens)
-    unknown = next(token for token in _tokens(listed) if token not in known)
+        if all(token in number_of_name for token in tokens):
+            return tuple(number_of_name[token] for token in tokens)
+    unknown = next(token for token in _tokens(listed) if token not in number_of_name)
     raise refused(
         f"a choice of features by name or number from 1 to {len(columns)}; {unknown!r} is neither",
         text,

@@ -24,7 +24,7 @@ def fix_signs(vectors: FloatArray) -> FloatArray:
 
 
 def on_the_simplex(values: FloatArray, most: FloatArray) -> FloatArray:
-    """Return the nearest values that are not negative and sum to at most so much, draw by draw.
+    """Return the nearest values that are at least 0 and sum to at most ``most``, per repetition.
 
     Parameters
     ----------
@@ -32,15 +32,15 @@ def on_the_simplex(values: FloatArray, most: FloatArray) -> FloatArray:
     most : ndarray of shape (size,)
         May be infinite.
     """
-    kept: FloatArray = np.maximum(values, 0.0)
-    for row, own, bound in zip(kept, values, most, strict=True):
+    projected: FloatArray = np.maximum(values, 0.0)
+    for row, value, bound in zip(projected, values, most, strict=True):
         if row.sum() <= bound:
             continue
         # One number is taken from all, so that what is left above zero sums to the bound. Below the
         # largest, for a bound is lost beside a value that is 1e16 times as large.
-        below = own - own.max()
+        below = value - value.max()
         order = np.sort(below)[::-1]
         over = (np.cumsum(order) - bound) / np.arange(1, len(order) + 1)
         taken = over[np.flatnonzero(order >= over)[-1]]
         row[:] = np.maximum(below - taken, 0.0)
-    return kept
+    return projected

@@ -1,4 +1,4 @@
-"""What rows tell by their lengths: how many are longer than a radius, and the moment clipped there.
+"""Summaries of rows by length: how many exceed a radius, and their second moment clipped there.
 
 Mechanisms that bound each row by themselves ask for no more, and for radii on one grid alone, so
 rows that are not in memory serve as well: in two passes where they can be read again, in one by
@@ -32,7 +32,7 @@ _ASK_FROM = 1 << 28  # bytes from which free memory is looked up
 
 
 class Lengths(Protocol):
-    """What rows tell by their lengths."""
+    """Counts and moments of rows by their lengths."""
 
     @property
     def n(self) -> int:
@@ -40,7 +40,7 @@ class Lengths(Protocol):
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many rows lie between neighbours on the grid, shape (len(GRID) + 1,)."""
+        """Number of rows between neighbours on the grid, shape (len(GRID) + 1,)."""
 
     def moment(self, radius: float | None) -> FloatArray:
         """Return the mean of a uu' over u = x/|x|, a = min(1, |x|^2/radius^2), shape (d, d).
@@ -52,11 +52,11 @@ class Lengths(Protocol):
         """Return the mean of xx', shape (d, d)."""
 
     def squares_along(self, directions: FloatArray, radius: float) -> FloatArray:
-        """Return `squares_along` of ``moment(radius)``, without it where that is less work."""
+        """Return `squares_along` of ``moment(radius)``, without that matrix if this saves work."""
 
 
 def squares_along(directions: FloatArray, moment: FloatArray) -> FloatArray:
-    """Return the mean squares along orthonormal directions, and last of all that they leave.
+    """Return the mean squares along orthonormal directions, then the mean square of the rest.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def squares_along(directions: FloatArray, moment: FloatArray) -> FloatArray:
     -------
     ndarray of shape (m + 1,)
     """
-    found = np.einsum("ij,ij->j", directions, moment @ directions)
-    return np.append(found, np.trace(moment) - found.sum())
+    squares = np.einsum("ij,ij->j", directions, moment @ directions)
+    return np.append(squares, np.trace(moment) - squares.sum())
 
 
 def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
@@ -77,12 +77,12 @@ def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
     One row moves each number by at most 1.
     """
     up_to = np.cumsum(lengths.counts)
-    found: FloatArray = (up_to[-1] - up_to[_places_of(radii)]).astype(np.float64)
-    return found
+    counts: FloatArray = (up_to[-1] - up_to[_places_of(radii)]).astype(np.float64)
+    return counts
 
 
 def at_rank(lengths: Lengths, rank: float) -> float:
-    """Return the least radius on the grid that no more rows are longer than the rank says."""
+    """Return the least radius on the grid that at most ``rank`` rows exceed."""
     few = longer(lengths, GRID) <= rank
     return float(GRID[int(np.argmax(few)) if few.any() else -1])
 
@@ -100,7 +100,7 @@ def _places_of(radii: FloatArray) -> NDArray[np.intp]:
 
 
 def lengths_of(rows: FloatArray, squares: FloatArray | None = None) -> FloatArray:
-    """Return the length of each row, infinite where it is no ordinary number, shape (n,).
+    """Return the length of each row, infinite if it overflows or is undefined, shape (n,).
 
     What `_squares` says of the rows may be given where it is known.
     """
@@ -121,7 +121,7 @@ def shortened(
     squares: FloatArray | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """Return x/radius, of longer rows x/|x|, and of all rows that without a radius, shape (n, d).
+    """Return x/radius for short rows and x/|x| for longer ones; without a radius x/|x| for all.
 
     Each is a function of its own row alone, of length at most 1; zero rows stay zero. What
     `_squares` says of the rows, and an array for what comes out, may be given.
@@ -178,7 +178,7 @@ def _counted(lengths: FloatArray) -> NDArray[np.int64]:
 
 
 class Counts:
-    """How many rows lie between neighbours on the grid: a sum over blocks of rows.
+    """Number of rows between neighbours on the grid, summed over blocks of rows.
 
     Attributes
     ----------
@@ -294,7 +294,7 @@ class BlockMemory:
         return BlockMemory, ()  # nothing in it is worth a journey
 
     def like(self, block: NDArray[Any]) -> FloatArray:
-        """Return an array of doubles of a block's shape and order, whose entries are anything."""
+        """Return an uninitialised array of doubles with a block's shape and order."""
         held = self._held
         same = np.argmax(held.strides) == np.argmax(block.strides)
         if len(held) < len(block) or held.shape[1] != block.shape[1] or not same:
@@ -353,14 +353,14 @@ class InBlocks:
 
 
 def shortened_moment(rows: FloatArray, radius: float | None) -> FloatArray:
-    """Return `ReadAgain`'s moment of rows at hand, without their lengths, shape (d, d)."""
+    """Return the moment of clipped rows in memory, without counting lengths, shape (d, d)."""
     n, d = rows.shape
-    found = InBlocks(rows).fold(lambda: _Products(d, shorten=True, radius=radius, count=False))
-    return symmetric_mean(found.products, n)
+    summed = InBlocks(rows).fold(lambda: _Products(d, shorten=True, radius=radius, count=False))
+    return symmetric_mean(summed.products, n)
 
 
 class ReadAgain:
-    """What rows tell by their lengths, in one pass for each radius; lengths asked first take one.
+    """Summaries of rows by length, with one pass over the rows for each radius.
 
     Parameters
     ----------
@@ -377,13 +377,13 @@ class ReadAgain:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many rows lie between neighbours on the grid."""
+        """Number of rows between neighbours on the grid."""
         if self._counts is None:
             self._counts = self._source.fold(Counts).counts
         return self._counts
 
     def moment(self, radius: float | None) -> FloatArray:
-        """Return the second moment of shortened rows."""
+        """Return the second moment of clipped rows."""
         return self._mean(shorten=True, radius=radius)
 
     def everything(self) -> FloatArray:
@@ -391,22 +391,22 @@ class ReadAgain:
         return self._mean(shorten=False, radius=None)
 
     def squares_along(self, directions: FloatArray, radius: float) -> FloatArray:
-        """Return the mean squares of shortened rows along directions, and of what they leave."""
+        """Return the mean squares of clipped rows along directions, then the rest."""
         if 2 * directions.shape[1] > self._d:
             return squares_along(directions, self.moment(radius))
-        found = self._source.fold(lambda: _Along(directions, radius))
-        return np.append(found.along, found.total - found.along.sum()) / self.n
+        summed = self._source.fold(lambda: _Along(directions, radius))
+        return np.append(summed.along, summed.total - summed.along.sum()) / self.n
 
     def _mean(self, *, shorten: bool, radius: float | None) -> FloatArray:
         d, count = self._d, self._counts is None
-        found = self._source.fold(lambda: _Products(d, shorten, radius, count))
-        if found.counted is not None:
-            self._counts = found.counted.counts
-        return symmetric_mean(found.products, self.n)
+        summed = self._source.fold(lambda: _Products(d, shorten, radius, count))
+        if summed.counted is not None:
+            self._counts = summed.counted.counts
+        return symmetric_mean(summed.products, self.n)
 
 
 class ByLength:
-    """The same from sums for each step of the grid, which need every row once.
+    """Summaries of rows by length from sums per step of the grid, in one pass over the rows.
 
     Parameters
     ----------
@@ -473,12 +473,12 @@ class ByLength:
 
     @property
     def arrays(self) -> list[FloatArray]:
-        """All that it holds, in order."""
+        """All arrays of the summary, in order."""
         held = [self._products[place] for place in sorted(self._products)]
         return [self.counts.astype(np.float64), *(array for pair in held for array in pair)]
 
     def moment(self, radius: float | None) -> FloatArray:
-        """Return the second moment of shortened rows, at a radius on the grid."""
+        """Return the second moment of clipped rows, at a radius on the grid."""
         # rows beyond the radius count as unit rows, those within by their length over it
         last = -1 if radius is None else int(_places_of(np.array([radius]))[0])
         total = np.zeros((self.d, self.d))
@@ -488,14 +488,14 @@ class ByLength:
         return symmetric_mean(total, self.rows)
 
     def everything(self) -> FloatArray:
-        """Return the second moment of the rows, of which those beyond the grid count as its end."""
+        """Return the second moment of the rows; rows beyond the grid count as its last radius."""
         total = np.zeros((self.d, self.d))
         for place in sorted(self._products):
             total += self._products[place][0] * GRID[min(place, len(GRID) - 1)] ** 2
         return symmetric_mean(total, self.rows)
 
     def squares_along(self, directions: FloatArray, radius: float) -> FloatArray:
-        """Return the mean squares of shortened rows along directions, and of what they leave."""
+        """Return the mean squares of clipped rows along directions, then the rest."""
         return squares_along(directions, self.moment(radius))
 
     def _add(self, place: int, inside: FloatArray, unit: FloatArray) -> None:

@@ -1,4 +1,4 @@
-"""Where long work may be asked to stop.
+"""Cancellation of long work.
 
 Loops that can run for minutes call `check_cancelled` each time round. It does nothing, unless the
 caller has asked, for its own thread or task, to be told: a page then sees whether its visitor has
@@ -24,7 +24,7 @@ _ASKED: ContextVar[Callable[[], None] | None] = ContextVar("asked", default=None
 
 @contextmanager
 def cancelled_by(act: Callable[[], None]) -> Iterator[None]:
-    """Call a function at every `check_cancelled` of the work inside; what it raises ends it."""
+    """Call a function at every `check_cancelled` inside the block; its exception ends the work."""
     token = _ASKED.set(act)
     try:
         yield
@@ -33,7 +33,7 @@ def cancelled_by(act: Callable[[], None]) -> Iterator[None]:
 
 
 def check_cancelled() -> None:
-    """Let the caller look up, if it asked to."""
+    """Call the caller's check for cancellation, if there is one."""
     act = _ASKED.get()
     if act is not None:
         act()
@@ -46,7 +46,7 @@ class _Unwanted(Exception):
 def in_threads(
     work: Callable[[_In], _Out], items: Sequence[_In], workers: int, look: float = 0.1
 ) -> list[_Out]:
-    """Return the work on each item, done by some threads that end when the caller is asked to.
+    """Return the results of work on each item, from threads that end if the caller is cancelled.
 
     The caller's thread looks up while it waits; what ends it there ends the threads where they
     next look up.

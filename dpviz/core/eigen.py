@@ -1,4 +1,4 @@
-"""The decompositions that results need, and no more of them.
+"""Eigendecompositions of releases, each no larger than its result needs.
 
 Small matrices go to LAPACK in one batch. Large ones are reduced to tridiagonal form once: all
 eigenvalues come from the tridiagonal matrix in d^2 steps, and only the leading eigenvectors are
@@ -45,10 +45,10 @@ def top_eigen(matrices: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     if d < BATCHED_BELOW or 3 * k > d:
         values, vectors = np.linalg.eigh(matrices)
         return values[..., ::-1], vectors[..., ::-1][..., :k]
-    found, leading = np.empty((size, d)), np.empty((size, d, k))
+    spectra, leading = np.empty((size, d)), np.empty((size, d, k))
     for index, matrix in enumerate(matrices):
-        found[index], leading[index] = _one(matrix, k)
-    return found, leading
+        spectra[index], leading[index] = _one(matrix, k)
+    return spectra, leading
 
 
 def _one(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
@@ -91,11 +91,11 @@ def spectral_norms(matrices: FloatArray) -> FloatArray:
     if d < LANCZOS_FROM:
         norms: FloatArray = np.abs(np.linalg.eigvalsh(matrices)).max(axis=-1)
         return norms
-    found = np.empty(len(matrices))
+    sizes = np.empty(len(matrices))
     for index, matrix in enumerate(matrices):
         norm = largest_in_size(matrix.__matmul__, d)
-        found[index] = np.abs(np.linalg.eigvalsh(matrix)).max() if norm is None else norm
-    return found
+        sizes[index] = np.abs(np.linalg.eigvalsh(matrix)).max() if norm is None else norm
+    return sizes
 
 
 def residual_norms(
@@ -127,7 +127,7 @@ def residual_norms(
         whole = np.diag(values) - (turned * weights[:, None, :]) @ turned.transpose(0, 2, 1)
         norms: FloatArray = np.abs(np.linalg.eigvalsh(whole)).max(axis=-1)
         return norms
-    found = np.empty(len(vectors))
+    residuals = np.empty(len(vectors))
     for index, (V, w) in enumerate(zip(turned, weights, strict=True)):
 
         def product(x: FloatArray, V: FloatArray = V, w: FloatArray = w) -> FloatArray:
@@ -138,8 +138,8 @@ def residual_norms(
         if norm is None:
             whole = np.diag(values) - (V * w) @ V.T
             norm = float(np.abs(np.linalg.eigvalsh(whole)).max())
-        found[index] = norm
-    return found
+        residuals[index] = norm
+    return residuals
 
 
 def _residual_of_few(values: FloatArray, basis: FloatArray, V: FloatArray, w: FloatArray) -> float:
@@ -182,9 +182,9 @@ def largest_in_size(product: Callable[[FloatArray], FloatArray], d: int) -> floa
         last = step + 1 == len(basis)
         norm = float(np.abs(diagonal[: step + 1]).max() + 2 * beside[: step + 1].max())
         if length <= 1e-14 * norm or (step >= 11 and step % 6 == 5) or last:
-            found = _settled(diagonal[: step + 1], beside[: step + 1], d)
-            if found is not None:
-                return found
+            largest = _settled(diagonal[: step + 1], beside[: step + 1], d)
+            if largest is not None:
+                return largest
         if last or length <= 1e-14 * norm:
             return None
         basis[step + 1] = image / length

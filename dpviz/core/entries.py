@@ -9,18 +9,17 @@ become the one text that settings keep, or `FeatureBounds` where one text cannot
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting, printable
-from dpviz.core.number_text import numeral
-from dpviz.core.params import format_number
+from dpviz.core.number_text import number_in, numeral
+from dpviz.core.params import format_number, quotable
 
 FROM_DATA = "from data (not private)"
 """What an entry is called that is taken from the data, in words that nobody overlooks."""
@@ -107,7 +106,7 @@ class FeatureBounds:
             If a column has none, or they are not finite numbers in order.
         """
         if self.names is None:
-            found = self._by_place(columns, among)
+            bounds = self._by_place(columns, among)
         else:
             pairs = self.pairs
             missing = [name for name in columns if name not in pairs]
@@ -118,16 +117,17 @@ class FeatureBounds:
                     f"{len(pairs)} of them" if self.text == GIVEN else self.text,
                     "--bounds",
                 )
-            found = np.array([pairs[name] for name in columns], dtype=float).T
-        for name, low, high in zip(columns, *found, strict=True):
-            if not _is_range(low, high):
+            bounds = np.array([pairs[name] for name in columns], dtype=float).T
+        for name, low, high in zip(columns, *bounds, strict=True):
+            # a constant column has equal bounds
+            if not _is_range(low, high) and not (low == high and abs(low) <= LARGEST):
                 raise InvalidSetting(
                     f"the bounds of {name!r}",
                     RANGE_ALLOWED,
                     f"{numeral(low, 6)}, {numeral(high, 6)}",
                     "--bounds",
                 )
-        return found
+        return bounds
 
     def _by_place(self, columns: Sequence[str], among: Sequence[str]) -> FloatArray:
         both = np.array([self.low, self.high])
@@ -144,90 +144,94 @@ class FeatureBounds:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One entry of a preparation: where it comes from, what it says, and what it costs.
+class Public:
+    """A public value, known without the rows: a number, numbers by feature, bounds or a word.
 
-    Attributes
+    None is what nobody states.
+    """
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class FromData:
+    """A value computed from the rows without protection; a row-norm bound as a quantile."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Private:
+    """A value released with a share of the budget, and how; until then a placeholder."""
+
+    share: float
+    value: Any = None
+
+
+Source: TypeAlias = Public | FromData | Private
+
+
+def source_of(value: str | FeatureBounds | None, share: float = 0.0) -> Source:
+    """Return the source that settings state for bounds, centre, scale, row-norm bound or count.
+
+    Parameters
     ----------
-    source : str
-        `PUBLIC`, `FROM_DATA` or `PRIVATE`.
-    value : object
-        Of a public one a number, numbers by feature, `FeatureBounds` or a word; None for none. Of
-        another how it is found, or what stands for it until it is bought.
+    value : str, FeatureBounds or None
+        Canonical. Of a text that is no word, number or pair it is taken that it names a file.
     share : float
         Of the budget, where it is private.
     """
-
-    source: str = PUBLIC
-    value: Any = None
-    share: float = 0.0
-
-    @classmethod
-    def written(cls, value: str, share: float = 0.0) -> Entry:
-        """Return what a text of settings states of centre, scale, row bound or count."""
-        kind, _, level = value.partition(":")
-        if kind == PRIVATE:
-            return cls(PRIVATE, _number(level) or level or None, share)
-        if kind in ("max", "mean", "standardize", "quantile"):
-            return cls(FROM_DATA, _number(level) or kind)
-        return cls() if value in (UNDECLARED, PUBLIC) else cls(PUBLIC, _number(value) or value)
-
-    @classmethod
-    def of_bounds(cls, value: str | FeatureBounds | None, share: float = 0.0) -> Entry:
-        """Return what settings state of feature bounds; any other text is the path of a file."""
-        # any other text that is no pair is a path, so words come first
-        if value == PRIVATE:
-            return cls(PRIVATE, None, share)
-        if value == "max":
-            return cls(FROM_DATA, value)
-        return cls(PUBLIC, (pair_of(value) or value) if isinstance(value, str) else value)
-
-    def numbers(self, d: int, without: float) -> FloatArray:
-        """Return its public number of each of d features; the other where it states none."""
-        stated = self.source == PUBLIC and isinstance(self.value, tuple)
-        return np.array(self.value, dtype=float) if stated else np.full(d, without)
+    if not isinstance(value, str):
+        return Public(value)
+    kind, _, level = value.partition(":")
+    if kind == PRIVATE:
+        return Private(share, _number(level) or level or None)
+    if value in (FROM_DATA, "max", "mean", "standardize") or kind == "quantile":
+        return FromData(_number(level))
+    stated = None if value in (UNDECLARED, PUBLIC) else pair_of(value) or _number(value) or value
+    return Public(stated)
 
 
 @dataclass(frozen=True)
 class Entries:
-    """How rows are prepared: four entries, and whether the number of people is one to pay for.
+    """Sources of bounds, centre, scale, row-norm bound and number of people.
 
     Attributes
     ----------
-    bounds, center, scale, row_bound, count : Entry
+    bounds, center, scale, row_bound, count : Source
         Rows are cut to the bounds, centred, divided by the scale, and shortened to the row bound.
     """
 
-    bounds: Entry = Entry()
-    center: Entry = Entry()
-    scale: Entry = Entry()
-    row_bound: Entry = Entry()
-    count: Entry = Entry()
+    bounds: Source = Public()
+    center: Source = Public()
+    scale: Source = Public()
+    row_bound: Source = Public()
+    count: Source = Public()
 
     @property
-    def private(self) -> dict[str, Entry]:
-        """What is private, by the name of the step that buys it."""
+    def private(self) -> dict[str, Private]:
+        """Private entries by the name of the step that releases them."""
         steps = {
             "count": self.count, "mean": self.center, "scale": self.scale,
             "bound": self.row_bound, "range": self.bounds,
         }  # fmt: skip
-        return {step: entry for step, entry in steps.items() if entry.source == PRIVATE}
+        return {step: entry for step, entry in steps.items() if isinstance(entry, Private)}
 
     @property
     def asks_rows(self) -> str:
-        """Name of what is found from the rows before they are summed; empty if nothing is."""
+        """Name of the entry that needs the rows before they are summed; empty if none does."""
         names = ("center", "scale", "row_bound", "bounds")
-        return next((name for name in names if getattr(self, name).source != PUBLIC), "")
+        return next((name for name in names if not isinstance(getattr(self, name), Public)), "")
 
     def limits(self, columns: Sequence[str], among: Sequence[str] = ()) -> FloatArray:
-        """Return the public low and high of some columns, shape (2, d); infinite where none is.
+        """Return the public low and high of some columns, shape (2, d); infinite if not stated.
 
         Parameters
         ----------
         columns, among : sequence of str
             As `FeatureBounds.of` takes them.
         """
-        stated = self.bounds.value if self.bounds.source == PUBLIC else None
+        stated = self.bounds.value if isinstance(self.bounds, Public) else None
         if isinstance(stated, FeatureBounds):
             return stated.of(columns, among)
         low, high = (-math.inf, math.inf) if stated is None else stated
@@ -235,7 +239,7 @@ class Entries:
 
 
 def bounds_of(value: Any, words: str = BOUNDS_ALLOWED) -> Any:
-    """Return feature bounds as settings keep them: a text, or `FeatureBounds`.
+    """Return feature bounds in canonical form: a text, or `FeatureBounds`.
 
     ``(0, 10)`` and ``"0:10"`` are one pair for all features; ``{name: (low, high)}``, a pair of
     arrays and the path of a file say it of each. ``words`` are the texts that may stand for them.
@@ -252,7 +256,7 @@ def bounds_of(value: Any, words: str = BOUNDS_ALLOWED) -> Any:
         return text if pair is None else ":".join(map(format_number, pair))
     error = InvalidSetting(
         "bounds", "a pair of numbers or of arrays, low and high, or a mapping from features to "
-        f"pairs; or {words}", _kind(value), "--bounds",
+        f"pairs; or {words}", quotable(value), "--bounds",
     )  # fmt: skip
     try:
         low, high = (np.asarray(side, dtype=np.float64) for side in value)
@@ -270,18 +274,13 @@ def bounds_of(value: Any, words: str = BOUNDS_ALLOWED) -> Any:
     return FeatureBounds(tuple(low.tolist()), tuple(high.tolist()))
 
 
-def center_of(value: Any) -> Any:
-    """Return a centring as settings keep it."""
-    return "mean" if isinstance(value, str) and value == FROM_DATA else value
-
-
-def scale_of(value: Any) -> Any:
-    """Return a scaling as settings keep it."""
-    return "standardize" if isinstance(value, str) and value == FROM_DATA else value
+def from_data_as(word: str) -> Callable[[Any], Any]:
+    """Return a parser that reads `FROM_DATA` as the short word of a comparison."""
+    return lambda value: word if isinstance(value, str) and value == FROM_DATA else value
 
 
 def row_bound_of(value: Any) -> Any:
-    """Return a row bound as settings keep it: one text for each meaning."""
+    """Return a row-norm bound in canonical form: one text for each meaning."""
     if not isinstance(value, str):
         # True is a number in Python, and no length
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
@@ -295,7 +294,7 @@ def row_bound_of(value: Any) -> Any:
         return value
     prefix, colon, quantile = value.rpartition(":")
     try:
-        level = float(quantile)
+        level = number_in(quantile)
     except ValueError:
         raise error from None
     if prefix in ("quantile", PRIVATE) and 0 < level <= 1:
@@ -306,7 +305,7 @@ def row_bound_of(value: Any) -> Any:
 
 
 def pair_of(value: str) -> tuple[float, float] | None:
-    """Return the two numbers of ``LOW:HIGH``, or None where it is not written so.
+    """Return the two numbers of ``LOW:HIGH``, or None if the text has another form.
 
     Raises
     ------
@@ -315,7 +314,7 @@ def pair_of(value: str) -> tuple[float, float] | None:
     """
     first, colon, second = value.partition(":")
     try:
-        low, high = float(first), float(second)
+        low, high = number_in(first), number_in(second)
     except ValueError:
         return None
     return _in_order(low, high, value) if colon else None
@@ -323,7 +322,7 @@ def pair_of(value: str) -> tuple[float, float] | None:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text)
+        return number_in(text)
     except ValueError:
         return None
 
@@ -339,14 +338,10 @@ def _is_range(low: float, high: float) -> bool:
 
 
 def names_file(value: str | FeatureBounds) -> bool:
-    """Return whether bounds are a file's, or as many as one would hold: no link carries them."""
+    """Return whether bounds come from a file or are too many for a link."""
     if isinstance(value, FeatureBounds):
         return True
     return value not in BOUNDS_WORDS and pair_of(value) is None
-
-
-def _kind(value: object) -> object:
-    return value if isinstance(value, Real) else f"a {type(value).__name__}"
 
 
 OTHER = "other"
@@ -355,12 +350,12 @@ MOST_CATEGORIES = 50
 
 
 def kinds_of(categories: Sequence[str]) -> tuple[str, ...]:
-    """Return what a label may be where these are declared: one of them, or `OTHER`."""
+    """Return the label's categories: the declared ones and `OTHER`."""
     return (*categories, *([] if OTHER in categories or not categories else [OTHER]))
 
 
 def stated_categories(given: Sequence[str]) -> tuple[str, ...]:
-    """Return a list of public categories, each one line of printable characters and told once.
+    """Return public categories, each one line of printable characters, without repeats.
 
     Raises
     ------
@@ -369,10 +364,10 @@ def stated_categories(given: Sequence[str]) -> tuple[str, ...]:
     """
     allowed = f"at most {MOST_CATEGORIES} different texts, each on one line"
     texts = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)
-    found = tuple(name.strip() for name in given) if texts else ()
-    bad = next((name for name in found if not name or printable(name, None) != name), None)
-    twice = next((name for name in found if found.count(name) > 1), None)
-    if not texts or bad is not None or twice is not None or len(found) > MOST_CATEGORIES:
-        said = "something else" if not texts else twice or bad or f"{len(found)} of them"
-        raise InvalidSetting("categories", allowed, said, "--categories")
-    return found
+    names = tuple(name.strip() for name in given) if texts else ()
+    bad = next((name for name in names if not name or printable(name, None) != name), None)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if not texts or bad is not None or twice is not None or len(names) > MOST_CATEGORIES:
+        problem = "something else" if not texts else twice or bad or f"{len(names)} of them"
+        raise InvalidSetting("categories", allowed, problem, "--categories")
+    return names

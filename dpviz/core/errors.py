@@ -1,4 +1,4 @@
-"""Errors a user can cause; everything else is a bug and stays loud.
+"""Errors that a user can cause; any other exception is a bug.
 
 A message is one sentence that names the input, the allowed range and what was
 given. It never carries a value or statistic of the data: line and column
@@ -21,7 +21,7 @@ _LIVE = re.compile(r"\](?=[(\[:])|:(?=//)|<(?=[A-Za-z/!])|\bwww(?=\.)", re.IGNOR
 
 
 def printable(text: object, most: int | None = QUOTED) -> str:
-    """Return a text as one line of characters that can be seen, cut to a length.
+    """Return a text as one line of printable characters, cut to a length.
 
     Line ends, control characters and marks that turn the direction of writing
     become blanks: what is quoted can neither forge a line nor hide one. Where a
@@ -42,14 +42,14 @@ def printable(text: object, most: int | None = QUOTED) -> str:
         whole = whole[: 16 * most]  # a pasted file need not be walked through
     if not whole.isprintable():  # a search asks for thousands of reasons
         whole = "".join(c if c.isprintable() else " " for c in whole)
-    seen = " ".join(whole.split())
+    line = " ".join(whole.split())
     if most is not None:
-        seen = _LIVE.sub(lambda found: found[0] + " ", seen)
-    return seen if most is None or len(seen) <= most else seen[: most - 3] + "..."
+        line = _LIVE.sub(lambda found: found[0] + " ", line)
+    return line if most is None or len(line) <= most else line[: most - 3] + "..."
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """Return a phrase in brackets that names what is nearest to a mistyped word, or nothing.
+    """Return the word nearest to a mistyped one, as a phrase in brackets; empty if none is near.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class InvalidTable(DpvizError):
 
 
 class OtherEncoding(InvalidTable):
-    """A text is not encoded as it was read; `encoding` is what it may be instead."""
+    """A text has another encoding than it was read with; `encoding` names a likely one."""
 
     def __init__(self, message: str, encoding: str = "") -> None:
         super().__init__(message)
@@ -135,7 +135,7 @@ class CannotWrite(DpvizError):
 
 
 class NotAvailable(DpvizError):
-    """Something is not at hand, such as a remote data set; the message says how to get it."""
+    """Something is not available, such as a remote data set; the message says how to get it."""
 
 
 class CannotRun(DpvizError):

@@ -1,4 +1,4 @@
-"""Files: where they are, how they appear whole or not at all, and their JSON and CSV.
+"""Files: their places, atomic writing, JSON and CSV.
 
 Every command and page writes the same bytes for the same answer.
 """
@@ -62,7 +62,7 @@ def _root() -> Path:
 
 
 def user_cache() -> Path:
-    """Return this user's cache folder for dpviz, by the platform's custom; nothing is made."""
+    """Return the user's cache folder for dpviz, without creating it."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -103,7 +103,7 @@ def cannot_write(path: Path, error: OSError) -> CannotWrite:
 
 @contextmanager
 def atomic_write(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Give a path to write to, beside the file; put it in the file's place at the end.
+    """Yield a temporary path beside a file, and replace the file by it at the end.
 
     Whatever happens on the way, the file is either what it was or all that was
     written: a full disk, an interrupt or a kill leaves at most a part beside it,
@@ -135,7 +135,7 @@ def atomic_write(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 class Reserved:
-    """A file that has its room on the disk before anybody knows what will stand in it.
+    """A file whose disk space is reserved before its content is known.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Reserved:
             raise
 
     def become(self, path: Path, content: bytes) -> None:
-        """Write the content, on to the disk, and take a name in the same folder.
+        """Write and flush the content, and rename the file within its folder.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Reserved:
             raise cannot_write(path, error) from None
 
     def drop(self) -> None:
-        """Give the room back, unless the file has its name."""
+        """Delete the reserved file, unless it has its final name."""
         with suppress(OSError, AttributeError):  # it may not have been opened
             self._file.close()
         _forget(self._aside)
@@ -222,13 +222,13 @@ def _allocate(handle: int, size: int) -> None:
                 raise
         else:
             return
-    left = size
-    while left > 0:
-        left -= os.write(handle, bytes(min(left, 2**20)))
+    remaining = size
+    while remaining > 0:
+        remaining -= os.write(handle, bytes(min(remaining, 2**20)))
 
 
 def flush_folder(folder: Path) -> None:
-    """Make a new name in a folder durable, where the system can (not on Windows)."""
+    """Flush a folder to the disk, so that a new name survives a crash (not on Windows)."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -248,7 +248,7 @@ def _umask() -> int:
 
 
 def finite(value: Any) -> Any:
-    """Return JSON data with NaN and infinities, which JSON lacks, as null."""
+    """Return JSON data with NaN and infinities, which JSON lacks, replaced by null."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -264,26 +264,26 @@ def json_text(value: Any) -> str:
 
 
 class NamedTwice(ValueError):
-    """An object of a JSON text has a name twice; the message completes "it names ..."."""
+    """An object of a JSON text repeats a name; the message completes "it names ..."."""
 
 
 def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of a JSON text, of which readers would take one or the other value.
+    """Return an object of a JSON text, or raise `NamedTwice` if a name repeats.
 
     Raises
     ------
     NamedTwice
     """
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in members:
             raise NamedTwice(f"{printable(name)!r} twice")
-        found[name] = value
-    return found
+        members[name] = value
+    return members
 
 
 def strict_json(text: str) -> Any:
-    """Return the data of a JSON text that somebody else wrote.
+    """Return the data of an untrusted JSON text, checked strictly.
 
     Raises
     ------
@@ -300,8 +300,8 @@ def strict_json(text: str) -> Any:
 
 
 def _finite(number: str) -> float:
-    found = float(number)
-    return found if math.isfinite(found) else _refuse(number)  # such as 1e999
+    value = float(number)
+    return value if math.isfinite(value) else _refuse(number)  # such as 1e999
 
 
 def _refuse(name: str) -> NoReturn:
@@ -316,7 +316,7 @@ _RUN = re.compile(r"'*[\t\r\n ]*[=+\-@＝＋－＠]|'*[\t\r]")
 
 
 def guarded(text: str) -> str:
-    """Return text that no spreadsheet runs: with an apostrophe in front where it needs one.
+    """Return text that no spreadsheet runs as a formula, with an apostrophe in front if needed.
 
     Names of files, columns and classes are other people's. A cell that begins with ``=``, ``+``,
     ``-`` or ``@`` is a formula to a spreadsheet; an apostrophe is how spreadsheets write text
@@ -326,12 +326,12 @@ def guarded(text: str) -> str:
 
 
 def unguarded(text: str) -> str:
-    """Return the text that `guarded` was given."""
+    """Return the original text of a `guarded` one."""
     return text[1:] if text.startswith("'") and _RUN.match(text) else text
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """Return a table as CSV: a line of names, a line a row, no index."""
+    """Return a table as CSV: a header row, one line for each row, no index."""
     changed, how = _guarded_table(table)
     text: str = changed.to_csv(**how)
     return text
@@ -350,9 +350,9 @@ def _guarded_table(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     for place, kind in enumerate(table.dtypes):
         if kind.kind in "biufcmM":  # numbers, truth values and times are never run
             continue
-        found = [text for text in table.iloc[:, place].unique() if isinstance(text, str)]
-        texts += found
-        if any(guarded(text) != text for text in found):
+        cells = [text for text in table.iloc[:, place].unique() if isinstance(text, str)]
+        texts += cells
+        if any(guarded(text) != text for text in cells):
             changed.isetitem(place, [_cell(cell) for cell in table.iloc[:, place]])
     # A return within a cell ends it where it is not quoted, and what follows it begins another.
     returns = any("\r" in text for text in texts)

@@ -1,4 +1,4 @@
-"""The second moment: all that most mechanisms ever see of a table."""
+"""The second moment, the only part of a table that most mechanisms see."""
 
 from __future__ import annotations
 
@@ -68,20 +68,20 @@ class SecondMoment:
 
     @classmethod
     def of_lengths(cls, lengths: Lengths, d: int) -> Self:
-        """Return the moment of rows that are summed up by their lengths; A is found when asked."""
+        """Return the moment of rows summed by their lengths; A is computed on first use."""
         made = cls.__new__(cls)
         made.n, made._rows, made.root, made._lengths = lengths.n, None, None, lengths
         made._features = d
         return made
 
     def with_lengths(self, lengths: Lengths) -> SecondMoment:
-        """Return the same with what its rows tell by their lengths."""
+        """Return the same moment with summaries of its rows by length."""
         made = self.with_n(self.n)
         made._lengths = lengths
         return made
 
     def with_rows(self, rows: Callable[[], FloatArray]) -> SecondMoment:
-        """Return the same whose rows are made when asked; what was found of them is shared."""
+        """Return the same moment with rows computed on first use; both share their caches."""
         _ = self.lengths, self._shortened
         made = copy(self)
         made._rows = rows
@@ -89,19 +89,19 @@ class SecondMoment:
 
     @property
     def rows(self) -> FloatArray | None:
-        """The bounded rows, where they are at hand."""
+        """The bounded rows, or None if they are not in memory."""
         if callable(self._rows):
             self._rows = self._rows()
         return self._rows
 
     @property
     def has_lengths(self) -> bool:
-        """Whether `lengths` can be asked."""
+        """Whether `lengths` is available."""
         return self._lengths is not None or self._rows is not None
 
     @cached_property
     def lengths(self) -> Lengths:
-        """What the bounded rows tell by their lengths; only where `has_lengths`."""
+        """Summaries of the bounded rows by length; available if `has_lengths`."""
         if self._lengths is not None:
             return self._lengths
         assert self.rows is not None
@@ -112,24 +112,24 @@ class SecondMoment:
         return OrderedDict()
 
     def shortened(self, radius: float | None) -> SecondMoment:
-        """Return the moment of rows shortened to a radius, as `Lengths.moment` has it.
+        """Return the moment of rows clipped to a radius, as `Lengths.moment` does.
 
         Draws at every epsilon ask for the same few, so the last ones are kept.
         """
         return self.remembered(radius, lambda: self.lengths.moment(radius))
 
     def remembered(self, name: Hashable, find: Callable[[], FloatArray]) -> SecondMoment:
-        """Return another moment of the same rows, found where it is not kept under its name."""
-        kept = self._shortened
-        found = kept.pop(name, None) or SecondMoment(find(), self.n)
+        """Return another moment of the same rows, from the cache if its name is there."""
+        memory = self._shortened
+        moment = memory.pop(name, None) or SecondMoment(find(), self.n)
         # the latest last, so that the oldest goes first
-        kept[name] = found
-        while len(kept) > max(1, _KEPT_ENTRIES // self.d**2):
-            kept.popitem(last=False)
-        return found
+        memory[name] = moment
+        while len(memory) > max(1, _KEPT_ENTRIES // self.d**2):
+            memory.popitem(last=False)
+        return moment
 
     def with_n(self, n: int, rows: FloatArray | None = None) -> SecondMoment:
-        """Return the same A for another number of rows, or with other rows at hand."""
+        """Return the same A for another number of rows, or with other rows in memory."""
         if self.root is not None:
             return SecondMoment.of_root(self.root, n, rows)
         return SecondMoment(self.A, n, rows)
@@ -137,8 +137,8 @@ class SecondMoment:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A copy made in another process is as read-only as the original.
         self.__dict__.update(state)
-        known = () if self.root is None and "A" not in state else (self.kept,)
-        for array in (*known, *state.get("span", ())):
+        cached = () if self.root is None and "A" not in state else (self.kept,)
+        for array in (*cached, *state.get("span", ())):
             array.setflags(write=False)
 
     @cached_property
@@ -146,9 +146,9 @@ class SecondMoment:
         """The moment as a matrix, shape (d, d)."""
         if self.root is None:
             assert self._lengths is not None
-            found = self._lengths.everything()
-            found.setflags(write=False)
-            return found
+            dense = self._lengths.everything()
+            dense.setflags(write=False)
+            return dense
         matrix = self.root.T @ self.root
         made: FloatArray = (matrix + matrix.T) / 2
         made.setflags(write=False)
@@ -156,7 +156,7 @@ class SecondMoment:
 
     @property
     def kept(self) -> FloatArray:
-        """What it is kept as: the root where there is one, else the matrix."""
+        """The stored array: the root if there is one, else the matrix."""
         return self.A if self.root is None else self.root
 
     @property
@@ -166,7 +166,7 @@ class SecondMoment:
 
     @cached_property
     def span(self) -> tuple[FloatArray, FloatArray]:
-        """Eigenvalues, descending, and eigenvectors as columns, of all that is not zero at least.
+        """Eigenvalues, descending, and eigenvectors as columns; at least all with nonzero values.
 
         Shapes (r,) and (d, r): r is d, or the number of rows of the root.
         """
@@ -184,11 +184,11 @@ class SecondMoment:
     @cached_property
     def eigenvalues(self) -> FloatArray:
         """Eigenvalues of A, shape (d,), descending."""
-        found = self.span[0]
-        if len(found) == self.d:
-            return found
+        leading = self.span[0]
+        if len(leading) == self.d:
+            return leading
         values = np.zeros(self.d)
-        values[: len(found)] = found
+        values[: len(leading)] = leading
         values.setflags(write=False)
         return values
 
@@ -199,12 +199,12 @@ class SecondMoment:
 
     def top(self, k: int) -> FloatArray:
         """Return the leading k eigenvectors as columns, shape (d, k), k from 1 to d."""
-        known = self.span[1]
-        if k <= known.shape[1]:
-            return known[:, :k]
+        basis = self.span[1]
+        if k <= basis.shape[1]:
+            return basis[:, :k]
         # any basis of the rest does: its eigenvalues are all zero
-        rest = np.linalg.qr(known, mode="complete").Q[:, known.shape[1] : k]
-        vectors: FloatArray = np.concatenate([known, fix_signs(rest)], axis=1)
+        rest = np.linalg.qr(basis, mode="complete").Q[:, basis.shape[1] : k]
+        vectors: FloatArray = np.concatenate([basis, fix_signs(rest)], axis=1)
         vectors.setflags(write=False)
         return vectors
 
@@ -225,5 +225,5 @@ class SecondMoment:
 
 
 def is_thin(rows: int, d: int) -> bool:
-    """Return whether so few rows of d features are kept as they are."""
+    """Return whether so few rows of d features are stored as a root instead of a matrix."""
     return d >= THIN_FROM and THIN_RATIO * rows <= d

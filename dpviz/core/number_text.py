@@ -1,4 +1,4 @@
-"""How a number is written, by one rule for sentences, tables, captions and pictures.
+"""Formats of numbers for sentences, tables, captions and charts.
 
 What only a browser knows, such as a bar that is being dragged, is written there by `script`: the
 same rule once more, which a test holds against this one.
@@ -23,6 +23,17 @@ _CERTAIN = 1 - 1e-9
 def script() -> str:
     """Return JavaScript that defines ``DpvizNumbers`` with the functions of this file."""
     return files(__package__).joinpath("number_text.js").read_text(encoding="utf-8")
+
+
+def number_in(text: str) -> float:
+    """Return the number that a text writes, or raise ValueError.
+
+    As float() but for an underscore among the digits and digits of other scripts: no table and no
+    person writes 10 as 1_0.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return float(text)
 
 
 def decimals(value: float, places: int) -> str:
@@ -70,7 +81,7 @@ def towards(value: float, digits: int, side: int) -> float:
 
 
 def rows_words(count: int) -> str:
-    """Return how many rows as a sentence has it: one row, 3 rows."""
+    """Return a number of rows in words: one row, 3 rows."""
     return "one row" if count == 1 else f"{thousands(count)} rows"
 
 
@@ -92,7 +103,7 @@ def numeral(value: float, digits: int = 2) -> str:
 
 
 def parseable(value: float, digits: int = 2) -> str:
-    """Return the same without commas, for commands, links, coordinates and LaTeX."""
+    """Return a written number without commas, for commands, links, coordinates and LaTeX."""
     exact = Decimal(float(value))
     if exact.is_finite() and exact:
         step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
@@ -102,7 +113,7 @@ def parseable(value: float, digits: int = 2) -> str:
 
 
 def per_cent(number: str) -> str:
-    """Return a written number as one of a hundred."""
+    """Return a written number followed by a per cent sign."""
     return number + PER_CENT
 
 
@@ -183,9 +194,9 @@ def log_ticks(first: float, last: float) -> list[float]:
         powers = range(math.ceil(first), math.floor(last) + 1)
         return [float(f"1e{power}") for power in powers if power % step == 0]
     every = (1, 2, 5) if last - first > 0.6 else (1, 1.5, 2, 3, 4, 5, 7)
-    found = [
+    ticks = [
         float(f"{digit}e{power}")
         for power in range(math.floor(first), math.ceil(last) + 1)
         for digit in every
     ]
-    return [tick for tick in found if first <= math.log10(tick) <= last]
+    return [tick for tick in ticks if first <= math.log10(tick) <= last]

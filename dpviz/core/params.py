@@ -19,20 +19,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpviz.core.errors import InvalidSetting
-from dpviz.core.number_text import numeral, parseable
+from dpviz.core.errors import InvalidSetting, did_you_mean, printable
+from dpviz.core.number_text import number_in, numeral, parseable
 
 
 @dataclass(frozen=True)
 class Param:
-    """What is known about one option; see the functions below to declare one.
+    """Declaration of one option; the functions below make them.
 
     Attributes
     ----------
     name : str
         Field name.
     kind : str
-        ``number``, ``integer``, ``choice``, ``text`` or ``list``.
+        ``number``, ``integer``, ``choice``, ``text``, ``list`` or ``object``, which has no text.
     default : object
         Value when nothing is said.
     label, help : str
@@ -57,7 +57,8 @@ class Param:
     group : str
         Heading under which widgets stand together.
     check : callable or None
-        Extra validation: value to cleaned value; raises InvalidSetting.
+        Extra validation: value to cleaned value; raises InvalidSetting. Of an object whether it is
+        accepted, or the types that are.
     examples : tuple
         Legal values that generic tests use beside the default.
     objects : bool
@@ -83,7 +84,7 @@ class Param:
     required: bool = False
     allowed_text: str = ""
     group: str = ""
-    check: Callable[[Any], Any] | None = None
+    check: Callable[[Any], Any] | tuple[type, ...] | None = None
     examples: tuple[Any, ...] = ()
     objects: bool = False
     reads: Callable[[Any], Any] | None = None
@@ -104,10 +105,15 @@ class Param:
 
     def error(self, given: object) -> InvalidSetting:
         """Return the error for a value outside the allowed range."""
-        return InvalidSetting(self.name, self.allowed, given, self.flag)
+        return InvalidSetting(self.name, self.allowed, quotable(given), self.flag)
 
     def clean(self, value: Any) -> Any:
         """Return the value in canonical form, or raise InvalidSetting."""
+        if self.kind == "object":
+            kinds: Any = self.check
+            if not (isinstance(value, kinds) if isinstance(kinds, tuple) else kinds(value)):
+                raise self.error(value)
+            return value
         if self.reads is not None and value is not None:
             value = self.reads(value)
         if value is None:
@@ -126,7 +132,7 @@ class Param:
             value = tuple(item if self._is_object(item) else str(item) for item in value)
         elif not (isinstance(value, str) or self._is_object(value)):
             raise self.error(value)
-        return value if self.check is None else self.check(value)
+        return self.check(value) if callable(self.check) else value
 
     def _is_object(self, value: object) -> bool:
         return self.objects and isinstance(getattr(value, "text", None), str)
@@ -158,7 +164,8 @@ class Param:
         if self.kind in ("number", "integer"):
             try:
                 # int() first: a seed of 2**63 + 1 must survive exactly
-                value: Any = int(text) if self.kind == "integer" and _is_int(text) else float(text)
+                whole = self.kind == "integer" and _is_int(text)
+                value: Any = int(text) if whole else number_in(text)
                 return self.clean(value)
             except ValueError:  # InvalidSetting too: the message shows what was written
                 raise self.error(text) from None
@@ -187,23 +194,26 @@ class Param:
         """Whether a text that reads auto is written =auto, because auto itself means None."""
         return self.kind == "text" and self.optional
 
-    def nearest(self, written: str, fallback: Any) -> Any:
-        """Return the legal value nearest to a badly written number, else the fallback."""
-        if self.kind not in ("number", "integer"):
-            return fallback
+    def refused(self, error: InvalidSetting, written: str) -> str:
+        """Return one sentence on why a link's text is invalid."""
         try:
-            given = float(written)
+            given = number_in(written) if self.kind in ("number", "integer") else math.nan
         except ValueError:
-            return fallback
-        if math.isnan(given):
-            return fallback
-        low, high = self.slider or (self.low, self.high)
-        clamped = min(max(given, low), high)
-        return round(clamped) if self.kind == "integer" else clamped
+            given = math.nan
+        beyond = {given < self.low: "too small", given > self.high: "too large"}
+        how = beyond.get(True, "not possible")
+        hint = did_you_mean(written, self.choices)
+        return f"{error.name} = {printable(error.given)} is {how}: it must be {error.allowed}{hint}"
+
+
+def quotable(given: object) -> object:
+    """Return a number or a word unchanged, and only the type of any other object."""
+    plain = given is None or isinstance(given, (str, bytes, Real))
+    return given if plain else f"a {type(given).__name__}"
 
 
 def text_of(value: Any) -> Any:
-    """Return the text of an object that stands in the place of one; else the value itself."""
+    """Return an object's ``text`` if it has one, else the value itself."""
     return value if isinstance(value, str) else getattr(value, "text", value)
 
 
@@ -215,7 +225,7 @@ def format_number(value: float) -> str:
 
 
 def _is_int(text: str) -> bool:
-    return text.lstrip("+-").isdigit()
+    return text.isascii() and text.lstrip("+-").isdigit()
 
 
 def split_outside_brackets(text: str) -> tuple[str, ...]:
@@ -238,11 +248,11 @@ def split_outside_brackets(text: str) -> tuple[str, ...]:
 
 
 def as_python(value: Any) -> Any:
-    """Return a number of NumPy, a fraction or a decimal as Python's own; all else as it is."""
+    """Return a number of NumPy, a fraction or a decimal as Python's own type."""
     if isinstance(value, np.generic):
         return value.item()
-    known = isinstance(value, (int, float)) or not isinstance(value, (Real, Decimal))
-    return value if known else float(value)
+    native = isinstance(value, (int, float)) or not isinstance(value, (Real, Decimal))
+    return value if native else float(value)
 
 
 def _declare(kind: str, default: Any, label: str, help: str, **more: Any) -> Any:
@@ -279,8 +289,13 @@ def texts(default: tuple[str, ...], *, label: str, help: str, **more: Any) -> An
     return _declare("list", default, label, help, **more)
 
 
+def given(default: Any, allowed: str, accepts: Callable[[Any], bool] | tuple[type, ...]) -> Any:
+    """Declare a field that holds an object and is never written as text."""
+    return _declare("object", default, "", "", check=accepts, allowed_text=allowed, url=None)
+
+
 def inherit(cls: Any, name: str, **changed: Any) -> Any:
-    """Declare a field that another class declares, with what is said of it here changed.
+    """Declare a field as another class does, with some attributes changed.
 
     Parameters
     ----------
@@ -303,13 +318,13 @@ def params_of(cls: Any) -> dict[str, Param]:
 
 @cache
 def _params_of(cls: Any) -> dict[str, Param]:
-    found = {}
+    params = {}
     for field in dataclasses.fields(cls):
         param: Param = field.metadata["param"]
         url = field.name if param.url == "" else param.url
         flag = param.flag or cls.flag_of(field.name)
-        found[field.name] = dataclasses.replace(param, name=field.name, flag=flag, url=url)
-    return found
+        params[field.name] = dataclasses.replace(param, name=field.name, flag=flag, url=url)
+    return params
 
 
 @dataclass(frozen=True)
@@ -331,8 +346,8 @@ class Declared:
         params = params_of(cls)
         for name in texts:
             if name not in params:
-                known = ", ".join(params) or "no parameters"
-                raise InvalidSetting("parameter", f"one of {known}", name, cls.flag_of(name))
+                names = ", ".join(params) or "no parameters"
+                raise InvalidSetting("parameter", f"one of {names}", name, cls.flag_of(name))
         return cls(**{name: params[name].parse(value) for name, value in texts.items()})
 
     @classmethod
@@ -353,6 +368,9 @@ class Declared:
     @classmethod
     def from_query(cls, query: Mapping[str, str], base: Self) -> tuple[Self, list[str]]:
         """Read link parameters and say what had to be replaced.
+
+        The base's value, a default, stands in the place of each wrong one. The nearest allowed one
+        would lie at the end of its range, which is where the program warns.
 
         Parameters
         ----------
@@ -377,8 +395,8 @@ class Declared:
             try:
                 values[name] = param.parse(written)
             except InvalidSetting as error:
-                values[name] = param.nearest(written, getattr(base, name))
-                notices.append(f"In the link, {error} Using {param.format(values[name])} instead.")
+                fallback = param.format(getattr(base, name))
+                notices.append(f"In the link, {param.refused(error, written)}. Showing {fallback}.")
         try:
             # Together, so that two values that need each other do not depend on the order.
             return dataclasses.replace(base, **values), notices
@@ -388,8 +406,11 @@ class Declared:
             try:
                 settings = dataclasses.replace(settings, **{name: value})
             except InvalidSetting as error:
-                kept = params[name].format(getattr(settings, name))
-                notices.append(f"In the link, {error} Using {kept} for {name} instead.")
+                fallback, why = params[name].format(getattr(settings, name)), params[name].refused
+                notices.append(
+                    f"In the link, {why(error, query[params[name].url or name])}."
+                    f" Showing {fallback}."
+                )
         return settings, notices
 
     def texts(self, base: Declared | None = None) -> dict[str, str]:

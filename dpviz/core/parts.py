@@ -1,4 +1,4 @@
-"""What was done to the data: the parts of a release, apart from who accounts for them.
+"""Parts of a release, as accounts compose them.
 
 dp-accounting calls one an event. Here an event is a set of outcomes, as in the definition of
 privacy and in audits, so a release has parts.
@@ -7,7 +7,7 @@ privacy and in audits, so a release has parts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from dpviz.core.errors import InvalidSetting
@@ -86,12 +86,16 @@ class PurePart:
     width : float
         The log density ratio of any two neighbours ranges over an interval of at most this length:
         ``epsilon`` for an exponential mechanism; where nothing is known it is twice ``epsilon``.
+    apart : float
+        An upper limit of the total variation of neighbours, where more is known of it than the
+        epsilon says; it may be one with a confidence.
     """
 
     epsilon: float
     reason: str
     attained: bool = False
     width: float = math.inf
+    apart: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:  # also true for NaN
@@ -101,13 +105,13 @@ class PurePart:
 
     @property
     def ranged(self) -> bool:
-        """Whether the width says more than the epsilon does."""
+        """Whether the width gives a tighter account than epsilon."""
         return self.width < 2 * self.epsilon
 
 
 @dataclass(frozen=True)
 class ApproximatePart:
-    """A release of which nothing is known but that it is (epsilon, delta)-private.
+    """A release known only to be (epsilon, delta)-private.
 
     Attributes
     ----------
@@ -131,6 +135,40 @@ class ApproximatePart:
 
 
 Part: TypeAlias = GaussianPart | LaplacePart | PurePart | ApproximatePart
+
+
+def for_person(part: Part, rows: int) -> Part:
+    """Return the part for a person's rows, from the part for one row.
+
+    Parameters
+    ----------
+    part : Part
+    rows : int
+        Most rows of one person, at least 1.
+
+    Notes
+    -----
+    Let tables T_0, ..., T_m differ in one of the person's rows each, so that T_0 and T_m are
+    neighbours for the person, and let all that earlier parts released be fixed.
+
+    *Gaussian and Laplace.* The query at T_0 and T_m differs by at most m sensitivities (triangle
+    inequality), and by as much where m equal pairs of rows attain the sensitivity. So mu, or
+    epsilon, is m times that of a row.
+
+    *Pure.* The log density ratio of T_0 and T_m is the sum of m ratios of rows: at most m epsilon,
+    within a range of m widths. Total variations add (triangle inequality).
+
+    Each part so stays a bound given those before it, which is all that adaptive composition asks.
+    An approximate part may hold for tables near T_0 alone, as a tested bound does, and T_1 need not
+    be one of them: what has such a part is bounded as a whole (`dpviz.core.problem.group_budget`).
+    """
+    if rows == 1:
+        return part
+    if isinstance(part, PurePart):
+        apart = min(1.0, rows * part.apart)
+        return replace(part, epsilon=rows * part.epsilon, width=rows * part.width, apart=apart)
+    assert not isinstance(part, ApproximatePart), "its whole release is bounded instead"
+    return replace(part, sensitivity=rows * part.sensitivity)
 
 
 def _ratio(sensitivity: float, scale: float) -> float:

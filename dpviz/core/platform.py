@@ -1,4 +1,4 @@
-"""Where dpviz runs, and what the environment says of it.
+"""The platform and environment in which dpviz runs.
 
 This is the one place that tells a browser from a machine with processes and sockets: what cannot
 be done somewhere is said with the sentences of this file and with no others. Every switch of a
@@ -38,8 +38,9 @@ _MORE = {
     "streamlit": (
         "the dashboard",
         "Streamlit",
-        ("pillow>=11", "plotly>=6.3,<8", "segno>=1.6.1,<2", "streamlit>=1.67,<2"),
+        ("plotly>=6.3,<8", "segno>=1.6.1,<2", "streamlit>=1.67,<2"),
     ),
+    "matplotlib": ("a picture for print", "Matplotlib", ("matplotlib>=3.10,<4",)),
     "plotly": ("a figure", "Plotly", ("plotly>=6.3,<8",)),
     "pooch": ("a download", "Pooch", _DOWNLOADS),
     "unlzw3": ("a file of the program compress", "unlzw3", _DOWNLOADS),
@@ -60,20 +61,20 @@ def in_browser() -> bool:
 
 
 def need(library: str) -> None:
-    """Raise `NotAvailable` where a library that `dpviz` does without is not installed.
+    """Raise `NotAvailable` if an optional library is not installed.
 
     Parameters
     ----------
-    library : {"streamlit", "plotly", "pooch", "unlzw3", "python_calamine", "pyreadstat",
-        "xlsxwriter"}
+    library : {"streamlit", "plotly", "matplotlib", "pooch", "unlzw3", "python_calamine",
+        "pyreadstat", "xlsxwriter"}
         Its import name.
     """
     if find_spec(library) is None:
         what, name, wanted = _MORE[library]
-        asked = " ".join(f'"{one}"' for one in wanted)
+        packages = " ".join(f'"{one}"' for one in wanted)
         raise NotAvailable(
             f"{what[:1].upper()}{what[1:]} needs {name}, which is not installed here: "
-            f"python -m pip install {asked}"
+            f"python -m pip install {packages}"
         )
 
 
@@ -134,6 +135,8 @@ class ServerOptions:
         ``*.example.org`` is any name below one, ``*`` any at all.
     temporary_ledgers : bool
         ``DPVIZ_LEDGERS_TEMPORARY``: a ledger known by a name may lie where it does not last.
+    one_ledger : bool
+        ``DPVIZ_ONE_LEDGER``: a table that another ledger in the folder pays for is refused.
     """
 
     public: bool = False
@@ -142,10 +145,11 @@ class ServerOptions:
     sessions: int = 20
     hosts: tuple[str, ...] = ()
     temporary_ledgers: bool = False
+    one_ledger: bool = False
 
 
 def server_options() -> ServerOptions:
-    """Return what the environment says.
+    """Return the server's options from the environment.
 
     Raises
     ------
@@ -162,6 +166,7 @@ def server_options() -> ServerOptions:
         _people("DPVIZ_SESSIONS", ServerOptions.sessions),
         _hosts("DPVIZ_HOSTS"),
         switch("DPVIZ_LEDGERS_TEMPORARY"),
+        switch("DPVIZ_ONE_LEDGER"),
     )
 
 
@@ -175,13 +180,13 @@ def _people(name: str, default: int) -> int:
 
 
 def _hosts(name: str) -> tuple[str, ...]:
-    found = os.environ.get(name, "").lower().replace(",", " ").split()
-    for written in found:
+    names = os.environ.get(name, "").lower().replace(",", " ").split()
+    for written in names:
         if not (_NAME.fullmatch(written) or _is_address(written)):
             raise InvalidSetting(
                 name, "names such as dpviz.example.org, *.example.org or *, with commas", written
             )
-    return tuple(found)
+    return tuple(names)
 
 
 def _is_address(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is found by looking: the modules of a package, and what others bring to them.
+"""Discovery of a package's modules and of plugins.
 
 Others bring files and modules that a user names, and packages that offer entry points.
 ``DPVIZ_PLUGINS`` names them, as ``--plugin`` does; it is inherited by every process that works for
@@ -41,40 +41,40 @@ T = TypeVar("T")
 
 
 def add_plugins(files: list[str]) -> None:
-    """Have files loaded here, and in every process that this one starts.
+    """Load plugin files in this process and in every process that it starts.
 
     Raises
     ------
     InvalidSetting
         If one is not there, or is no Python file.
     """
-    known = _files()
+    paths = _files()
     for file in files:
         path = Path(file)
         if path.suffix == ".py" and path.is_file():
-            known.append(str(path.resolve()))
+            paths.append(str(path.resolve()))
         elif _is_module(file):
-            known.append(file)
+            paths.append(file)
         else:
             raise InvalidSetting("plugin", "a Python file that is there", path.name, "--plugin")
-    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(known))
+    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(paths))
 
 
 def with_plugins(words: Sequence[str]) -> list[str]:
-    """Have the files loaded that ``--plugin`` names at any command; return the other words.
+    """Load the files that ``--plugin`` names at any command, and return the other words.
 
     Before anything else is imported or parsed: what a plugin brings is named in help, may be a
     default, and has its column in every table.
     """
     rest: list[str] = []
     files: list[str] = []
-    left = iter(words)
-    for word in left:
+    remaining = iter(words)
+    for word in remaining:
         name, equals, file = word.partition("=")
         if name != "--plugin":
             rest.append(word)
             continue
-        given = file if equals else next(left, None)
+        given = file if equals else next(remaining, None)
         if not given:
             raise InvalidSetting("plugin", "a Python file that is there", "none", "--plugin")
         files.append(given)
@@ -84,7 +84,7 @@ def with_plugins(words: Sequence[str]) -> list[str]:
 
 
 def shell_command(*words: str) -> str:
-    """Return a command of dpviz as a shell takes it, which loads the plugins that are loaded here.
+    """Return a shell command of dpviz that loads the same plugins as this process.
 
     Where the file of one lies is to be filled in.
     """
@@ -94,27 +94,27 @@ def shell_command(*words: str) -> str:
 
 
 def kept_apart(ours: Mapping[str, T], brought: Iterable[tuple[str, T]]) -> dict[str, T]:
-    """Return what others bring by name.
+    """Return the objects of plugins by name.
 
     Raises
     ------
     InvalidSetting
         If a name is taken, by one of ours or another of theirs.
     """
-    found: dict[str, T] = {}
+    by_name: dict[str, T] = {}
     for name, one in brought:
-        taken = ours.get(name, found.get(name))
+        taken = ours.get(name, by_name.get(name))
         if taken is not None and taken is not one:
             allowed = "one that brings names of its own"
             raise InvalidSetting("plugin", allowed, f"{name} twice", "--plugin")
         if taken is None:
             # of several that are one object, as where a file is named twice, one is enough
-            found[name] = one
-    return found
+            by_name[name] = one
+    return by_name
 
 
 def from_outside(group: str) -> Iterator[Any]:
-    """Yield what packages and files offer: an entry point's object, and every name of a file.
+    """Yield the objects that plugins offer: each entry point's, and every name of a file.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def from_outside(group: str) -> Iterator[Any]:
 
 
 def modules_of(package: str) -> Iterator[ModuleType]:
-    """Yield the modules of a package, imported: a file that is added is found.
+    """Yield the imported modules of a package.
 
     Its folders are passed by, and so is what begins with an underscore: it is shared by the rest.
     """
@@ -161,17 +161,17 @@ def only_class(module: ModuleType, base: type[T], what: str) -> type[T]:
 
 
 def of_module(module: ModuleType) -> list[Any]:
-    """Return what a module defines, in order: of classes not those that it imports."""
-    own = [
+    """Return the objects that a module defines, in order, without imported classes."""
+    members = [
         one
         for one in vars(module).values()
         if not isinstance(one, type) or one.__module__ == module.__name__
     ]
-    return list({id(one): one for one in own}.values())
+    return list({id(one): one for one in members}.values())
 
 
 def code_digest(one: type | Callable[..., Any]) -> str:
-    """Return a digest of what somebody else's code does.
+    """Return a digest of a plugin's code.
 
     It is of its file and of every file of theirs that is imported there, of the numbers, texts and
     arrays that stand in these modules now, and of the versions of the libraries that they import;
@@ -194,10 +194,10 @@ def code_digest(one: type | Callable[..., Any]) -> str:
 
         digest.update(dumps(one))
     for name, wanted in written.modules:
-        found = vars(sys.modules[name]) if name in sys.modules else {}
-        for word in sorted(found.keys() & wanted if wanted is not None else found):
+        names = vars(sys.modules[name]) if name in sys.modules else {}
+        for word in sorted(names.keys() & wanted if wanted is not None else names):
             if not word.startswith("__"):
-                digest.update(f"{name}.{word}\0".encode() + _plain(found[word]) + b"\0")
+                digest.update(f"{name}.{word}\0".encode() + _plain(names[word]) + b"\0")
     return digest.hexdigest()
 
 
@@ -215,13 +215,13 @@ def _written(one: type | Callable[..., Any]) -> _Written:
     root = str(getattr(one, "__module__", ""))
     digest, libraries = blake2b(), set[str]()
     modules: dict[str, frozenset[str] | None] = {}
-    seen, ahead = set[str](), [root]
+    visited, ahead = set[str](), [root]
     while ahead:
         name = ahead.pop()
         top = name.partition(".")[0]
-        if name in seen or top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
+        if name in visited or top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
             continue
-        seen.add(name)
+        visited.add(name)
         file = _file_of(name)
         if file is None:
             continue
@@ -237,8 +237,8 @@ def _written(one: type | Callable[..., Any]) -> _Written:
             ahead += _imported(tree, name if file.stem == "__init__" else name.rpartition(".")[0])
             # a script's other variables are what it works with
             modules[name] = _used(tree) if name == "__main__" else None
-    known = _distributions() if libraries else {}
-    for wheel in sorted({wheel for top in libraries for wheel in known.get(top, ())}):
+    packages = _distributions() if libraries else {}
+    for wheel in sorted({wheel for top in libraries for wheel in packages.get(top, ())}):
         digest.update(f"{wheel} {version(wheel)}\0".encode())
     loose = root not in modules or "<locals>" in getattr(one, "__qualname__", "<locals>")
     return _Written(digest.digest(), tuple(modules.items()), loose)
@@ -303,7 +303,7 @@ def _plain(value: object) -> bytes:
 
 
 def from_plugin(cls: type) -> bool:
-    """Return whether a class stands in a file that a user named."""
+    """Return whether a class comes from a file that a user named."""
     return cls.__module__.startswith(_NAMES) or cls.__module__ in _files()
 
 

@@ -1,4 +1,4 @@
-"""What a mechanism may know before it sees data: shapes, relation, domain, budget."""
+"""Public facts that calibration may use: shapes, relation, domain, budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DELTA_ALLOWED = f"a number from 0 to below 1 (0, or at least {numeral(LEAST_DELT
 
 
 def check_delta(value: float) -> float:
-    """Return the delta, or raise InvalidSetting where it is neither 0 nor ordinary."""
+    """Return the delta, or raise InvalidSetting if it is above 0 and too small."""
     if 0 < value < LEAST_DELTA:
         raise InvalidSetting("delta", DELTA_ALLOWED, value, "--delta")
     return value
@@ -40,14 +40,14 @@ class Relation(StrEnum):
 
 
 class Unit(StrEnum):
-    """Who is protected as one: a row, or a person with all the rows that one person may have."""
+    """The unit of protection: a row, or a person with all rows of that person."""
 
     ROW = "row"
     PERSON = "person"
 
 
 def protects(rows_a_person: int | None) -> str:
-    """Return who is protected, after "this": a row, until somebody says how many a person has."""
+    """Return the protected unit, after "this": a row, until rows per person are stated."""
     if rows_a_person is None:
         return "protects one ROW; we do not know how many a person has"
     if rows_a_person == 1:
@@ -76,7 +76,9 @@ class Budget:
 
 
 def group_budget(budget: Budget, rows: int) -> Budget:
-    """Return what a budget for one row is for a person with some rows, whatever the mechanism.
+    """Return the budget for a person with some rows that follows from a budget for one row.
+
+    `budget_of_one_row` is the other way.
 
     Parameters
     ----------
@@ -94,6 +96,38 @@ def group_budget(budget: Budget, rows: int) -> Budget:
     grown = math.expm1(min(rows * budget.epsilon, 700.0)) / math.expm1(budget.epsilon)
     worst = math.nextafter(1.0, 0.0)
     return Budget(min(rows * budget.epsilon, EPSILON_RANGE[1]), min(budget.delta * grown, worst))
+
+
+def budget_of_one_row(budget: Budget, rows: int) -> Budget:
+    """Return the budget for one row whose `group_budget` is at most the budget of a person.
+
+    Parameters
+    ----------
+    budget : Budget
+    rows : int
+        Most rows of one person, at least 1.
+
+    Raises
+    ------
+    InvalidSetting
+        If a row would have less than the least epsilon.
+    """
+    least, whole = EPSILON_RANGE[0], budget.epsilon
+    if budget.delta > 0:  # more would leave a row no ordinary delta: a person needs less, too
+        whole = min(whole, math.log(budget.delta / LEAST_DELTA))
+    epsilon = whole / rows
+    while rows * epsilon > whole:
+        epsilon = math.nextafter(epsilon, 0.0)
+    if epsilon < least:
+        raise InvalidSetting(
+            "epsilon",
+            f"at least {numeral(rows * least, 6)} where a person has {rows:,} rows",
+            budget.epsilon,
+            "--epsilon",
+        )
+    # (e^a - 1)/(e^(m a) - 1) without e^(m a), which may be no double; to the safe side
+    share = math.exp(epsilon - whole) * math.expm1(-epsilon) / math.expm1(-whole)
+    return Budget(epsilon, budget.delta * share * (1 - 1e-12))
 
 
 def _is_number(value: object) -> bool:
@@ -156,7 +190,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Problem:
-    """All that calibration may see: public shapes and the claim to be made.
+    """Everything that calibration may use: public shapes and the claim.
 
     Attributes
     ----------
@@ -166,6 +200,9 @@ class Problem:
     domain : Domain
     allocation : Allocation
         How mechanisms with shaped noise share their precision.
+    rows_a_person : int or None
+        Most rows of one person, all of which neighbours may differ in; None where a row is
+        protected, as nobody said how many a person has.
     """
 
     n: int
@@ -174,6 +211,7 @@ class Problem:
     relation: Relation
     domain: Domain
     allocation: Allocation = UNIFORM
+    rows_a_person: int | None = None
 
     def __post_init__(self) -> None:
         if self.n < 2:
@@ -185,6 +223,20 @@ class Problem:
         if self.domain.d != self.d:
             raise InvalidSetting("domain", f"of dimension {self.d}", self.domain.d)
         self.allocation.check_dimension(self.d)
+        if self.rows_a_person is not None and self.rows_a_person < 1:
+            raise InvalidSetting(
+                "rows_a_person", "at least 1", self.rows_a_person, "--rows-a-person"
+            )
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of protection."""
+        return Unit.ROW if self.rows_a_person is None else Unit.PERSON
+
+    @property
+    def together(self) -> int:
+        """Number of rows in which neighbours may differ: all rows of one unit."""
+        return self.rows_a_person or 1
 
 
 def default_delta(n: int) -> float:
@@ -202,5 +254,5 @@ def default_delta(n: int) -> float:
 
 
 def exposure(delta: float, n: int) -> float:
-    """Return the chance that publishing each of n rows with probability delta shows somebody's."""
+    """Return the chance of at least one row if each of n is published with probability delta."""
     return -math.expm1(n * math.log1p(-delta))

@@ -16,7 +16,7 @@ from dpviz.core.problem import Budget, Problem
 
 
 class Verdict(StrEnum):
-    """What is known of a claim in one setting.
+    """The verdict on a claim in one setting.
 
     ``REFUTED``: false on its own terms, by an exact account or an attack. ``OUT_OF_SCOPE``: fails
     here by an exact account, where its source does not promise it: other neighbours, or an epsilon
@@ -34,12 +34,12 @@ class Verdict(StrEnum):
 
     @property
     def fails(self) -> bool:
-        """Whether a claim is made that is not to be counted on here."""
+        """Whether a claim is made that does not hold in this setting."""
         return self in (Verdict.REFUTED, Verdict.OUT_OF_SCOPE, Verdict.UNPROVEN)
 
     @property
     def counts(self) -> bool:
-        """Whether a claim is made that stands here."""
+        """Whether a claim is made that holds in this setting."""
         return not self.fails and self is not Verdict.BASELINE
 
 
@@ -65,7 +65,7 @@ VERDICT_MARKS = {
 
 
 class Aim(StrEnum):
-    """What a release would hold without noise: more of the budget brings it no nearer to the rest.
+    """The quantity that a release estimates, and shows exactly without noise.
 
     ``COMPONENTS``: the leading components of A itself. ``DIRECTIONS``: those of the rows' unit
     vectors. ``CLIPPED``: those of rows shortened to a radius that the mechanism finds. ``NOTHING``:
@@ -185,11 +185,11 @@ class Release:
 
     @classmethod
     def joined(cls, batches: Sequence[Self]) -> Self:
-        """Return one batch of several of the same kind, in order; what only some have is left."""
+        """Return one batch of several of the same kind, in order, without fields that some lack."""
 
         def together(name: str) -> FloatArray | None:
-            found = [getattr(batch, name) for batch in batches]
-            return None if any(part is None for part in found) else np.concatenate(found)
+            parts = [getattr(batch, name) for batch in batches]
+            return None if any(part is None for part in parts) else np.concatenate(parts)
 
         # a new field is joined too, without being named here
         names = [each.name for each in fields(cls) if each.name != "exact"]
@@ -197,7 +197,7 @@ class Release:
         return cls(**{name: together(name) for name in names}, exact=exact)  # type: ignore[arg-type]
 
     def with_components(self, components: FloatArray) -> Self:
-        """Return the release with other components, which were made from what it holds."""
+        """Return the release with other components, computed from the released values."""
         return replace(self, components=components)
 
     def times(self, factors: FloatArray) -> Self:

@@ -1,4 +1,4 @@
-"""What a process takes of its machine: threads of BLAS, and memory."""
+"""Use of the machine: threads of BLAS, and memory."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def kernel() -> str:
     """
     import scipy.linalg  # noqa: F401  # brings a library of its own, which has to be there by now
 
-    found = {
+    kernels = {
         " ".join(str(library.get(fact)) for fact in ("internal_api", "version", "architecture"))
         for library in ThreadpoolController().info()
         if library["user_api"] == "blas"
     }
-    return ", ".join(sorted(found))
+    return ", ".join(sorted(kernels))
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def share_heaps() -> None:
 
 
 def give_back() -> None:
-    """Look for garbage, and return free pages to the system where its allocators can.
+    """Collect garbage, and return free pages to the system if its allocators can.
 
     Python, Arrow and the C library keep what they have freed for the next use: after many people
     have left a server that would be most of what it holds.
@@ -81,7 +81,7 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def free_bytes(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
-    """Return how much memory a process may still take, or None where nobody says.
+    """Return how much memory a process may still take, or None if unknown.
 
     The least of what the system has free and what the limit of a container leaves.
 
@@ -91,11 +91,11 @@ def free_bytes(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
         Where Linux says so.
     """
     # what nobody says is left out: a machine without either file has no known limit
-    found = []
+    limits = []
     try:
         line = re.search(r"^MemAvailable:\s+(\d+) kB", system.read_text(), re.MULTILINE)
         if line:
-            found.append(1024 * int(line[1]))
+            limits.append(1024 * int(line[1]))
     except OSError:
         pass
     try:
@@ -104,10 +104,10 @@ def free_bytes(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
         )
         # a container may have less than its host has free
         if limit != "max":
-            found.append(max(int(limit) - int(used), 0))
+            limits.append(max(int(limit) - int(used), 0))
     except OSError:  # no container, or none with a limit
         pass
-    return min(found, default=None)
+    return min(limits, default=None)
 
 
 def gigabytes(size: float) -> str:
@@ -116,7 +116,7 @@ def gigabytes(size: float) -> str:
 
 
 def too_much(size: float) -> str | None:
-    """Return why so many bytes cannot be taken here, or None where they can."""
+    """Return why so many bytes are unavailable, or None if they are available."""
     free = free_bytes()
     if free is None or size <= free:
         return None

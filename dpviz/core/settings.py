@@ -28,17 +28,16 @@ from dpviz.core.entries import (
     PUBLIC,
     ROW_BOUND_ALLOWED,
     Entries,
-    Entry,
     FeatureBounds,
     bounds_of,
-    center_of,
+    from_data_as,
     names_file,
     row_bound_of,
-    scale_of,
+    source_of,
     stated_categories,
 )
 from dpviz.core.errors import InvalidSetting, printable
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import number_in, numeral
 from dpviz.core.params import (
     Declared,
     choice,
@@ -64,7 +63,7 @@ MOST_SHARED = 0.95
 
 
 def names_in(text: str, what: str = "leave out", allowed: str = "column names") -> tuple[str, ...]:
-    """Return the names that a text lists as one line of CSV: of columns, or as they are called."""
+    """Return the names that a text lists as one line of CSV."""
     if not text.strip():
         return ()
     try:
@@ -76,10 +75,20 @@ def names_in(text: str, what: str = "leave out", allowed: str = "column names") 
 
 
 def names_listed(names: Iterable[str]) -> str:
-    """Return names as the text that `names_in` reads."""
+    """Return names as the text that `names_in` parses."""
     sink = io.StringIO(newline="")
     csv.writer(sink, lineterminator="").writerow(names)
     return sink.getvalue()
+
+
+ALL_KEPT = "none"
+"""What is said where no column is left out, not even one that looks like an identifier."""
+
+
+def left_out_in(text: str) -> tuple[str, ...] | None:
+    """Return the columns that a text leaves out; None if the check of the table decides."""
+    names = names_in(text)
+    return None if not names else () if names == (ALL_KEPT,) else names
 
 
 def _check_leave_out(value: str) -> str:
@@ -97,19 +106,44 @@ def _check_categories(value: str) -> str:
     return names_listed(categories_in(value))
 
 
-def codes_in(text: str) -> tuple[float, ...]:
-    """Return the numbers that a text lists."""
-    try:
-        found = tuple(float(cell) for cell in text.split(",") if cell.strip())
-    except ValueError:
-        found = (math.nan,)
-    if not all(map(math.isfinite, found)):
-        raise InvalidSetting("codes", "numbers separated by commas", text, "--codes")
+def codes_in(text: str) -> tuple[float | str, ...]:
+    """Return the numbers and words that a text lists as one line of CSV."""
+    codes: list[float | str] = []
+    for cell in names_in(text, "codes", _CODES):
+        try:
+            number = number_in(cell)
+        except ValueError:
+            codes.append(cell)
+            continue
+        if not math.isfinite(number):
+            raise InvalidSetting("codes", _CODES, text, "--codes")
+        codes.append(number)
+    return tuple(dict.fromkeys(codes))
+
+
+def codes_listed(codes: Iterable[float | str]) -> str:
+    """Return numbers and words as the text that `codes_in` reads."""
+    return names_listed(x if isinstance(x, str) else format_number(x) for x in codes)
+
+
+_CODES = "numbers and words separated by commas"
+_READ_AS = "COLUMN=number or COLUMN=category, separated by commas"
+
+
+def read_as_in(text: str) -> dict[str, str]:
+    """Return how columns are to be read, by name, from a text."""
+    found = {}
+    for cell in names_in(text, "read as", _READ_AS):
+        name, _, what = cell.rpartition("=")
+        if not name or what not in ("number", "category"):
+            raise InvalidSetting("read as", _READ_AS, text, "--read-as")
+        found[name] = what
     return found
 
 
-def _check_codes(value: str) -> str:
-    return ",".join(format_number(code) for code in dict.fromkeys(codes_in(value)))
+def read_as_listed(read_as: Mapping[str, str]) -> str:
+    """Return how columns are read as the text that `read_as_in` parses."""
+    return names_listed(f"{name}={what}" for name, what in read_as.items())
 
 
 _SCALE = "3 to 7 words from the least to the most with < between them; scales with ; between"
@@ -118,10 +152,12 @@ _SCALE = "3 to 7 words from the least to the most with < between them; scales wi
 def levels_in(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the scales that a text lists, each with its words from the least to the most."""
     scales = [scale for scale in text.split(";") if scale.strip()]
-    found = tuple(tuple(" ".join(w.split()) for w in scale.split("<")) for scale in scales)
-    if not all(is_scale(scale) for scale in found):
+    scales_in_order = tuple(
+        tuple(" ".join(w.split()) for w in scale.split("<")) for scale in scales
+    )
+    if not all(is_scale(scale) for scale in scales_in_order):
         raise InvalidSetting("levels", _SCALE, text, "--levels")
-    return found
+    return scales_in_order
 
 
 def is_scale(words: Sequence[str]) -> bool:
@@ -131,12 +167,12 @@ def is_scale(words: Sequence[str]) -> bool:
 
 
 def plain_word(word: str) -> str:
-    """Return a word of a scale as it is compared: without its case and blanks around."""
+    """Return a word of a scale for comparison, in lower case and stripped."""
     return " ".join(word.casefold().split())
 
 
 def levels_listed(scales: Iterable[Sequence[str]]) -> str:
-    """Return scales as the text that `levels_in` reads."""
+    """Return scales as the text that `levels_in` parses."""
     return ";".join("<".join(scale) for scale in scales)
 
 
@@ -147,8 +183,8 @@ def _share(default: float, what: str) -> Any:
         0.9,
         label=f"Share for the {what}",
         group="Preparation",
-        help=f"Share of the budget (of squared mu, or of epsilon where all is pure) that pays for "
-        f"the private {what}.",
+        help=f"Share of the budget for the private {what}: of squared mu, or of epsilon under "
+        "pure privacy.",
         slider=(0.01, 0.5),
         examples=(0.2,),
     )
@@ -166,8 +202,9 @@ class Settings(Declared):
         "digits",
         label="Table",
         group="Table",
-        help="Built-in table; the path of a CSV or Parquet file; or a plan without a table, "
-        "plan:n=NUMBER,spectrum=FILE (or a spectrum such as power:d=50,exponent=1.5,total=0.5).",
+        help="Built-in table, path of a CSV or Parquet file, or a plan without a table: "
+        "plan:n=NUMBER,spectrum=FILE. A spectrum may also be a law, such as "
+        "power:d=50,exponent=1.5,total=0.5.",
         flag="TABLE",
         examples=("iris", "wine"),
     )
@@ -176,7 +213,8 @@ class Settings(Declared):
         *EPSILON_RANGE,
         label="Epsilon",
         group="Privacy",
-        help="Privacy loss each person may suffer: smaller is more private, larger more accurate.",
+        help="Privacy loss that each person may suffer. Smaller is more private, larger more "
+        "accurate.",
         slider=(0.01, 100.0),
         log=True,
         examples=(0.1, 4.0),
@@ -187,9 +225,8 @@ class Settings(Declared):
         math.nextafter(1.0, 0.0),
         label="Delta",
         group="Privacy",
-        help="By how much the chance of an event may exceed what epsilon allows; releases beyond "
-        "epsilon can be many times as likely. Default min(1e-6, 1/n^2), rounded down to one "
-        "digit.",
+        help="Extra probability allowed beyond epsilon. Larger means less protection; keep it "
+        "far below 1/n. Default: min(1e-6, 1/n^2), rounded down to one digit.",
         optional=True,
         slider=(1e-10, 0.01),
         log=True,
@@ -211,8 +248,8 @@ class Settings(Declared):
         {"replace": "replace one person", "zero-out": "zero out one person"},
         label="Neighbours",
         group="Privacy",
-        help="What one person may change: their row becomes any other row (replace), or becomes "
-        "zero (zero-out; n stays public, so it is not add or remove).",
+        help="How neighbouring tables differ. Replace: one row becomes any other row. Zero-out: "
+        "one row becomes zero and n stays public, unlike add or remove.",
         examples=("zero-out",),
     )
     mechanisms: tuple[str | Declared, ...] = texts(
@@ -241,10 +278,9 @@ class Settings(Declared):
         {AS_RELEASED: "as released", FREE: "post-processed"},
         label="Free lunch",
         group="Mechanisms",
-        help="What is shown: releases as they are, or after everything that costs no privacy: "
-        "features are weighed by the released diagonal where the noise is known, and matrices are "
-        "brought to variances that are not negative and sum to no more than rows can have. The "
-        "same epsilon pays for both.",
+        help="Show releases as they are, or after post-processing, which costs no privacy. "
+        "Post-processing weighs features by the released diagonal if the noise is known. It "
+        "also makes variances nonnegative and limits their sum. Both have the same epsilon.",
         examples=(FREE,),
     )
     seed: int = integer(
@@ -266,10 +302,10 @@ class Settings(Declared):
         },
         label="Centring",
         group="Preparation",
-        help="What is subtracted from each feature; default mean on the ball, midpoint on the box. "
-        "A private mean is paid for out of the budget.",
+        help="Value subtracted from each feature; default: mean on the ball, midpoint on the "
+        "box. A private mean uses part of the budget.",
         optional=True,
-        reads=center_of,
+        reads=from_data_as("mean"),
         examples=("midpoint", "none"),
     )
     scale: str = choice(
@@ -281,19 +317,19 @@ class Settings(Declared):
         },
         label="Scaling",
         group="Preparation",
-        help="Scaling of each feature before the row bound; a private one is paid for.",
-        reads=scale_of,
+        help="Scaling of each feature before rows are clipped. A private one uses part of the "
+        "budget.",
+        reads=from_data_as("standardize"),
         examples=("standardize",),
     )
     row_bound: str = text(
         "max",
         label="Row bound",
         group="Preparation",
-        help="Largest allowed row norm R, in units of the table: max (from the data), a number, "
-        "or quantile:Q; paid for out of the budget, private:Q (a quantile by the exponential "
-        "mechanism) or private:adaptive (where halving its square stops to pay, by the sparse "
-        "vector technique). Longer rows are scaled down to it. With none, only mechanisms run that "
-        "need no bound.",
+        help="Largest allowed row norm R, in units of the table; longer rows are clipped to it. "
+        "Public: max (from the data), a number, or quantile:Q. With part of the budget: "
+        "private:Q (a quantile by the exponential mechanism) or private:adaptive (sparse "
+        "vector technique). With none, only mechanisms that need no bound run.",
         reads=row_bound_of,
         allowed_text=ROW_BOUND_ALLOWED,
         examples=("quantile:0.9", "40", "private:0.8", "none"),
@@ -303,10 +339,9 @@ class Settings(Declared):
         {"public": "public", PRIVATE: "private"},
         label="Number of people",
         group="Preparation",
-        help="Whether how many of the n rows are people who are present is public or paid for, for "
-        "the mean, the scale and the row bound. The n of the padded table, with a zero row for who "
-        "is withdrawn, stays public: the release is divided by it. Only zero-out has something to "
-        "pay for.",
+        help="Whether the number of people present is public. If private, part of the budget "
+        "estimates it for mean, scale and row-norm bound. The number n of rows stays "
+        "public: withdrawn people have zero rows. Only zero-out has a private number.",
         examples=(PRIVATE,),
     )
     range_share: float = _share(0.05, "feature bounds")
@@ -320,8 +355,9 @@ class Settings(Declared):
         0.9,
         label="Share for a picture",
         group="Mechanisms",
-        help="Share of the budget (of squared mu, or of epsilon where all is pure) that a picture "
-        "of the rows gets which may be published beside the directions; 0 for none.",
+        help="Share of the budget for a chart of the rows that may be published beside the "
+        "directions; 0 for none. It is a share of squared mu, or of epsilon under pure "
+        "privacy.",
         slider=(0.0, 0.9),
         examples=(0.65,),
     )
@@ -334,8 +370,8 @@ class Settings(Declared):
         },
         label="Form of the picture",
         group="Mechanisms",
-        help="What a picture publishes. A threshold costs a tenth of delta, and is not there where "
-        "all is pure.",
+        help="Form of the published chart. A threshold uses a tenth of delta and is not "
+        "available under pure privacy.",
         examples=("ellipses",),
     )
     domain: str = choice(
@@ -343,18 +379,17 @@ class Settings(Declared):
         {"ball": "ball (bounded row norm)", "box": "box (bounded features)"},
         label="Domain",
         group="Preparation",
-        help="What is public about a row: its norm is at most R (ball), or each feature lies "
-        "between public bounds (box).",
+        help="Public limit of a row: its norm is at most R (ball), or each feature lies between "
+        "public bounds (box).",
         examples=("box",),
     )
     bounds: str | FeatureBounds = text(  # noqa: RUF009
         "max",
         label="Feature bounds",
         group="Preparation",
-        help="Public bounds of each feature: a CSV or Parquet file with columns feature, low, "
-        "high; LOW:HIGH for all of them; known (the table's own public bounds); private (one range "
-        "about zero for all of them, paid for, where something rests on bounds); or max (taken "
-        "from the data).",
+        help="Bounds of each feature: a CSV or Parquet file with columns feature, low, high, or "
+        "LOW:HIGH for all. Other values: known (the table's public bounds), private (one "
+        "range about zero, uses budget), max (from the data).",
         reads=bounds_of,
         objects=True,
         allowed_text=BOUNDS_ALLOWED,
@@ -364,10 +399,10 @@ class Settings(Declared):
         "uniform",
         label="Shares of the precision",
         group="Precision",
-        help="Share of the precision each direction gets, for mechanisms with shaped noise: "
-        "uniform; binary:COLUMNS:TAU (the listed features, by name or number, divide the share "
-        "TAU); max-pnr (from the directions' own variances); custom:SHARES; or a CSV file with "
-        "the columns feature (or direction) and theta.",
+        help="Share of the precision for each direction, for mechanisms with shaped noise. "
+        "Values: uniform; binary:COLUMNS:TAU (the listed features divide the share TAU). Or "
+        "max-pnr (from the directions' variances), custom:SHARES, or a CSV file with the "
+        "columns feature (or direction) and theta.",
         check=check_allocation,
         allowed_text=ALLOCATION_ALLOWED,
         examples=("binary:1:0.8", "max-pnr"),
@@ -376,10 +411,10 @@ class Settings(Declared):
         "features",
         label="Directions",
         group="Precision",
-        help="What the directions are: features; private:SHARE (principal directions bought with "
-        "that share of the budget, 0.2 if not said); private:SHARE:MECHANISM (the same, supplied "
-        "by any mechanism that releases a matrix or a subspace); or true (the data's own, which "
-        "is not private).",
+        help="Directions of the noise: features, or private:SHARE (principal directions released "
+        "with that share, usual 0.2). With private:SHARE:MECHANISM any mechanism supplies "
+        "them that releases a matrix or a subspace. With true they are the data's own, "
+        "which is not private.",
         check=check_directions,
         allowed_text=DIRECTIONS_ALLOWED,
         examples=("private:0.3", "true"),
@@ -388,8 +423,8 @@ class Settings(Declared):
         None,
         label="Label column",
         group="Table",
-        help="Column that colours the picture and is left out of the analysis; auto means none, "
-        "and a column of that name is written =auto.",
+        help="Column that colours the chart and is left out of the analysis. With auto there is "
+        "none; write =auto for a column of that name.",
         optional=True,
         url=None,
     )
@@ -397,9 +432,10 @@ class Settings(Declared):
         "",
         label="Public categories",
         group="Table",
-        help="What the label column may hold, separated by commas, where that was known before "
-        "anybody looked: then they colour a picture that may be published, and any other label "
-        "counts as other. Taken from the rows, they would tell that somebody has each of them.",
+        help="Values that the label column may hold, separated by commas, if they were known "
+        "before anybody saw the data. A published chart can then show them; any other label "
+        "counts as other. Values taken from the rows would reveal that somebody has each of "
+        "them.",
         check=_check_categories,
         allowed_text="names separated by commas",
         examples=("yes,no",),
@@ -409,7 +445,7 @@ class Settings(Declared):
         {"drop": "leave out", "onehot": "one column per category"},
         label="Text columns",
         group="Table",
-        help="What happens to text columns of a file.",
+        help="Treatment of text columns of a file.",
         examples=("onehot",),
     )
     decimal: str = choice(
@@ -417,13 +453,21 @@ class Settings(Declared):
         {"auto": "find it", "point": "point (1.5)", "comma": "comma (1,5)"},
         label="Decimal mark",
         group="Table",
-        help="Decimal mark of numbers that a file holds as text; found from the whole file, and "
-        "asked for where it could be either.",
+        help="Decimal mark of numbers that a file holds as text. The default, auto, decides by "
+        "the whole file; dpviz asks if both are possible.",
         examples=("comma",),
     )
     encoding: str = choice(
         "auto",
-        {"auto": "UTF-8", "cp1252": "Windows-1252", "utf-16": "UTF-16"},
+        {
+            "auto": "UTF-8",
+            "cp1252": "Windows-1252",
+            "cp1250": "Windows-1250",
+            "cp1251": "Windows-1251",
+            "shift_jis": "Shift-JIS",
+            "gbk": "GBK",
+            "utf-16": "UTF-16",
+        },
         label="Encoding",
         group="Table",
         help="How a text file writes letters such as umlauts.",
@@ -433,7 +477,7 @@ class Settings(Declared):
         "",
         label="Sheet",
         group="Table",
-        help="Sheet of a workbook, by name; the first that holds a table if not given.",
+        help="Sheet of a workbook, by name. Default: the first that holds a table.",
         url=None,
         examples=("Labor",),
     )
@@ -441,19 +485,31 @@ class Settings(Declared):
         "",
         label="Codes for missing",
         group="Table",
-        help="Numbers that stand for a missing value in a file, such as -999, separated by commas.",
+        help="Numbers and words that mean a missing value, such as -999 or Unknown, separated by "
+        "commas.",
         url=None,
-        check=_check_codes,
-        allowed_text="numbers separated by commas",
-        examples=("-999", "-999,-99"),
+        check=lambda value: codes_listed(codes_in(value)),
+        allowed_text=_CODES,
+        examples=("-999", "-999,-99", "-9,Unknown"),
+    )
+    read_as: str = text(
+        "",
+        label="Columns read as",
+        group="Table",
+        help="How to read columns if the guess is wrong, separated by commas. COLUMN=number "
+        "makes all else in the column missing; COLUMN=category reads numbers as words.",
+        url=None,
+        check=lambda value: read_as_listed(read_as_in(value)),
+        allowed_text=_READ_AS,
+        examples=("lead=number", "site=category,lead=number"),
     )
     levels: str = text(
         "",
         label="Words in order",
         group="Table",
-        help="Answers such as never < sometimes < often, from the least to the most, 3 to 7 of "
-        "them; several scales with ; between. A text column that holds no other words becomes a "
-        "feature with 1 for the first of them.",
+        help="Answers in order, such as never < sometimes < often, 3 to 7 of them; several "
+        "scales with ; between. A text column without other words becomes a feature, "
+        "counted from 1.",
         check=lambda value: levels_listed(dict.fromkeys(levels_in(value))),
         allowed_text=_SCALE,
         examples=("never<sometimes<often", "no<perhaps<yes;low<middle<high"),
@@ -464,8 +520,8 @@ class Settings(Declared):
         MOST_ROWS_A_PERSON,
         label="Rows a person",
         group="Table",
-        help="At most how many rows of a file one person has. Until it is said one ROW is "
-        "protected, not a person.",
+        help="The most rows that one person has. Until you state it, one row is protected, not "
+        "one person.",
         optional=True,
         examples=(1, 3),
     )
@@ -473,8 +529,8 @@ class Settings(Declared):
         None,
         label="Column of the person",
         group="Table",
-        help="Column of a file that names the person: of each the first rows count, as many as "
-        "rows a person says (one if it does not). It is no feature.",
+        help="Column that identifies the person. Of each person the first rows count, as many as "
+        "rows a person states (usual: one). It is not a feature.",
         optional=True,
         url=None,
     )
@@ -482,8 +538,8 @@ class Settings(Declared):
         "",
         label="Columns left out",
         group="Table",
-        help="Columns of a file that are no features, by name, separated by commas; a name with a "
-        "comma stands in double quotes.",
+        help="Columns to leave out, separated by commas; put a name with a comma in double "
+        "quotes. Default: columns that look like identifiers; none leaves none out.",
         url=None,
         check=_check_leave_out,
         allowed_text="column names separated by commas",
@@ -494,14 +550,14 @@ class Settings(Declared):
         {"drop": "drop the row", "median": "fill with the column's median"},
         label="Missing values",
         group="Table",
-        help="What happens to rows with missing values.",
+        help="Treatment of rows with missing values.",
         examples=("median",),
     )
     name: str = text(
         "",
         label="Name of the table",
         group="Table",
-        help="What results and files call the table: none carries the name or folder of a file. "
+        help="Name of the table in results and files, which never carry a file's name or folder. "
         "Default: the key of a built-in table, and table for any other.",
         url=None,
         check=printable,
@@ -512,9 +568,7 @@ class Settings(Declared):
         super().__post_init__()
         private = self.private_shares
         if self.domain == "box" and private:
-            raise InvalidSetting(
-                "domain", "ball for a preparation that is paid for", "box", "--domain"
-            )
+            raise InvalidSetting("domain", "ball for a private preparation", "box", "--domain")
         if math.fsum([self.picture, *private.values()]) > MOST_SHARED:
             raise InvalidSetting(
                 "shares of preparation and picture",
@@ -530,25 +584,25 @@ class Settings(Declared):
 
     @property
     def private_shares(self) -> dict[str, float]:
-        """The share of each step of the preparation that is paid for, by name."""
+        """Share of each private preparation step by name."""
         return {step: entry.share for step, entry in self.entries.private.items()}
 
     @property
     def entries(self) -> Entries:
-        """How rows are prepared; bounds are stated where something rests on them."""
-        found = Entries(
-            center=Entry.written(self.centring, self.mean_share),
-            scale=Entry.written(self.scale, self.scale_share),
-            row_bound=Entry.written(self.row_bound, self.bound_share),
+        """Sources of bounds, centre, scale and row-norm bound; bounds are checked if needed."""
+        preparation = Entries(
+            center=source_of(self.centring, self.mean_share),
+            scale=source_of(self.scale, self.scale_share),
+            row_bound=source_of(self.row_bound, self.bound_share),
             # under replace n is the same for all neighbours
-            count=Entry.written(
+            count=source_of(
                 self.count if self.relation == "zero-out" else PUBLIC, self.count_share
             ),
         )
         # elsewhere a stated bound would be an assumption that nothing uses
-        if found.private or self.domain == "box" or self.centring == MIDPOINT:
-            found = replace(found, bounds=Entry.of_bounds(self.bounds, self.range_share))
-        return found
+        if preparation.private or self.domain == "box" or self.centring == MIDPOINT:
+            preparation = replace(preparation, bounds=source_of(self.bounds, self.range_share))
+        return preparation
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -569,7 +623,7 @@ class Settings(Declared):
         return self._travelling(super().to_query(base))
 
     def full_query(self) -> dict[str, str]:
-        """Return every link parameter that may travel, defaults included.
+        """Return every link parameter that links may carry, with defaults.
 
         A link made of it means the same whatever later versions take for defaults.
         """
@@ -596,14 +650,14 @@ class Settings(Declared):
             settings = replace(settings, allocation=base.allocation)
             notices.append(
                 "In the link, the allocation must be written with numbers and at most 20 shares. "
-                f"Using {base.allocation} instead."
+                f"Showing {base.allocation}."
             )
         if names_file(settings.bounds):
             settings = replace(settings, bounds=base.bounds)
             words = ", ".join(BOUNDS_WORDS)
             notices.append(
-                f"In the link, feature bounds must be {words} or LOW:HIGH. Using "
-                f"{text_of(base.bounds)} instead."
+                f"In the link, feature bounds must be {words} or LOW:HIGH. Showing "
+                f"{text_of(base.bounds)}."
             )
         return settings, notices
 
@@ -620,7 +674,7 @@ class Settings(Declared):
         base : Settings, optional
             What the verb takes for what is not said; the defaults if not given.
         """
-        words = [verb, self.table if table is None else table]
+        words = [*verb.split(), self.table if table is None else table]
         params = params_of(type(self))
         for name, written in self.texts(base).items():
             if name == "mechanisms":

@@ -11,13 +11,13 @@ from typing import Any
 
 from dpviz.core.errors import InvalidTable, WrongArgument, did_you_mean, printable
 from dpviz.datasets import remote
-from dpviz.datasets.batches import LARGE_BYTES, FileBatches, is_large
+from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.check import (
     USES,
     ColumnCheck,
+    advised,
     check_columns,
-    identifier_notes,
     rows_lost,
     suggested_drops,
 )
@@ -30,18 +30,17 @@ from dpviz.datasets.dataframes import (
     table_at_hand,
 )
 from dpviz.datasets.files import read_bounds, read_raw, read_thetas
-from dpviz.datasets.raw import RawTable
-from dpviz.datasets.source import UPLOADED, Limits
+from dpviz.datasets.process import TooLarge
+from dpviz.datasets.raw import UPLOADED_CELLS, RawTable
 from dpviz.datasets.table import NAMELESS, PLAINLY, ReadOptions, Table
 
 __all__ = [
-    "UPLOADED",
+    "UPLOADED_CELLS",
     "USES",
     "Batches",
     "BuiltIn",
     "ColumnCheck",
     "Kind",
-    "Limits",
     "RawColumn",
     "RawTable",
     "ReadOptions",
@@ -94,8 +93,10 @@ def read_table(table: Any, reading: ReadOptions = PLAINLY) -> Table | Batches:
         If the reading does not fit what is read.
     """
     if isinstance(table, (str, Path)):
-        large = str(table) not in builtin_tables() and is_large(table)
-        return FileBatches(table, reading) if large else load(table, reading)
+        try:
+            return load(table, reading)
+        except TooLarge:
+            return FileBatches(table, reading)
     # Dask and sparse rows first: to be read as an array is to be held in memory
     return rows_not_held(table, reading) or table_at_hand(table, reading)
 
@@ -117,12 +118,12 @@ def read_in_memory(table: Any, reading: ReadOptions = PLAINLY) -> Table:
     """
     if not isinstance(table, (str, Path)):
         return table_at_hand(table, reading)
-    if str(table) not in builtin_tables() and is_large(table):
+    try:
+        return load(table, reading)
+    except TooLarge as error:
         raise InvalidTable(
-            f"A task needs the rows in memory, and {Path(table).name[:60]} is larger than "
-            f"{LARGE_BYTES:,} bytes: take a sample of its rows."
-        )
-    return load(table, reading)
+            f"A task needs the rows in memory: {error} A sample of them is enough."
+        ) from None
 
 
 def name_of(table: object) -> str:
@@ -170,7 +171,10 @@ def load(table: str | Path, reading: ReadOptions = PLAINLY) -> Table:
     path = Path(table)
     shown = printable(path.name)
     if not path.is_file():
-        what = "a folder" if path.is_dir() else "neither"
+        # what it is instead; a misspelt name of a table is no file either
+        what = "a folder" if path.is_dir() else "no file"
+        if path.exists() and not path.is_dir():
+            what = "a pipe or device; a table from a pipe is named -"
         raise InvalidTable(
             f"table must be one of {', '.join(builtin_tables())}, a remote data set "
             f"({', '.join(remote.sets())}) or the path of a CSV or Parquet file; {shown!r} is "
@@ -183,9 +187,9 @@ def load(table: str | Path, reading: ReadOptions = PLAINLY) -> Table:
         encoding=reading.encoding,
         sheet=reading.sheet,
     )
-    raw = raw.recoded(reading.codes).ordered(reading.levels)
+    raw = raw.stated(reading)
     # what is left out, or names the person, is no feature that could give somebody away
-    notes = identifier_notes(raw, {*reading.leave_out, reading.label, reading.person})
+    reading, notes = advised(raw, reading)
     # a file's name is its owner's: no result carries it
     return replace(raw.to_table(reading).noting(notes), name=NAMELESS)
 

@@ -8,50 +8,51 @@ is refused.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import FoldSum
 from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.core.number_text import numeral
-from dpviz.core.params import format_number
-from dpviz.core.settings import levels_listed
-from dpviz.datasets import delimited, numerals
-from dpviz.datasets.claims import DAMAGED, check_pages, check_size
-from dpviz.datasets.columns import MISSING_MARKERS, Kind, listed
+from dpviz.core.settings import codes_listed, levels_listed, read_as_listed
+from dpviz.datasets.check import advised
+from dpviz.datasets.columns import (
+    MAX_MAGNITUDE,
+    MISSING_MARKERS,
+    WITHHELD,
+    Judged,
+    Kind,
+    among,
+    is_text,
+    listed,
+    parse,
+    plain_numbers,
+    to_numpy,
+    trimmed,
+)
 from dpviz.datasets.files import (
-    Settled,
+    Columns,
     decimal_mark,
-    flat_columns,
     flat_of,
+    judge_flat,
     keyed,
-    misnamed,
-    settled_columns,
-    settled_text,
+    open_file,
     shown_name,
 )
-from dpviz.datasets.formats import opened
-from dpviz.datasets.layout import Layout, detect
-from dpviz.datasets.source import IN_MEMORY, Source, readable
-from dpviz.datasets.survey import MAX_MAGNITUDE, is_text, plain_numbers
+from dpviz.datasets.raw import RawTable
+from dpviz.datasets.reader import later_text
 from dpviz.datasets.table import NAMELESS, PLAINLY, ReadOptions
 
-LARGE_BYTES = 8 * IN_MEMORY.cells
-"""A file is read in batches if its numbers, or its text, take more than this: 512 MiB."""
-
-_READ_BYTES = 1 << 18  # of a column of a Parquet file at a time
 _BATCH_ROWS = 1 << 16
+_HEAD_BYTES = 1 << 23
 _BLOCK_CELLS = 1 << 19  # 4 MiB of numbers: a block stays in the processor's cache
 
 
@@ -66,58 +67,14 @@ def check_batches(reading: ReadOptions) -> None:
             allowed = "drop for rows that are read in batches"
             raise InvalidSetting(name, allowed, value, f"--{name}")
     for name, given in (
-        ("codes", ",".join(map(format_number, reading.codes))),
+        ("codes", codes_listed(reading.codes)),
+        ("read as", read_as_listed(reading.read_as)),
         ("levels", levels_listed(reading.levels)),
         ("person", reading.person),
     ):
         if given:
             allowed = "left out for rows that are read in batches"
-            raise InvalidSetting(name, allowed, given, f"--{name}")
-
-
-def is_large(path: str | Path) -> bool:
-    """Return whether a file is so large that it is read in batches."""
-    path = Path(path)
-    if not path.is_file():
-        return False
-    # unnamed: what is wrong is said by whoever reads it
-    source = Source(path, "")
-    if source.is_parquet:
-        try:
-            metadata = parquet.ParquetFile(source.open()).metadata
-        except (pa.ArrowException, UnicodeError, OSError):
-            return False
-        groups = range(metadata.num_row_groups)
-        unpacked = sum(metadata.row_group(j).total_byte_size for j in groups)
-        cells = metadata.num_rows * metadata.num_columns
-        return bool(cells * 8 > LARGE_BYTES or unpacked > IN_MEMORY.text_bytes)
-    if not source.is_gzip:
-        size = path.stat().st_size
-        # a line of a table has two cells at least, of one letter each, and their ends
-        return size > LARGE_BYTES or (size > LARGE_BYTES // 8 and _many_cells(source))
-    limits = replace(IN_MEMORY, text_bytes=LARGE_BYTES)
-    try:
-        source.extent(limits)
-    except InvalidTable:
-        return _unpacks(source)
-    return _many_cells(source)
-
-
-def _many_cells(source: Source) -> bool:
-    """Return whether a text has more cells than are read into memory."""
-    try:
-        extent = source.extent(replace(IN_MEMORY, text_bytes=LARGE_BYTES))
-        return extent.lines * detect(source, extent).width * 8 > LARGE_BYTES
-    except InvalidTable:
-        return False
-
-
-def _unpacks(source: Source) -> bool:
-    """Return whether the start of a gzip is sound: else reading it says what is wrong."""
-    try:
-        return bool(source.open_text().read(1))
-    except (EOFError, OSError, zlib.error):
-        return False
+            raise InvalidSetting(name, allowed, given, f"--{name.replace(' ', '-')}")
 
 
 class FileBatches:
@@ -163,20 +120,27 @@ class FileBatches:
             raise InvalidTable(
                 f"table must be a file to be read in batches; {self.name!r} is none."
             )
-        found = opened(path, self.name, encoding=reading.encoding, sheet=reading.sheet)
-        self._source = found.source
-        self._layout: Layout | None = None
+        self._file = open_file(path, self.name, reading.encoding, reading.sheet, stream=True)
         self._decimal = decimal_mark(reading.decimal)
         settled, notes = self._head()
         self._choose(settled, reading)
         self.columns = tuple(item.column.name for item in self._features)
-        self.notes = (*found.notes, *notes, *self._left_out)
+        self.notes = (*self._read.notes, *notes, *self._left_out)
 
-    def _choose(self, settled: list[Settled], reading: ReadOptions) -> None:
+    def _choose(self, settled: list[Judged], reading: ReadOptions) -> None:
         """Decide which columns are features, which hold nothing and which is the label."""
-        places = {item.column.name: item.place for item in settled}
+        rows = max(len(item.values) for item in settled)
+        head = [item for item in settled if len(item.values) == rows]
+        names = [item.column.name for item in head]
+        data = pa.table([item.values for item in head], names=names)
+        raw = RawTable(self.name, tuple(item.column for item in head), (), data)
+        reading, advice = advised(raw, reading)
+        places = {item.column.name: item.column.place for item in settled}
         named = [("label", reading.label)] if reading.label is not None else []
-        for what, column in [*named, *(("a column left out", name) for name in reading.leave_out)]:
+        for what, column in [
+            *named,
+            *(("a column left out", name) for name in reading.leave_out or ()),
+        ]:
             if column not in places:
                 raise InvalidTable(
                     f"{what} must be a column of {self.name}, one of {listed(list(places))}; "
@@ -186,7 +150,8 @@ class FileBatches:
         used = [
             item
             for item in settled
-            if item.place != self._label and item.column.name not in reading.leave_out
+            if item.column.place != self._label
+            and item.column.name not in (reading.leave_out or ())
         ]
         self._features = [item for item in used if item.column.is_feature]
         self._empty = [item for item in used if item.column.kind is Kind.EMPTY]
@@ -195,84 +160,55 @@ class FileBatches:
             f"Left out as {what}: {listed([item.column.name for item in items])}."
             for what, items in (("text or dates", beside), ("empty", self._empty))
             if items
-        ]
+        ] + advice
 
-    def _head(self) -> tuple[list[Settled], list[str]]:
+    def _head(self) -> tuple[list[Judged], list[str]]:
         """Return what the columns are, judged on a text's first block or a Parquet's first rows."""
-        if self._source.is_parquet:
-            return self._parquet_head()
-        extent = self._source.extent()
-        layout = detect(self._source, extent, self._decimal)
-        check_size(self.name, 0, layout.width, IN_MEMORY)
-
-        def first(more: Collection[int]) -> Any:
-            kept = replace(layout, as_text=layout.as_text | set(more))
-            head = _first_rows(delimited.open_batches(self._source, kept), 2)
-            if head is not None:
-                return head
-            return pa.table({str(j): pa.nulls(0) for j in range(layout.width)})
-
-        self._layout = layout
-        settled, said = settled_text(self.name, first(()), layout, self._decimal, first)
-        return settled, [*misnamed(self._source), *said]
-
-    def _parquet_head(self) -> tuple[list[Settled], list[str]]:
-        with readable(DAMAGED.format(self.name)):
-            file = parquet.ParquetFile(self._source.open())
-            check_size(self.name, 0, file.metadata.num_columns, IN_MEMORY)
-            names, notes = flat_columns(self.name, file.schema_arrow)
-            self._claims = check_pages(self._source, set(names), IN_MEMORY)
-            least = self._claims.rows(_BATCH_ROWS, names)
-            head = _first_rows(self._parquet_batches(names), least)
-        if head is None or file.metadata.num_rows < 2:
-            found = "one row" if file.metadata.num_rows else "none"
+        self._read = Columns.of(self._file)
+        plan = {**self._read.plan(), "rows": _BATCH_ROWS}
+        head = _first_rows(self._file.batches(plan), 2)
+        if self._read.layout is not None:
+            if head is None:
+                width = self._read.layout.width
+                head = pa.table({str(j): pa.nulls(0) for j in range(width)})
+            return self._read.settle(head, self._decimal)
+        rows = self._file.rows
+        if head is None or rows < 2:
+            found = "one row" if rows else "none"
             raise InvalidTable(f"{self.name} must have at least 2 rows of data; it has {found}.")
         self._keys = list(keyed(head))
         columns = flat_of(head)
-        if file.metadata.num_rows > head.num_rows:
+        if rows > head.num_rows:
             columns = [(name, self._later(j, values)) for j, (name, values) in enumerate(columns)]
-        settled, said = settled_columns(self.name, columns, self._decimal)
-        return settled, notes + said
+        return judge_flat(self.name, columns, self._decimal)
 
     def _later(self, place: int, values: Any) -> Any:
         """Return a column's first values, or those of the first batch that has any."""
         if pc.all(pc.is_null(values, nan_is_null=True)).as_py():
-            with readable(DAMAGED.format(self.name)):
-                key = self._keys[place]
-                for batch in self._parquet_batches([key[0]]):
-                    later = keyed(batch)[key]
-                    if not pc.all(pc.is_null(later, nan_is_null=True)).as_py():
-                        return pa.chunked_array([later.slice(0, len(values))])
+            key = self._keys[place]
+            for batch in self._file.batches({"columns": [key[0]], "rows": _BATCH_ROWS}):
+                later = keyed(batch)[key]
+                if not pc.all(pc.is_null(later, nan_is_null=True)).as_py():
+                    return pa.chunked_array([later.slice(0, len(values))])
         return values
-
-    def _parquet_batches(self, names: list[str]) -> Iterator[Any]:
-        # Buffering ahead keeps all that was read, up to the whole file; without a buffer a column
-        # of a row group is read at once, and its pages cost more than its numbers.
-        file = parquet.ParquetFile(
-            self._source.open(),
-            read_dictionary=self._claims.coded,
-            pre_buffer=False,
-            buffer_size=_READ_BYTES,
-        )
-        yield from file.iter_batches(self._claims.rows(_BATCH_ROWS, names), columns=names)
 
     def _batches(self) -> Iterator[list[Any]]:
         """Yield the arrays of the features, of the empty columns and of the label, if any."""
-        places = [item.place for item in (*self._features, *self._empty)]
+        places = [item.column.place for item in (*self._features, *self._empty)]
         places += [] if self._label is None else [self._label]
-        if self._layout is not None:
-            types = {item.place: _type_of(item) for item in self._features}
-            types |= dict.fromkeys([item.place for item in self._empty], pa.string())
+        if self._read.layout is not None:
+            types = {str(item.column.place): _type_of(item) for item in self._features}
+            types |= dict.fromkeys([str(item.column.place) for item in self._empty], "string")
             if self._label is not None:
-                types[self._label] = pa.string()
-            for batch in delimited.open_batches(self._source, self._layout, types):
+                types[str(self._label)] = "string"
+            for batch in self._file.batches({**self._read.plan(), "types": types}):
                 yield [batch.column(j) for j in range(len(places))]
             return
-        with readable(DAMAGED.format(self.name)):
-            keys = [self._keys[place] for place in places]
-            for batch in self._parquet_batches(list(dict.fromkeys(name for name, _ in keys))):
-                read = keyed(batch)
-                yield [read[key] for key in keys]
+        keys = [self._keys[place] for place in places]
+        names = list(dict.fromkeys(name for name, _ in keys))
+        for batch in self._file.batches({"columns": names, "rows": _BATCH_ROWS}):
+            read = keyed(batch)
+            yield [read[key] for key in keys]
 
     def blocks(self) -> Iterator[tuple[FloatArray, int]]:
         """Yield blocks of complete rows and how many incomplete ones each lost.
@@ -312,21 +248,21 @@ class FileBatches:
                 yield complete(block.T, keep, self.name, self.columns, row + start)
             row += count
 
-    def _numbers(self, item: Settled, column: Any) -> NDArray[Any]:
+    def _numbers(self, item: Judged, column: Any) -> NDArray[Any]:
         """Return one column of a batch as numbers, gaps as NaN."""
-        if item.mark is None:
+        if item.column.mark is None:
             if pa.types.is_dictionary(column.type):
                 column = column.dictionary_decode()
             numbers: NDArray[Any] = plain_numbers(column).to_numpy(zero_copy_only=False)
             return numbers
-        mark = item.mark
+        mark, unit = item.column.mark, item.column.unit
 
         def parsed(texts: Any) -> NDArray[np.float64]:
-            return numerals.parse(pc.utf8_trim_whitespace(texts.cast(pa.large_string())), mark)
+            return parse(trimmed(texts), mark, unit)
 
         found = _each(column, parsed, np.nan)
-        if (np.isnan(found) & _present(column)).any():
-            raise delimited.later_text(self.name, item.place)
+        if (np.isnan(found) & _present(column) & ~_each(column, _withheld, False)).any():
+            raise InvalidTable(later_text(item.column.place).replace("{}", self.name))
         return found
 
     def first(self) -> FloatArray:
@@ -351,7 +287,9 @@ def _first_rows(batches: Iterator[Any], least: int) -> Any:
     found: list[Any] = []
     for batch in batches:
         found.append(batch)
-        if sum(part.num_rows for part in found) >= least:
+        if sum(part.num_rows for part in found) >= least and (
+            sum(part.nbytes for part in found) >= _HEAD_BYTES
+        ):
             break
     return pa.Table.from_batches(found) if found else None
 
@@ -394,11 +332,11 @@ def complete(
     return rows[whole], int(len(rows) - np.count_nonzero(whole))
 
 
-def _type_of(item: Settled) -> Any:
-    """Return what Arrow shall read a feature of a text as."""
-    if item.mark is not None:
-        return pa.string()
-    return pa.bool_() if item.column.kind is Kind.BOOLEAN else pa.float64()
+def _type_of(item: Judged) -> str:
+    """Return what the reader shall read a feature of a text as."""
+    if item.column.mark is not None:
+        return "string"
+    return "bool_" if item.column.kind is Kind.BOOLEAN else "float64"
 
 
 def _each(column: Any, of: Callable[[Any], NDArray[V]], gap: V | float) -> NDArray[V]:
@@ -414,13 +352,14 @@ def _each(column: Any, of: Callable[[Any], NDArray[V]], gap: V | float) -> NDArr
     return taken
 
 
+def _withheld(texts: Any) -> NDArray[np.bool_]:
+    """Return which texts stand among numbers for one that is not told."""
+    return among(pc.utf8_lower(trimmed(texts)), WITHHELD)
+
+
 def _present(column: Any) -> NDArray[np.bool_]:
     """Return which rows have a label."""
     if pa.types.is_dictionary(column.type):
         return _each(column, _present, False)
-    gap = pc.is_null(column, nan_is_null=True)
-    if is_text(column.type):
-        words = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
-        gap = pc.or_(gap, pc.is_in(words, value_set=pa.array(MISSING_MARKERS, pa.large_string())))
-    present: NDArray[np.bool_] = ~gap.to_numpy(zero_copy_only=False)
-    return present
+    present: NDArray[np.bool_] = ~to_numpy(pc.is_null(column, nan_is_null=True))
+    return present & ~among(trimmed(column), MISSING_MARKERS) if is_text(column.type) else present

@@ -14,19 +14,32 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.core.number_text import numeral, percent
-from dpviz.datasets.columns import WARNING, Kind, RawColumn, counted, sentinel
-from dpviz.datasets.files import counts_rows
+from dpviz.datasets.columns import (
+    WARNING,
+    WITHHELD,
+    Kind,
+    RawColumn,
+    counted,
+    counts_rows,
+    listed,
+    sentinel,
+)
 from dpviz.datasets.raw import RawTable
+from dpviz.datasets.table import ReadOptions
 
 USES = ("feature", "colour", "drop")
 """What a column can be used for."""
 
 _SCALE = 30.0  # times the median spread of the numeric columns
 _FEW_COLOURS = 20
-_IDENTIFIER_SHARE = 0.98  # of whole numbers that must be different, for an identifier
+# Of whole numbers that must be different, for an identifier: without its name, and with it.
+_IDENTIFIER_SHARE, _NAMED_SHARE = 0.9, 0.5
+_LONG, _NARROW = 6, 0.2  # digits of numbers that are given out, and their range over the largest
+_EXACT = 2.0**53  # beyond it a double does not count
 _IDENTIFIER_ROWS = 20
 _SPARSE = 5  # times the rows that numbers of people range over
 _FEW_CODES, _CODED_ROWS = 10, 10
@@ -37,6 +50,7 @@ _PERSON = re.compile(
     r"[ _.-]*(?:nr|no|num(?:mer|ber)?|id|key)?(?:$|[^a-z])",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"\w(?:[ _.-](?:nr|num(?:mer|ber)?|id|key)|nummer|number)\.?\Z", re.I)
 _OUTCOME = re.compile(
     r"(?:^|[^a-z])(?:outcome|target|class|label|diagnos\w*|status|died|death|verstorben|"
     r"gruppe|group|ergebnis)(?:$|[^a-z])",
@@ -64,8 +78,8 @@ class ColumnCheck:
         Whether the column looks like an identifier.
     wide : bool
         Whether it spreads much farther than the others.
-    code : float or None
-        A number that may stand for missing.
+    code : float, str or None
+        A number or a word that may stand for missing.
     repeats : int
         Most rows with one value, where the column may name the person; else 0.
     exposes : str
@@ -80,7 +94,7 @@ class ColumnCheck:
     warnings: tuple[str, ...] = ()
     identifies: bool = False
     wide: bool = False
-    code: float | None = None
+    code: float | str | None = None
     repeats: int = 0
     exposes: str = ""
 
@@ -95,7 +109,7 @@ class ColumnCheck:
             Whether the column takes part, as a feature or as colour.
         """
         named = self.repeats > 1 and not person
-        return self.code is not None or named or (used and bool(self.exposes))
+        return isinstance(self.code, float) or named or (used and bool(self.exposes))
 
 
 def check_columns(raw: RawTable, dropped: Collection[str] = ()) -> tuple[ColumnCheck, ...]:
@@ -139,6 +153,16 @@ def _twin(raw: RawTable, column: RawColumn, met: dict[bytes, str]) -> str | None
     return None if earlier == column.name else earlier
 
 
+def word_cells(raw: RawTable, word: str) -> dict[str, int]:
+    """Return in how many cells of each column of categories a word stands."""
+    found: dict[str, int] = {}
+    for column in raw.columns:
+        if column.kind is Kind.CATEGORICAL:
+            cells = pc.sum(pc.equal(raw.data[column.name].cast(pa.large_string()), word)).as_py()
+            found |= {column.name: cells} if cells else {}
+    return found
+
+
 def sentinel_effects(raw: RawTable, code: float) -> list[tuple[str, int, float, float]]:
     """Return name, cells, and mean with and without them of the columns that hold a code."""
     found = []
@@ -160,7 +184,7 @@ class _Findings:
     use: str = "feature"
     identifies: bool = False
     wide: bool = False
-    code: float | None = None
+    code: float | str | None = None
     warnings: list[str] = field(default_factory=list)
 
 
@@ -177,8 +201,9 @@ def _check(
     if column.constant:
         found.use = "drop"
         found.warnings.append("Constant: it tells nobody apart.")
-    if column.kind in (Kind.IDENTIFIER, Kind.DATE, Kind.CATEGORICAL):
+    if column.kind in (Kind.IDENTIFIER, Kind.DATE, Kind.CATEGORICAL, Kind.REMARK):
         _look_at_kind(found, column)
+        found.code = _word(raw, column)
     elif values is not None and not column.constant:
         _look_at_numbers(found, raw, column, values, spreads, middle)
     repeats = _look_for_people(found, raw, column, values)
@@ -188,17 +213,9 @@ def _check(
         found.warnings.append(exposes)
     if column.missing > 0.2 * raw.data.num_rows:
         found.warnings.append(f"{percent(column.missing / raw.data.num_rows)} missing.")
+    said = vars(found) | {"warnings": tuple(found.warnings)}
     return ColumnCheck(
-        column.name,
-        column.kind,
-        column.missing,
-        found.use,
-        tuple(found.warnings),
-        found.identifies,
-        found.wide,
-        found.code,
-        repeats,
-        exposes,
+        column.name, column.kind, column.missing, **said, repeats=repeats, exposes=exposes
     )
 
 
@@ -210,11 +227,21 @@ def _look_at_kind(found: _Findings, column: RawColumn) -> None:
     elif column.kind is Kind.DATE:
         found.use = "drop"
         found.warnings.append("A date: left out unless it colours the picture.")
-    elif column.kind is Kind.CATEGORICAL:
+    else:
         few = column.categories is not None and column.categories <= _FEW_COLOURS
         found.use = found.use if column.constant else ("colour" if few else "drop")
         if not few:
             found.warnings.append(f"Text with {column.categories} different values.")
+
+
+def _word(raw: RawTable, column: RawColumn) -> str | None:
+    """Return a word among categories that may stand for one that is not told."""
+    if column.kind is not Kind.CATEGORICAL:
+        return None
+    words = raw.data[column.name].chunk(0).dictionary
+    at = pc.is_in(pc.utf8_lower(words), pa.array(WITHHELD, pa.large_string()))
+    found: list[str] = words.filter(at).to_pylist()
+    return found[0] if found and len(found) < len(words) else None
 
 
 def _look_at_numbers(
@@ -227,9 +254,11 @@ def _look_at_numbers(
 ) -> None:
     """Look for numbers that are names, codes or dates, and for those that spread too far."""
     rows = raw.data.num_rows
-    if counts_rows(raw.data[column.name]) or _identifies(values):
+    if _identifies(raw, column, values):
         found.use, found.identifies = "drop", True
-        found.warnings.append("Looks like an identifier: whole numbers that differ in every row.")
+        found.warnings.append(
+            "Looks like an identifier: whole numbers that differ in nearly every row."
+        )
     marker, far = sentinel(values)
     if far:
         found.code = marker
@@ -273,7 +302,7 @@ def _repeats(raw: RawTable, column: RawColumn, values: NDArray[np.float64] | Non
     One that may: whole numbers or texts with the name of an identifier, or more than half of them
     different. Values that all differ repeat nothing.
     """
-    whole = column.kind in (Kind.CATEGORICAL, Kind.IDENTIFIER) or (
+    whole = column.kind in (Kind.CATEGORICAL, Kind.IDENTIFIER, Kind.REMARK) or (
         values is not None and len(values) > 0 and bool((values == np.round(values)).all())
     )
     if not whole:
@@ -297,14 +326,14 @@ def exposed(raw: RawTable, column: RawColumn) -> str:
     """Return what showing a column's texts would tell of people, or nothing."""
     if column.kind is Kind.DATE:
         return "Dates find people: not shown unless asked for."
+    if column.kind is Kind.REMARK:
+        return "Free text: neither shown nor turned into features."
     if column.kind is not Kind.CATEGORICAL:
         return ""
     found = raw.data[column.name].value_counts()
     texts = found.field("values").to_pylist()
     counts = found.field("counts").to_pylist()
     held = [(text, n) for text, n in zip(texts, counts, strict=True) if text is not None]
-    if raw.remarks(column):
-        return "Free text: neither shown nor turned into features."
     named = _NAMED.search(column.name) is not None
     if named or sum(bool(_FULL_NAME.match(text)) for text, _ in held) > 0.5 * len(held):
         return "Names of people: never shown unasked."
@@ -318,26 +347,48 @@ def suggested_drops(checks: Collection[ColumnCheck]) -> tuple[str, ...]:
     return tuple(check.name for check in checks if check.identifies and check.kind is Kind.NUMERIC)
 
 
-def identifier_notes(raw: RawTable, known: Collection[str | None]) -> list[str]:
-    """Return a sentence on each feature that names rows or people, but for those known."""
-    notes = []
+def advised(raw: RawTable, reading: ReadOptions) -> tuple[ReadOptions, list[str]]:
+    """Return a reading without what looks like an identifier, where it does not say what goes.
+
+    It is the verdict of `suggested_drops`, so that a page and a command begin with one table.
+
+    Returns
+    -------
+    reading : ReadOptions
+        With its columns left out stated.
+    notes : list of str
+        On what was left out, and on what may name rows or people and is a feature.
+    """
+    known = {reading.label, reading.person, *(reading.leave_out or ())}
+    names, repeats = [], {}
     for column in raw.columns:
-        if column.kind is not Kind.NUMERIC or column.name in known:
+        if column.kind is Kind.NUMERIC and not column.constant and column.name not in known:
+            values = _present(raw.data[column.name])
+            repeats[column.name] = _repeats(raw, column, values)
+            named = repeats[column.name] and _PERSON.search(column.name)
+            names += [column.name] if named or _identifies(raw, column, values) else []
+    able = sum(column.is_feature and column.name not in known for column in raw.columns)
+    left = names if reading.leave_out is None and able - len(names) >= 2 else []
+    notes = []
+    if left:
+        notes.append(
+            f"Left out, as it looks like an identifier: {listed(left)} (--leave-out none keeps it)."
+        )
+    for name in repeats:
+        if name in left:
             continue
-        values = raw.data[column.name]
-        whole = pa.types.is_integer(values.type)
-        if whole and not counts_rows(values) and _identifies(_present(values)):
+        if name in names:
             notes.append(
-                f"'{column.name}' looks like an identifier and counts as a feature: leave it out "
-                "if it is one."
+                f"'{name}' looks like an identifier and counts as a feature: leave it out if it "
+                "is one."
             )
-        elif repeats := _repeats(raw, column, _present(values)):
+        elif repeats[name]:
             notes.append(
-                f"'{column.name}' may name the person, who then has up to "
-                f"{counted(repeats, 'row')}, and counts as a feature: say so (--person), or leave "
-                "it out."
+                f"'{name}' may name the person, who then has up to "
+                f"{counted(repeats[name], 'row')}, and counts as a feature: say so (--person), or "
+                "leave it out."
             )
-    return notes
+    return replace(reading, leave_out=reading.leave_out or tuple(left)), notes
 
 
 def rows_lost(raw: RawTable, used: Collection[str]) -> int:
@@ -355,24 +406,30 @@ def _present(values: Any) -> NDArray[np.float64]:
     return numbers[~np.isnan(numbers)]
 
 
-def _identifies(values: NDArray[np.float64]) -> bool:
-    """Return whether whole numbers differ in nearly every row, as patient numbers do.
+def _identifies(raw: RawTable, column: RawColumn, values: NDArray[np.float64]) -> bool:
+    """Return whether whole numbers name rows or people: by name, repetition and size together.
 
-    Counts of anything repeat; so do measurements. Large whole numbers that do not
-    repeat are names, unless they spread as a measurement does: evenly filled or
-    steadily rising numbers are not measured.
+    Numbers that fill their range were counted up; numbers of many digits in a narrow range were
+    given out; what a double cannot count is no amount. Incomes, counts and altitudes have as many
+    digits each and differ as much, so that alone says nothing but below the name of an identifier.
     """
     n = len(values)
+    if counts_rows(raw.data[column.name]):
+        return True
     if n < _IDENTIFIER_ROWS or not (values == np.round(values)).all():
         return False
     different = np.unique(values)
-    if len(different) < _IDENTIFIER_SHARE * n or different[0] < 0:
+    share, low, high = len(different) / n, different[0], different[-1]
+    named = bool(_PERSON.search(column.name) or _NUMBERED.search(column.name))
+    if share < (_NAMED_SHARE if named else _IDENTIFIER_SHARE) or low < 0 or len(different) < 2:
         return False
-    rising = bool((np.diff(values) > 0).mean() > _IDENTIFIER_SHARE)
-    digits = np.floor(np.log10(np.maximum(different, 1)))
-    same_length = bool((digits == digits[0]).mean() > _IDENTIFIER_SHARE) and digits[0] >= 3
-    filled = len(different) / (different[-1] - different[0] + 1) > 0.5
-    return rising or same_length or filled
+    if high >= _EXACT:
+        return True
+    same_length = len(str(int(low))) == len(str(int(high)))
+    step = int(np.gcd.reduce(np.diff(different).astype(np.int64)))
+    filled = share > 0.98 and len(different) / ((high - low) / step + 1) > 0.5
+    given = len(str(int(low))) >= _LONG and same_length and high - low <= _NARROW * high
+    return filled or given or (named and same_length and low >= 100)
 
 
 def _may_be_dates(values: NDArray[np.float64]) -> bool:

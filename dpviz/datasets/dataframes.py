@@ -1,4 +1,4 @@
-"""Whatever a caller has in memory: frames, arrays, Bunches, sparse matrices, and Dask's frames.
+"""Whatever a caller has in memory: frames that speak Arrow, arrays, sparse matrices, Dask's frames.
 
 What an array holds becomes a `Table`; rows that no array holds stay where they are and are summed
 there. No message shows a cell: a column is named and its kind is said. Dask is imported once a
@@ -8,6 +8,7 @@ caller has set up, a cluster or the threads of one machine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,8 +20,9 @@ from scipy import sparse
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import FoldSum
-from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.datasets.batches import check_batches, complete
+from dpviz.datasets.check import advised
 from dpviz.datasets.columns import distinct, listed
 from dpviz.datasets.files import is_flat, parsed
 from dpviz.datasets.raw import RawTable
@@ -31,11 +33,9 @@ def name_at_hand(table: object) -> str | None:
     """Return what settings call what is at hand; None for what is nothing to read."""
     if isinstance(table, Table):
         return table.name
-    if _is_array(table) or _is_dask_array(table) or _is_sparse(table):
+    if _is_array(table) or _is_sparse(table):
         return "array"
-    if is_frame(table) or _is_dask(table) or _is_lazy(table) or _is_bunch(table):
-        return "frame"
-    return None
+    return "frame" if is_frame(table) or _is_dask(table) or _is_bunch(table) else None
 
 
 def table_at_hand(table: Any, reading: ReadOptions) -> Table:
@@ -44,22 +44,22 @@ def table_at_hand(table: Any, reading: ReadOptions) -> Table:
     Parameters
     ----------
     table : Table, frame, array, Bunch or sparse matrix
-        Or a Dask frame or array, which is computed.
+        Or a Dask frame, which is computed.
     reading : ReadOptions
     """
     if _is_sparse(table):
         table = table.toarray()
     if _is_dask(table):
         table = table.compute()
-    if _is_lazy(table):
-        table = table.collect()
     if _is_bunch(table):
         table = _frame_of_bunch(table, reading.label)
     if isinstance(table, Table):
         return table.as_read(reading)
     if _is_array(table):
         return table_of_array(_array_of(table)).as_read(reading)
-    return read_frame(table).to_table(reading)
+    raw = read_frame(table).stated(reading)
+    reading, notes = advised(raw, reading)
+    return raw.to_table(reading).noting(notes)
 
 
 def rows_not_held(table: Any, reading: ReadOptions) -> FrameBatches | SparseRows | None:
@@ -73,32 +73,25 @@ def rows_not_held(table: Any, reading: ReadOptions) -> FrameBatches | SparseRows
     if not (_is_dask(table) or _is_sparse(table)):
         return None
     check_batches(reading)
-    if _is_sparse(table):
-        for name, value in (("label", reading.label), ("leave out", ",".join(reading.leave_out))):
-            if value:
-                allowed = "left out for a sparse matrix, whose columns have no names"
-                raise InvalidSetting(name, allowed, value)
-        return SparseRows(table)
-    if reading.label is not None:
-        raise InvalidSetting("label", "None for a Dask frame: drop the column", reading.label)
-    return FrameBatches(_frame_of(table) if _is_dask_array(table) else table)
+    if _is_dask(table):
+        if reading.label is not None:
+            raise InvalidSetting("label", "None for a Dask frame: drop the column", reading.label)
+        return FrameBatches(table)
+    for name, value in (("label", reading.label), ("leave out", ",".join(reading.leave_out or ()))):
+        if value:
+            allowed = "left out for a sparse matrix, whose columns have no names"
+            raise InvalidSetting(name, allowed, value)
+    return SparseRows(table)
 
 
 # In memory ------------------------------------------------------------------------------------
 
 
-# What pyarrow raises for values that no one type holds.
-_MIXED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
-
-
 def is_frame(table: object) -> bool:
-    """Return whether `read_frame` takes it: a pandas frame, or a frame that speaks Arrow."""
-    if isinstance(table, pd.DataFrame):
-        return True
-    # Asked of the class: a lazy frame would compute its columns to answer.
-    if not (hasattr(type(table), "columns") or isinstance(table, pa.Table)):
-        return False  # a single column speaks Arrow too
-    return any(hasattr(type(table), name) for name in ("__arrow_c_stream__", "__dataframe__"))
+    """Return whether `read_frame` takes it: a frame that speaks Arrow, or will once collected."""
+    # a single column speaks Arrow too
+    columns = hasattr(type(table), "columns") or isinstance(table, pa.Table)
+    return columns and any(hasattr(type(table), x) for x in ("__arrow_c_stream__", "collect"))
 
 
 def read_frame(frame: Any, name: str = "frame") -> RawTable:
@@ -107,8 +100,8 @@ def read_frame(frame: Any, name: str = "frame") -> RawTable:
     Parameters
     ----------
     frame : DataFrame
-        Of pandas, or of any library that has the Arrow or the data frame interface.
-        A pandas index is no column.
+        Of pandas, polars, duckdb or any library that speaks Arrow's stream; a lazy one is
+        collected. A pandas index is no column.
     name : str
         What messages and the table call it.
 
@@ -117,67 +110,31 @@ def read_frame(frame: Any, name: str = "frame") -> RawTable:
     InvalidTable
         If a column mixes kinds of values, or there are fewer than two rows.
     """
-    columns = _of_pandas(frame, name) if isinstance(frame, pd.DataFrame) else _of_arrow(frame, name)
-    notes = []
+    if not hasattr(type(frame), "__arrow_c_stream__"):
+        frame = frame.collect()
+    titles = [*map(str, frame.columns)] if isinstance(frame, pd.DataFrame) else None
+    if titles is not None:
+        # names may repeat, an index is no column, and Arrow knows no column that stores few values
+        frame = frame.set_axis(range(len(titles)), axis=1).reset_index(drop=True)
+        kinds = frame.dtypes.items()
+        few = {j: kind.subtype for j, kind in kinds if isinstance(kind, pd.SparseDtype)}
+        frame = frame.astype(few) if few else frame
+    try:
+        table = pa.table(frame)
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        at = re.search(r"column (\d+) with", " ".join(map(str, error.args)))
+        which = f"column '{printable(titles[int(at[1])])}'" if titles and at else "each column"
+        raise InvalidTable(
+            f"{which} of {name} must hold one kind of values: numbers, text, dates or true and "
+            "false."
+        ) from None
+    columns = list(zip(titles or table.column_names, table.columns, strict=True))
     flat = [(title, values) for title, values in columns if is_flat(pa.field(title, values.type))]
-    if len(flat) < len(columns):
-        kept = {id(values) for _, values in flat}
-        other = [title for title, values in columns if id(values) not in kept]
-        notes.append(f"Left out, neither numbers nor text: {listed(distinct(other)[0])}.")
+    other = [title for title, values in columns if not is_flat(pa.field(title, values.type))]
+    notes = [f"Left out, neither numbers nor text: {listed(distinct(other)[0])}."] if other else []
     if not flat:
         raise InvalidTable(f"{name} has no columns of numbers or text.")
     return parsed(name, flat, notes)
-
-
-def _of_pandas(frame: pd.DataFrame, name: str) -> list[tuple[str, Any]]:
-    # Column by column: names may repeat, and a message can say which one is at fault.
-    columns = []
-    for j, title in enumerate(frame.columns):
-        column = frame.iloc[:, j]
-        stored = isinstance(column.dtype, pd.SparseDtype)
-        try:
-            values = pa.array(np.asarray(column) if stored else column, from_pandas=True)
-        except _MIXED:
-            raise InvalidTable(
-                f"column '{str(title)[:60]}' of {name} must hold one kind of values: numbers, "
-                "text, dates or true and false."
-            ) from None
-        columns.append((str(title), _chunked(values)))
-    return columns
-
-
-def _of_arrow(frame: Any, name: str) -> list[tuple[str, Any]]:
-    if hasattr(frame, "__arrow_c_stream__"):
-        table = pa.table(frame)
-    else:
-        from pyarrow.interchange import from_dataframe
-
-        table = from_dataframe(frame)
-    columns = []
-    for title, values in zip(table.column_names, table.columns, strict=True):
-        columns.append((title, _as_in_files(values)))
-    return columns
-
-
-def _as_in_files(values: Any) -> Any:
-    """Return text as files hold it: polars hands it over in views, coded by unsigned numbers."""
-    kind = values.type
-    if pa.types.is_string_view(kind):
-        return values.cast(pa.large_string())
-    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
-        coded = pa.dictionary(pa.int32(), pa.large_string())
-        parts = [
-            pa.DictionaryArray.from_arrays(
-                part.indices.cast(pa.int32()), part.dictionary.cast(pa.large_string())
-            )
-            for part in values.chunks
-        ]
-        return pa.chunked_array(parts, type=coded).unify_dictionaries()
-    return values
-
-
-def _chunked(values: Any) -> Any:
-    return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
 def table_of_array(array: np.ndarray[Any, Any], name: str = "array") -> Table:
@@ -278,12 +235,17 @@ class FrameBatches:
 
     def fold(self, new: Callable[[], S]) -> S:
         """Return the sum over all rows: one sum per partition, merged in their order."""
+        import dask
+
         parts = self._partitions()
         # Row numbers are known after the first pass, and nothing before it asks for them.
         starts = self._starts or [0] * len(parts)
-        sums: list[S] = _compute(
-            _delayed(_partition_sum)(part, start, new, self._named(number), self.columns)
-            for number, (part, start) in enumerate(zip(parts, starts, strict=True))
+        work = dask.delayed(_partition_sum, pure=False)
+        sums: list[S] = dask.compute(
+            *(
+                work(part, start, new, self._named(number), self.columns)
+                for number, (part, start) in enumerate(zip(parts, starts, strict=True))
+            )
         )
         if self._starts is None:
             self._starts = [0, *np.cumsum([part.rows for part in sums])[:-1].tolist()]
@@ -373,19 +335,6 @@ class SparseRows:
             start += len(rows)
 
 
-def _delayed(function: Callable[..., Any]) -> Callable[..., Any]:
-    import dask
-
-    made: Callable[..., Any] = dask.delayed(function, pure=False)
-    return made
-
-
-def _compute(tasks: Any) -> list[Any]:
-    import dask
-
-    return list(dask.compute(*tasks))
-
-
 def _rows(frame: pd.DataFrame, name: str, columns: tuple[str, ...]) -> tuple[FloatArray, int]:
     """Return the complete rows of a partition, and how many were not."""
     rows = frame.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -409,40 +358,22 @@ def _partition_sum(
 
 def _is_dask(table: object) -> bool:
     # asked of the class: a delayed value would promise any attribute
-    return _library(table) in ("dask", "dask_expr") and hasattr(type(table), "to_delayed")
+    return hasattr(type(table), "to_delayed") and hasattr(type(table), "columns")
 
 
 def _is_sparse(table: object) -> bool:
     return bool(sparse.issparse(table))
 
 
-def _is_dask_array(table: object) -> bool:
-    return _is_dask(table) and not hasattr(type(table), "columns")
-
-
-def _frame_of(array: Any) -> Any:
-    """Return a Dask array of shape (n, d) as a frame, a block of rows a partition.
-
-    Raises
-    ------
-    InvalidTable
-        If it has another shape, or holds no real numbers.
-    """
-    _check_array(array, "array")
-    from dask.dataframe import from_dask_array
-
-    return from_dask_array(array.rechunk({1: -1}), columns=_titles(array.shape[1]))
-
-
 def _is_array(table: object) -> bool:
-    """Return whether it is rows of numbers: NumPy's, a list's, or another library's."""
+    """Return whether it is rows of numbers: NumPy's, a list's, or another library's, as Dask's."""
     if isinstance(table, (np.ndarray, list, tuple)):
         return True
     # one column is an array too; asked of the value, whose shape says it
     return (
         hasattr(type(table), "__array__")
-        and len(getattr(table, "shape", ())) == 2
-        and (not is_frame(table))
+        and not hasattr(type(table), "columns")
+        and not (is_frame(table) or hasattr(type(table), "__arrow_c_stream__"))
     )
 
 
@@ -451,15 +382,6 @@ def _array_of(table: Any) -> np.ndarray[Any, Any]:
         return np.asanyarray(table)  # with its mask, if it has one
     except ValueError:  # rows of different lengths
         raise InvalidTable("each row of a list must be as long as the others.") from None
-
-
-def _is_lazy(table: object) -> bool:
-    return _library(table) == "polars" and type(table).__name__ == "LazyFrame"
-
-
-def _library(table: object) -> str:
-    """Return the package that made it, which need not be imported to ask."""
-    return type(table).__module__.partition(".")[0]
 
 
 def _is_bunch(table: object) -> bool:

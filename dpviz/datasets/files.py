@@ -1,4 +1,4 @@
-"""Reads a file into a `RawTable`: delimited text, Parquet, or what `formats` makes one of them.
+"""Reads a file into a `RawTable`: what `dpviz.datasets.process` hands over, column by column.
 
 What a file is follows from its bytes: its name is only looked at to say that
 a ``.parquet`` holds text, or a ``.json`` no records.
@@ -7,57 +7,46 @@ a ``.parquet`` holds text, or a ``.json`` no records.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as parquet
 
 from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.core.files import unguarded
-from dpviz.datasets import delimited
-from dpviz.datasets.claims import DAMAGED, check_claims, check_size
-from dpviz.datasets.columns import Kind, RawColumn, clean_names, distinct, listed
-from dpviz.datasets.formats import opened
-from dpviz.datasets.layout import Layout, detect
-from dpviz.datasets.numerals import COMMA, POINT
-from dpviz.datasets.raw import RawTable
-from dpviz.datasets.source import AT_HAND, IN_MEMORY, Limits, Source, readable
-from dpviz.datasets.survey import Survey, is_number, is_text, settle, survey
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
+from dpviz.datasets.columns import (
+    COMMA,
+    POINT,
+    Judged,
+    Kind,
+    counts_rows,
+    distinct,
+    is_number,
+    is_text,
+    judge_columns,
+    listed,
+)
+from dpviz.datasets.dialect import Layout, Text, detect
+from dpviz.datasets.process import File, Given
+from dpviz.datasets.raw import CELLS, RawTable
+
+TEXT_BYTES = 1 << 29
+"""The most text that is held in memory: larger files are read in batches."""
+
+ENCODED = params_of(Settings)["encoding"].choices
+"""What may be said of a text's encoding, and what each is called."""
+
+_COLUMNS = 20_000
+_GROUP_ROWS = 1 << 20
 
 DECIMALS = {"auto": None, "point": POINT, "comma": COMMA}
 """What the user may say of the decimal mark."""
-
-
-@dataclass(frozen=True)
-class Settled:
-    """What reading decides of one column.
-
-    Attributes
-    ----------
-    place : int
-        Among the columns that were read, from 0.
-    column : RawColumn
-    values : pyarrow array
-        As `RawTable` keeps them.
-    mark : str or None
-        The decimal mark, for numbers that were stored as text.
-    """
-
-    place: int
-    column: RawColumn
-    values: Any
-    mark: str | None
-
-
-def misnamed(source: Source) -> list[str]:
-    """Return a sentence where a file that is no Parquet has the name of one, else none."""
-    if source.name.lower().endswith((".parquet", ".pq")):
-        return [f"{source.name} is named Parquet and holds text: it was read as text."]
-    return []
 
 
 def shown_name(name: str) -> str:
@@ -73,29 +62,30 @@ def decimal_mark(decimal: str) -> str | None:
 
 
 def read_raw(
-    source: str | Path | bytes | bytearray | memoryview | BinaryIO,
+    source: Given,
     *,
     name: str,
     decimal: str = "auto",
     encoding: str = "auto",
     sheet: str = "",
-    limits: Limits = IN_MEMORY,
+    cells: int = CELLS,
 ) -> RawTable:
     """Return the parsed file; the dear step.
 
     Parameters
     ----------
     source : str, Path, bytes-like or binary file
-        A path is read from disk. A file must be seekable; it is left open, and
-        an in-memory one is not copied.
+        A file must be seekable; it is left open.
     name : str
         What messages and the table call it.
     decimal : {"auto", "point", "comma"}
         The decimal mark of numbers in texts; auto finds it, or asks.
-    encoding, sheet
-        As in `dpviz.datasets.formats.opened`.
-    limits : Limits
-        What the file may take once it is unpacked.
+    encoding : str
+        Of a text, one of `ENCODED`; auto is UTF-8.
+    sheet : str
+        Of a workbook; the first that holds a table if empty.
+    cells : int
+        The most rows times columns.
 
     Raises
     ------
@@ -104,14 +94,134 @@ def read_raw(
     """
     mark = decimal_mark(decimal)
     name = shown_name(name)
-    found = opened(source, name, encoding=encoding, sheet=sheet, limits=limits)
-    if found.source.is_parquet:
-        settled, notes = _read_parquet(found.source, mark, limits)
-    else:
-        settled, notes = _read_text(found.source, mark, limits)
-        notes = [*misnamed(found.source), *notes]
-    raw = _raw_table(name, settled, [*found.notes, *notes], limits)
-    return replace(raw, sheets=found.sheets, sheet=found.sheet)
+    with open_file(source, name, encoding, sheet, cells=cells) as file:
+        columns = Columns.of(file)
+        table = file.table(columns.plan(cells))
+        settled, notes = columns.settle(table, mark)
+    raw = _raw_table(name, settled, [*columns.notes, *notes], cells)
+    return replace(raw, sheets=columns.sheets, sheet=columns.sheet)
+
+
+def open_file(
+    source: Given,
+    name: str,
+    encoding: str = "auto",
+    sheet: str = "",
+    *,
+    stream: bool = False,
+    whole: bool = False,
+    cells: int = CELLS,
+) -> File:
+    """Return a file that the reader reads: as `read_raw`, in batches, or as a release's sheet."""
+    if encoding not in ENCODED:
+        raise InvalidSetting("encoding", "one of " + ", ".join(ENCODED), encoding, "--encoding")
+    asked = {
+        "encoding": "" if encoding == "auto" else encoding,
+        "encoded": ENCODED[encoding],
+        "sheet": sheet,
+        "whole": whole,
+        "stream": stream,
+        "text_bytes": TEXT_BYTES,
+        "cells": cells,
+    }
+    return File(source, name, asked)
+
+
+def schema_of(file: File) -> Any:
+    """Return the Arrow schema of a file that has one."""
+    return pa.ipc.read_schema(pa.py_buffer(file.about["schema"].encode("latin-1")))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns a file has, before any of them is read.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    layout : Layout or None
+        Of a delimited text.
+    names : tuple of str
+        Of anything else: its flat columns.
+    notes : tuple of str
+    sheets : tuple of str
+        Of a workbook; with the one that is read.
+    sheet : str
+    """
+
+    name: str
+    layout: Layout | None
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+    sheets: tuple[str, ...] = ()
+    sheet: str = ""
+
+    @classmethod
+    def of(cls, file: File) -> Columns:
+        """Return the columns of a file."""
+        name, about = file.name, file.about
+        sheets, sheet = tuple(about.get("sheets", ())), about.get("sheet", "")
+        notes = [*about["notes"]]
+        if sheet:
+            others = [other for other in sheets if other != sheet]
+            also = f"; there are also {listed(others)}." if others else "."
+            notes.append(f"Sheet '{printable(sheet)}' was read{also}")
+        if "schema" in about:
+            schema = schema_of(file)
+            _check_width(name, len(schema))
+            names, said = flat_columns(name, schema)
+            return cls(name, None, tuple(names), (*notes, *said))
+        if "encoding" in about:
+            notes.append(f"The text was read as {ENCODED[about['encoding']]}.")
+        if name.lower().endswith((".parquet", ".pq")):
+            notes.append(f"{name} is named Parquet and holds text: it was read as text.")
+        layout = detect(Text.of(name, about))
+        _check_width(name, layout.width)
+        return cls(name, layout, (), (*notes, *layout.notes), sheets, sheet)
+
+    def plan(self, cells: int | None = None) -> dict[str, Any]:
+        """Return what the reader is told."""
+        if self.layout is not None:
+            return self.layout.plan(cells)
+        return {"columns": self.names, "rows": _GROUP_ROWS}
+
+    def settle(self, table: Any, decimal: str | None) -> tuple[list[Judged], list[str]]:
+        """Return what the columns of what was read are, and sentences."""
+        if self.layout is None:
+            return judge_flat(self.name, flat_of(table), decimal)
+        layout = self.layout
+        if layout.names is not None and table.num_rows == 0:
+            raise InvalidTable(
+                f"{self.name} must have at least 2 rows of data; it has only a line of column "
+                "names."
+            )
+        names = layout.names or [f"column {j + 1}" for j in range(layout.width)]
+        table, lost = _without_empty_rows(table)
+        settled, said = judge_columns(
+            self.name, names, table.columns, decimal, delimiter=layout.delimiter
+        )
+        notes = ["Runs of spaces were read as one delimiter."] if layout.delimiter == " " else []
+        if lost:
+            were = "empty line was" if lost == 1 else "empty lines were"
+            notes.append(f"{lost} {were} left out.")
+        if COMMA in {item.column.mark for item in settled}:
+            notes.append("Commas inside numbers were read as decimal marks.")
+        return settled, notes + said
+
+
+def _without_empty_rows(table: Any) -> tuple[Any, int]:
+    """Return a table without the rows that have no cell, and how many those are."""
+    if not table.num_columns or any(column.null_count == 0 for column in table.columns):
+        return table, 0
+    empty = reduce(pc.and_, (pc.is_null(column) for column in table.columns))
+    lost = pc.sum(empty).as_py() or 0
+    return (table.filter(pc.invert(empty)), lost) if 0 < lost < len(empty) else (table, 0)
+
+
+def _check_width(name: str, columns: int) -> None:
+    if columns > _COLUMNS:
+        raise InvalidTable(f"{name} must have at most {_COLUMNS:,} columns; it has {columns:,}.")
 
 
 def parsed(
@@ -130,155 +240,18 @@ def parsed(
     decimal : {"auto", "point", "comma"}
         The decimal mark, for numbers that were stored as text.
     """
-    settled, said = settled_columns(name, columns, decimal_mark(decimal))
-    return _raw_table(name, settled, [*notes, *said], AT_HAND)
+    settled, said = judge_flat(name, columns, decimal_mark(decimal))
+    return _raw_table(name, settled, [*notes, *said], 1 << 29)
 
 
-def _raw_table(name: str, settled: list[Settled], notes: list[str], limits: Limits) -> RawTable:
+def _raw_table(name: str, settled: list[Judged], notes: list[str], cells: int) -> RawTable:
     for item in settled:
         if item.column.kind is Kind.NUMERIC and counts_rows(item.values):
             notes.append(
                 f"'{item.column.name}' counts the rows: if it is a row number, leave it out."
             )
     data = pa.table([item.values for item in settled], names=[item.column.name for item in settled])
-    return RawTable(name, tuple(item.column for item in settled), tuple(notes), data, limits)
-
-
-def _read_text(
-    source: Source, decimal: str | None, limits: Limits
-) -> tuple[list[Settled], list[str]]:
-    """Return the columns of a delimited text, and sentences."""
-    extent = source.extent(limits)
-    layout = detect(source, extent, decimal)
-    rows = extent.lines - layout.skipped
-    check_size(source.name, rows, layout.width, limits)
-    table = delimited.parse(source, layout)
-    if extent.hexadecimal:  # beyond the sample, Arrow took it for a number
-        whole = [j for j, kind in enumerate(table.schema.types) if pa.types.is_integer(kind)]
-        table = delimited.parse(source, layout, whole)
-    return settled_text(
-        source.name, table, layout, decimal, lambda more: delimited.parse(source, layout, more)
-    )
-
-
-def settled_text(
-    name: str,
-    table: Any,
-    layout: Layout,
-    decimal: str | None,
-    parse_as_text: Callable[[Collection[int]], Any],
-) -> tuple[list[Settled], list[str]]:
-    """Return what the columns of a parsed text are: the one place where that is decided.
-
-    Parameters
-    ----------
-    name : str
-        Of the file.
-    table : pyarrow.Table
-        All of a text, or its first block.
-    layout : Layout
-    decimal : str or None
-        The decimal mark, where the user said it.
-    parse_as_text : callable
-        Parses the same once more with more columns left as text.
-    """
-    if layout.header and table.num_rows == 0:
-        raise InvalidTable(
-            f"{name} must have at least 2 rows of data; it has only a line of column names."
-        )
-    names = list(layout.names or [f"column {j + 1}" for j in range(layout.width)])
-    types = [field.type for field in table.schema]
-    columns = table.columns
-    del table  # a column and its survey need not both live
-    read = _surveyed(name, names, columns)
-    floats = _doubted(types, layout, {decimal} if decimal else layout.proved | read.proved)
-    if floats:
-        again = parse_as_text(floats)
-        for item, found in enumerate(read.places):
-            if found in floats:
-                read.surveys[item] = survey(again.column(found), read.surveys[item].name, name)
-    read.proved |= layout.proved
-    settled = read.settled(layout.delimiter, decimal)
-    by_arrow = layout.decimal == COMMA and any(map(pa.types.is_floating, types))
-    notes = list(layout.notes)
-    if layout.delimiter == " ":
-        notes.append("Runs of spaces were read as one delimiter.")
-    if by_arrow or COMMA in {item.mark for item in settled}:
-        notes.append("Commas inside numbers were read as decimal marks.")
-    return settled, notes + read.notes
-
-
-def _doubted(types: Sequence[Any], layout: Layout, marks: Collection[str]) -> set[int]:
-    """Return the columns that Arrow read as numbers by a mark that the file does not prove.
-
-    12.345 is a number either way. Where nothing is proved the mark that was guessed stands, but
-    not between semicolons: who separates by them writes decimal commas.
-    """
-    floats = {j for j in layout.unproven if pa.types.is_floating(types[j])}
-    sure = set(marks) == {layout.decimal}
-    return floats if not sure and (marks or layout.delimiter == ";") else set()
-
-
-@dataclass
-class _Surveyed:
-    """Columns seen one by one."""
-
-    places: list[int]
-    surveys: list[Survey]
-    notes: list[str]
-    proved: frozenset[str]
-
-    def settled(self, delimiter: str, decimal: str | None) -> list[Settled]:
-        """Return what the columns are, now that all have been seen."""
-        marks = (found.numerals.proves for found in self.surveys)
-        proved = self.proved | {mark for mark in marks if mark is not None}
-        done = []
-        for j, place in enumerate(self.places):
-            column, values, notes, mark = settle(self.surveys[j], proved, delimiter, decimal)
-            self.surveys[j] = Survey(column.name, "", column, None, [])  # frees the texts
-            self.notes += notes
-            done.append(Settled(place, column, values, mark))
-        return done
-
-
-def _surveyed(name: str, names: Sequence[str], columns: list[Any]) -> _Surveyed:
-    """Return the columns seen one by one; the list of columns is emptied on the way."""
-    rows = len(columns[0]) if columns else 0
-    if rows < 2:
-        found = "one row" if rows else "none"
-        raise InvalidTable(f"{name} must have at least 2 rows of data; it has {found}.")
-    notes = []
-    places = list(range(len(columns)))
-    if len(columns) > 1 and not names[0].strip() and counts_rows(columns[0]):
-        notes.append("The first column has no name and counts the rows: it was left out.")
-        # the index that pandas writes
-        del places[0]
-    clean, renamed = clean_names([names[j] for j in places])
-    notes += renamed
-    surveys = []
-    for shown, j in zip(clean, places, strict=True):
-        surveys.append(survey(columns[j], shown, name))
-        columns[j] = None  # a text column and its coded form need not both live
-    marks = (found.numerals.proves for found in surveys)
-    return _Surveyed(places, surveys, notes, frozenset(mark for mark in marks if mark is not None))
-
-
-def _read_parquet(
-    source: Source, decimal: str | None, limits: Limits
-) -> tuple[list[Settled], list[str]]:
-    """Return the flat columns of a Parquet file, and sentences."""
-    with readable(DAMAGED.format(source.name)):
-        file = parquet.ParquetFile(source.open())
-        # few bytes can claim many rows
-        check_size(source.name, file.metadata.num_rows, file.metadata.num_columns, limits)
-        names, notes = flat_columns(source.name, file.schema_arrow)
-        claims = check_claims(source, file.metadata, set(names), limits)
-        file = parquet.ParquetFile(source.open(), read_dictionary=claims.texts)
-        columns = flat_of(file.read(columns=names))
-        if sum(column.nbytes for _, column in columns) > 2 * limits.text_bytes:
-            raise InvalidTable(f"{source.name} holds texts that are too long to be read.")
-    settled, said = settled_columns(source.name, columns, decimal)
-    return settled, notes + said
+    return RawTable(name, tuple(item.column for item in settled), tuple(notes), data, cells)
 
 
 def flat_columns(name: str, schema: Any) -> tuple[list[str], list[str]]:
@@ -322,13 +295,13 @@ def keyed(table: Any) -> dict[tuple[str, int], Any]:
     return found
 
 
-def settled_columns(
+def judge_flat(
     name: str, columns: Sequence[tuple[str, Any]], decimal: str | None
-) -> tuple[list[Settled], list[str]]:
-    """Return what columns of a Parquet file are, and sentences."""
-    read = _surveyed(name, [shown for shown, _ in columns], [values for _, values in columns])
-    settled = read.settled("", decimal)
-    return settled, read.notes
+) -> tuple[list[Judged], list[str]]:
+    """Return what typed columns are, and sentences."""
+    return judge_columns(
+        name, [shown for shown, _ in columns], [values for _, values in columns], decimal
+    )
 
 
 def is_flat(column: Any) -> bool:
@@ -343,19 +316,6 @@ def is_flat(column: Any) -> bool:
     return bool(
         is_number(kind) or is_text(kind) or pa.types.is_temporal(kind) or pa.types.is_null(kind)
     )
-
-
-def counts_rows(values: Any) -> bool:
-    """Return whether the column reads 0, 1, 2, ... or 1, 2, 3, ... without a gap."""
-    n = len(values)
-    if not pa.types.is_integer(values.type) or values.null_count or n < 3:
-        return False
-    ends = pc.min_max(values)
-    low, high = ends["min"].as_py(), ends["max"].as_py()
-    if low not in (0, 1) or high != low + n - 1:
-        return False
-    steps = pc.pairwise_diff(values.combine_chunks().cast(pa.int64()))
-    return bool(pc.all(pc.equal(steps, 1)).as_py())
 
 
 # Numbers of features by name ----------------------------------------------------------------------

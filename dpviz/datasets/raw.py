@@ -6,9 +6,9 @@ it again whenever the label column or the treatment of gaps changes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,30 +21,28 @@ from dpviz.core.settings import plain_word
 from dpviz.datasets.columns import (
     MAX_CATEGORIES,
     WARNING,
+    Judged,
     Kind,
     RawColumn,
+    as_texts,
     counted,
     distinct,
+    judge_again,
     listed,
-    sentinel_rows,
+    sentinel,
     to_numpy,
 )
-from dpviz.datasets.source import IN_MEMORY, Limits
 from dpviz.datasets.table import PLAINLY, ReadOptions, Table
 
 _MAX_LABEL_LETTERS = 100
-_LONG_TEXT, _REMARK_WORDS = 40, 4
 
 _FILL_ROWS = 1 << 14
 
+CELLS = 1 << 26
+"""The most cells that are held in memory: larger files are read in batches."""
 
-def _cut_note(person: str, rows_a_person: int, first: NDArray[np.bool_]) -> str:
-    """Return how many rows are too many of one person."""
-    first_rows = "row counts" if rows_a_person == 1 else f"{rows_a_person} rows count"
-    return (
-        f"Of each person in '{person}' the first {first_rows}: "
-        f"{int(np.count_nonzero(~first)):,} of {len(first):,} rows were left out."
-    )
+UPLOADED_CELLS = 1 << 25
+"""The most that a page takes: 33 million cells."""
 
 
 def _fill_gaps(rows: FloatArray, numbers: Sequence[RawColumn], assumed: list[str]) -> list[str]:
@@ -74,21 +72,13 @@ def _check_choices(reading: ReadOptions) -> None:
         raise InvalidSetting("missing", "drop or median", reading.missing)
 
 
-class _Person(NamedTuple):
-    """Most rows of one person, which rows are among the first of theirs, and what is said."""
-
-    most: int
-    first: NDArray[np.bool_]
-    note: str
-
-
 def _remarks_on(numbers: Sequence[RawColumn], rows: FloatArray) -> list[str]:
     """Return what is to be said of the numbers themselves."""
     notes = []
     booleans = [column.name for column in numbers if column.kind is Kind.BOOLEAN]
     if booleans:
         notes.append(f"True and false became 1 and 0 in {listed(booleans)}.")
-    coded = [column.name for j, column in enumerate(numbers) if sentinel_rows(rows[:, j])]
+    coded = [column.name for j, column in enumerate(numbers) if sentinel(rows[:, j])[1]]
     if coded:
         notes.append(f"Some cells of {listed(coded)} {WARNING}")
     return notes
@@ -100,10 +90,7 @@ def unit_words(rows_a_person: int | None) -> str:
         return "that nobody has a second row: this protects one ROW, not a person"
     if rows_a_person == 1:
         return "that no person has more than 1 row"
-    return (
-        f"that no person has more than {rows_a_person} rows: what is claimed for a row is "
-        f"{rows_a_person} times the epsilon for a person, at a larger delta"
-    )
+    return f"that no person has more than {rows_a_person} rows: what is claimed is a person's"
 
 
 @dataclass(frozen=True)
@@ -119,8 +106,8 @@ class RawTable:
         What reading the file changed or assumed, as sentences.
     data : pyarrow.Table
         Numbers as they were stored; texts coded, with sorted categories.
-    limits : Limits
-        What the table made of it may take in memory.
+    most_cells : int
+        What the table made of it may have.
     sheets : tuple of str
         Sheets of the workbook that it was read from.
     sheet : str
@@ -131,7 +118,7 @@ class RawTable:
     columns: tuple[RawColumn, ...]
     notes: tuple[str, ...]
     data: Any = field(repr=False)
-    limits: Limits = IN_MEMORY
+    most_cells: int = CELLS
     sheets: tuple[str, ...] = ()
     sheet: str = ""
 
@@ -168,8 +155,9 @@ class RawTable:
         """
         _check_choices(reading)
         label = None if reading.label is None else self._label_column(reading.label)
-        self._check_names("a column left out", reading.leave_out)
-        person = None if reading.person is None else self._person(reading)
+        self._check_names("a column left out", reading.leave_out or ())
+        # who names the column of the person and no number means one row each
+        most = reading.rows_a_person if reading.person is None else reading.rows_a_person or 1
         numbers, encoded, notes = self._features(reading, label)
         used = [*numbers, *encoded]
 
@@ -177,13 +165,19 @@ class RawTable:
         needed = [*(used if reading.missing == "drop" else []), *([label] if label else [])]
         keep = self._complete(needed)
         notes += self._missing_notes(used, label, reading.missing, keep)
-        if person is not None:
-            notes.append(person.note)
-            keep = person.first if keep is None else keep & person.first
+        if reading.person is not None and most is not None:
+            self._check_names("the column of the person", [reading.person])
+            first = self._first_rows(reading.person, most)
+            counts = "row counts" if most == 1 else f"{most} rows count"
+            notes.append(
+                f"Of each person in '{reading.person}' the first {counts}: "
+                f"{int(np.count_nonzero(~first)):,} of {len(first):,} rows were left out."
+            )
+            keep = first if keep is None else keep & first
         kept = self._kept(keep, [*used, *([label] if label else [])])
 
         names, rows = self._filled(numbers, encoded, keep, kept)
-        assumed = [unit_words(person.most if person else reading.rows_a_person)]
+        assumed = [unit_words(most)]
         if reading.missing == "median":
             notes += _fill_gaps(rows, numbers, assumed)
         if encoded:
@@ -200,20 +194,11 @@ class RawTable:
             tuple(assumed),
         )
 
-    def _person(self, reading: ReadOptions) -> _Person:
-        """Return which rows count of each person, as many as stated, or one."""
-        assert reading.person is not None
-        self._check_names("the column of the person", [reading.person])
-        # who names the column of the person and no number means one row each
-        most = reading.rows_a_person or 1
-        first = self._first_rows(reading.person, most)
-        return _Person(most, first, _cut_note(reading.person, most, first))
-
     def _features(
         self, reading: ReadOptions, label: RawColumn | None
     ) -> tuple[list[RawColumn], list[RawColumn], list[str]]:
         """Return the columns of numbers, those that categories are made of, and what is said."""
-        out = list(reading.leave_out)
+        out = list(reading.leave_out or ())
         # a number of a patient is no feature; as a label it was asked for
         if reading.person is not None and reading.person not in (*out, reading.label):
             out.append(reading.person)
@@ -222,7 +207,7 @@ class RawTable:
         ]
         numbers = [column for column in others if column.is_feature]
         onehot = reading.categorical == "onehot"
-        encoded = list(filter(self.encodes, others)) if onehot else []
+        encoded = [column for column in others if column.can_encode] if onehot else []
         self._check_width(numbers, encoded, label)
         notes = [*self.notes, *_left_out(others, [*numbers, *encoded], reading.categorical)]
         if out:
@@ -266,92 +251,66 @@ class RawTable:
 
     def _check_cells(self, rows: int, features: int) -> None:
         """Raise `InvalidTable` where the table would not fit in memory."""
-        if rows * features > self.limits.cells:
+        if rows * features > self.most_cells:
             raise InvalidTable(
                 f"{self.name} would need {rows} x {features} numbers, more than the "
-                f"{self.limits.cells} that are allowed; keep fewer rows or columns."
+                f"{self.most_cells} that are allowed; keep fewer rows or columns."
             )
-
-    def encodes(self, column: RawColumn) -> bool:
-        """Return whether one-hot encoding expands a column: never free text."""
-        return column.can_encode and not self.remarks(column)
-
-    def remarks(self, column: RawColumn) -> bool:
-        """Return whether a column holds free text: more than a few words or letters in a cell."""
-        if column.kind is not Kind.CATEGORICAL:
-            return False
-        texts = self._coded(column).dictionary
-        blanks = pc.max(pc.count_substring(texts, " ")).as_py()
-        return bool(pc.max(pc.utf8_length(texts)).as_py() > _LONG_TEXT or blanks >= _REMARK_WORDS)
 
     def words(self, column: RawColumn) -> tuple[str, ...]:
         """Return the words of a text column that may be a scale of 3 to 7; empty for another."""
-        if column.categories is None or not 3 <= column.categories <= 7 or not self.encodes(column):
+        if column.categories is None or not 3 <= column.categories <= 7 or not column.can_encode:
             return ()
         return tuple(plain_word(word) for word in self._coded(column).dictionary.to_pylist())
 
-    def ordered(self, scales: Collection[Sequence[str]]) -> RawTable:
-        """Return the table with words of a scale read as 1, 2, ...
+    def stated(self, reading: ReadOptions) -> RawTable:
+        """Return the table with columns read as stated.
 
         Parameters
         ----------
-        scales : collection of sequence of str
-            Each from the least to the most. A text column is read by the first one that has all
-            of its words, whatever their case; a scale may have words that nobody chose.
+        reading : ReadOptions
+            Its ``read_as``; ``codes``, numbers and words that count as missing in every column; and
+            ``levels``: a text column is read by the first scale that has all of its words,
+            whatever their case. A scale may have words that nobody chose.
         """
-        data, columns, read = self.data, [], []
-        ranks = [{plain_word(word): at for at, word in enumerate(one, 1)} for one in scales]
+        self._check_names("a column that is read in another way", reading.read_as)
+        numbers = [code for code in reading.codes if not isinstance(code, str)]
+        words = [code.lower() for code in reading.codes if isinstance(code, str)]
+        ranks = [{plain_word(w): at for at, w in enumerate(one, 1)} for one in reading.levels]
+        marks = {column.mark for column in self.columns} - {None}
+        decimal = marks.pop() if len(marks) == 1 else None
+        data, columns, notes, cells, ordered = self.data, [], [], 0, []
         for j, column in enumerate(self.columns):
-            if column.kind is Kind.CATEGORICAL:
-                coded = self._coded(column)
-                words = [plain_word(word) for word in coded.dictionary.to_pylist()]
-                # the first scale that has every word: a word more, and the column is no answer on
-                # it
-                rank = next((rank for rank in ranks if words and set(words) <= set(rank)), None)
-                if rank is not None:
-                    at = pa.array([rank[word] for word in words], pa.int64())
-                    data = data.set_column(j, column.name, at.take(coded.indices))
-                    column = replace(column, kind=Kind.NUMERIC, categories=None)
-                    read.append(column.name)
-            columns.append(column)
-        if not read:
-            return self
-        note = f"Words in order became numbers from 1 in {listed(read)}."
-        return replace(self, data=data, columns=tuple(columns), notes=(*self.notes, note))
-
-    def recoded(self, codes: Collection[float]) -> RawTable:
-        """Return the table with these numbers read as missing, cell by cell."""
-        data, columns, cells = self.data, [], 0
-        for j, column in enumerate(self.columns):
-            if column.kind is Kind.NUMERIC and codes:
-                values = data.column(j)
-                # whole numbers beyond 2^53 are rounded here, and are no codes
-                at = pc.is_in(
-                    values.cast(pa.float64(), safe=False), pa.array([*codes], pa.float64())
+            found = begun = Judged(column, data.column(j))
+            wanted = reading.read_as.get(column.name)
+            if column.is_text and (wanted == "number" or _holds(found, words)):
+                found, said = judge_again(
+                    self.name, found, words, decimal, as_number=wanted == "number"
                 )
-                found = pc.sum(at).as_py() or 0
-                if found:
-                    values = pc.if_else(at, pa.scalar(None, values.type), values)
-                    ends = pc.min_max(values)
-                    column = replace(
-                        column,
-                        missing=column.missing + found,
-                        constant=ends["min"].as_py() == ends["max"].as_py(),
-                    )
-                    # all of it was the code: nothing is left that could be a feature
-                    if column.missing == len(values):
-                        column, values = replace(column, kind=Kind.EMPTY), pa.nulls(len(values))
-                    data = data.set_column(j, column.name, values)
-                    cells += found
-            columns.append(column)
-        if not cells:
+                notes += said
+            elif column.is_feature and wanted == "category":
+                found = as_texts(self.name, found)
+                notes.append(f"Numbers of '{column.name}' were read as categories.")
+            if found.column.kind is Kind.NUMERIC and numbers:
+                found, lost = _without_codes(found, numbers)
+                cells += lost
+            if found.column.kind in (Kind.CATEGORICAL, Kind.REMARK) and ranks:
+                found = _ranked(found, ranks)
+                ordered += [column.name] if found.column.is_feature else []
+            if found is not begun:
+                data = data.set_column(j, column.name, found.values)
+            columns.append(found.column)
+        if cells:
+            meant = listed([format(code, "g") for code in numbers])
+            notes.append(f"{counted(cells, 'cell')} of {meant} count as missing.")
+        if ordered:
+            notes.append(f"Words in order became numbers from 1 in {listed(ordered)}.")
+        if data is self.data:
             return self
-        meant = listed([format(code, "g") for code in codes])
-        note = f"{counted(cells, 'cell')} of {meant} count as missing."
-        return replace(self, data=data, columns=tuple(columns), notes=(*self.notes, note))
+        return replace(self, data=data, columns=tuple(columns), notes=(*self.notes, *notes))
 
     def _first_rows(self, person: str, most: int) -> NDArray[np.bool_]:
-        """Return which rows are among the first of their person; rows without one are of one."""
+        """Return which rows are among the first of their person; a row of nobody never is."""
         values = self.data[person]
         coded = values.chunk(0) if pa.types.is_dictionary(values.type) else None
         indices = values.combine_chunks().dictionary_encode().indices if coded is None else None
@@ -362,7 +321,7 @@ class RawTable:
         at = np.arange(len(code))
         place = np.empty(len(code), dtype=np.int64)
         place[order] = at - np.maximum.accumulate(np.where(starts, at, 0))
-        return place < most
+        return (place < most) & (code >= 0)
 
     def _check_names(self, what: str, names: Collection[str]) -> None:
         known = [column.name for column in self.columns]
@@ -383,7 +342,7 @@ class RawTable:
                 f"label column '{label}' of {self.name} has a different text in every row, "
                 "so it groups nothing."
             )
-        if found.kind in (Kind.CATEGORICAL, Kind.DATE):
+        if found.kind in (Kind.CATEGORICAL, Kind.DATE, Kind.REMARK):
             # labels are names in a legend; a long text is somebody's words
             longest = pc.max(pc.utf8_length(self._coded(found).dictionary)).as_py()
             if longest > _MAX_LABEL_LETTERS:
@@ -402,7 +361,7 @@ class RawTable:
         besides = "" if label is None else f" besides the label '{label.name}'"
         found = f"only '{numbers[0].name}'" if numbers else "none"
         advice = ""
-        if not encoded and any(map(self.encodes, self.columns)):
+        if not encoded and any(column.can_encode for column in self.columns):
             advice = "; its text columns could be encoded as categories"
         raise InvalidTable(
             f"{self.name} must have at least 2 numeric columns{besides}; it has {found}{advice}."
@@ -499,6 +458,45 @@ class RawTable:
         return texts[code]
 
 
+def _holds(judged: Judged, words: Collection[str]) -> bool:
+    """Return whether a column of texts holds one of some words, which are in lower case."""
+    texts = pc.utf8_lower(judged.values.chunk(0).dictionary)
+    return bool(pc.any(pc.is_in(texts, pa.array([*words], pa.large_string()))).as_py())
+
+
+def _without_codes(judged: Judged, codes: Sequence[float]) -> tuple[Judged, int]:
+    """Return a column of numbers with some of them read as missing, and in how many cells."""
+    column, values = judged.column, judged.values
+    # whole numbers beyond 2^53 are rounded here, and are no codes
+    at = pc.is_in(values.cast(pa.float64(), safe=False), pa.array(codes, pa.float64()))
+    found = pc.sum(at).as_py() or 0
+    if not found:
+        return judged, 0
+    values = pc.if_else(at, pa.scalar(None, values.type), values)
+    ends = pc.min_max(values)
+    constant = ends["min"].as_py() == ends["max"].as_py()
+    words = tuple(format(code, "g") for code in codes)
+    column = replace(
+        column, missing=column.missing + found, constant=constant, words=(*column.words, *words)
+    )
+    # all of it was the code: nothing is left that could be a feature
+    if column.missing == len(values):
+        column, values = replace(column, kind=Kind.EMPTY), pa.nulls(len(values))
+    return Judged(column, values), found
+
+
+def _ranked(judged: Judged, ranks: Sequence[Mapping[str, int]]) -> Judged:
+    """Return words of a scale as 1, 2, ...; a word more, and the column is no answer on it."""
+    coded = judged.values.chunk(0)
+    words = [plain_word(word) for word in coded.dictionary.to_pylist()]
+    rank = next((rank for rank in ranks if words and set(words) <= set(rank)), None)
+    if rank is None:
+        return judged
+    at = pa.array([rank[word] for word in words], pa.int64())
+    column = replace(judged.column, kind=Kind.NUMERIC, categories=None)
+    return Judged(column, pa.chunked_array([at.take(coded.indices)]))
+
+
 def _filled_notes(holed: list[RawColumn]) -> list[str]:
     """Return what stands in the place of gaps."""
     notes = []
@@ -516,7 +514,12 @@ def _left_out(others: list[RawColumn], used: list[RawColumn], categorical: str) 
     notes = []
     kept = {column.name for column in used}
     out = [column for column in others if column.name not in kept]
-    for kind, what in ((Kind.CATEGORICAL, "text"), (Kind.DATE, "date"), (Kind.EMPTY, "empty")):
+    for kind, what in (
+        (Kind.CATEGORICAL, "text"),
+        (Kind.REMARK, "free text"),
+        (Kind.DATE, "date"),
+        (Kind.EMPTY, "empty"),
+    ):
         names = [column.name for column in out if column.kind is kind]
         if names:
             why = ""

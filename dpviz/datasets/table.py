@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.entries import OTHER, kinds_of
 from dpviz.core.errors import InvalidTable, printable
-from dpviz.core.settings import Settings, codes_in, levels_in, names_in
+from dpviz.core.settings import Settings, codes_in, left_out_in, levels_in, read_as_in
 from dpviz.datasets.columns import listed
 
 NAMELESS = "table"
@@ -19,6 +19,13 @@ NAMELESS = "table"
 
 WORKING_VIEW = "working view of real rows: nothing here may leave the room"
 """What every picture of rows carries that are not public."""
+
+NOT_PUBLISHED = (
+    "Not to be published: the file was read as it is explored, so that one cell can leave a row or "
+    "a column out, which no noise covers. To publish, declare how it is read (dpviz schema FILE "
+    "--out schema.json, then put in public bounds) and give it with --schema, or make a release."
+)
+"""What is said of pictures that noise covers, where nobody declared how their table is read."""
 
 
 MOST_KINDS = 10
@@ -48,9 +55,11 @@ class ReadOptions:
     decimal : {"auto", "point", "comma"}
         The decimal mark of numbers in texts; auto finds it, or asks.
     encoding, sheet : str
-        As in `dpviz.datasets.formats.opened`.
-    codes : collection of float
-        Numbers that are read as missing.
+        As in `dpviz.datasets.files.read_raw`.
+    codes : collection of float or str
+        Numbers and words that are read as missing.
+    read_as : mapping of str to {"number", "category"}
+        What columns are read as, by name: as numbers, where what is none is missing, or as texts.
     levels : collection of sequence of str
         Scales of words, each from the least to the most, that are read as 1, 2, ...
     rows_a_person : int or None
@@ -58,8 +67,8 @@ class ReadOptions:
     person : str or None
         Column that names the person: no feature. Of each person the first rows count, as many as
         stated, or one.
-    leave_out : collection of str
-        Columns that become no feature and lose no rows.
+    leave_out : collection of str or None
+        Columns that become no feature and lose no rows; None for those that look like identifiers.
     """
 
     label: str | None = None
@@ -68,11 +77,12 @@ class ReadOptions:
     decimal: str = "auto"
     encoding: str = "auto"
     sheet: str = ""
-    codes: Collection[float] = ()
+    codes: Collection[float | str] = ()
+    read_as: Mapping[str, str] = field(default_factory=dict)
     levels: Collection[Sequence[str]] = ()
     rows_a_person: int | None = None
     person: str | None = None
-    leave_out: Collection[str] = ()
+    leave_out: Collection[str] | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> ReadOptions:
@@ -85,10 +95,11 @@ class ReadOptions:
             encoding=settings.encoding,
             sheet=settings.sheet,
             codes=codes_in(settings.codes),
+            read_as=read_as_in(settings.read_as),
             levels=levels_in(settings.levels),
             rows_a_person=settings.rows_a_person,
             person=settings.person,
-            leave_out=names_in(settings.leave_out),
+            leave_out=left_out_in(settings.leave_out),
         )
 
 
@@ -122,6 +133,9 @@ class Table:
         Whether its rows are anybody's to see: built-in tables and published data sets.
     categories : tuple of str
         What somebody declared to be the public categories of the labels; none where nobody did.
+    declared : bool
+        Whether it was read as a release reads it: under a declared schema, each cell by itself,
+        every row counted, with `bounds` that no cell decides.
     """
 
     name: str
@@ -134,6 +148,12 @@ class Table:
     bounds: NDArray[np.float64] | None = None
     public: bool = False
     categories: tuple[str, ...] = ()
+    declared: bool = False
+
+    @property
+    def publishable(self) -> bool:
+        """Whether what is paid for may be shown to anybody: nothing else of a row decides it."""
+        return self.public or self.declared
 
     @property
     def ribbon(self) -> str | None:
@@ -190,7 +210,7 @@ class Table:
 
         Its label may be one of its features, which then is none.
         """
-        return self._labelled(reading.label)._without(reading.leave_out)
+        return self._labelled(reading.label)._without(reading.leave_out or ())
 
     def _without(self, names: Collection[str]) -> Table:
         for name in names:

@@ -15,10 +15,11 @@ from dpviz.accounting.gaussian import delta_of, noise_std
 from dpviz.accounting.sensitivity import frobenius
 from dpviz.auditing.attack import both_worlds, worlds_at
 from dpviz.core.arrays import FloatArray
-from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.core.number_text import numeral, percent
 from dpviz.core.params import format_number
 from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.quantity import Quantity
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.lessons.cast import in_the_disk, plain, pure
@@ -208,29 +209,25 @@ def _bounded() -> tuple[Layer, ...]:
 
 
 @cache
-def composed(releases: int) -> float:
+def composed(releases: int) -> Quantity:
     """Return how often a balanced guesser finds somebody after so many pure releases."""
     # composed by the account that ledgers use, and not by adding up
     parts = (PurePart(ONE, pure().key),) * releases
-    return both_worlds(accounting.spent(parts, Budget(ONE))).within
+    return both_worlds(accounting.spent(parts, Budget(ONE)))
 
 
 def _composition() -> tuple[Layer, ...]:
     counts = np.arange(1.0, _RELEASES + 1)
-    return (Layer("bars", counts, np.array([composed(int(count)) for count in counts])),)
+    return (Layer("bars", counts, np.array([composed(int(count)).value for count in counts])),)
 
 
 def _worlds() -> tuple[Layer, ...]:
     epsilons = np.linspace(0, 6, 60)
     seen = [worlds_at(float(e)) for e in epsilons]
     return (
-        Layer("line", epsilons, np.array([one.within for one in seen])),
-        Layer("line", epsilons, np.array([one.out for one in seen]), "other"),
+        Layer("line", epsilons, np.array([one.value for one in seen])),
+        Layer("line", epsilons, np.array([one.rest.value for one in seen]), "other"),
     )
-
-
-def _of_hundred(share: float) -> str:
-    return decimals(100 * share, 0)
 
 
 _ONE_WORLD = worlds_at(ONE)
@@ -239,8 +236,8 @@ TERMS: tuple[Term, ...] = (
     Term(
         "epsilon",
         "epsilon",
-        "The most that one person's row may change the odds of any guess about them: at epsilon "
-        "{one} by a factor of {factor}.",
+        "Epsilon limits how much one person's row can change the odds of any guess. At "
+        "epsilon {one} the odds change by a factor of at most {factor}.",
         _epsilon,
         "what is released with a person and without, under Laplace noise",
         {"one": lambda: format_number(ONE), "factor": lambda: numeral(math.exp(ONE))},
@@ -248,9 +245,9 @@ TERMS: tuple[Term, ...] = (
     Term(
         "delta",
         "delta",
-        "A bound on what goes beyond epsilon: the same noise keeps a smaller epsilon with a larger "
-        "delta, and at delta {delta} odds pass twice the factor of epsilon in at most {twice} of "
-        "releases.",
+        "Extra probability allowed beyond epsilon. With the same noise, a larger delta gives "
+        "a smaller epsilon. At delta {delta} odds pass twice the factor of epsilon in at most "
+        "{twice} of releases.",
         _profile,
         "delta, on a logarithmic scale, against epsilon, for one amount of Gaussian noise",
         {
@@ -271,8 +268,8 @@ TERMS: tuple[Term, ...] = (
     Term(
         "sensitivity",
         "sensitivity",
-        "How far one person can move what is computed: replacing a row of length one moves the sum "
-        "of squares by at most {most}.",
+        "How far one person can move the computed result. Replacing a row of length one moves "
+        "the sum of squares by at most {most}.",
         _sensitivity,
         "how far it moves against the angle between the two rows, and the most",
         {"most": lambda: numeral(_largest(), 3)},
@@ -280,8 +277,9 @@ TERMS: tuple[Term, ...] = (
     Term(
         "noise",
         "noise",
-        "What a mechanism adds to hide one person; at delta {delta} and epsilon {one} Gaussian "
-        "noise has {std} times the sensitivity as its standard deviation.",
+        "Random numbers that a mechanism adds to hide one person. At delta {delta} and "
+        "epsilon {one}, Gaussian noise has a standard deviation of {std} times the "
+        "sensitivity.",
         _noise,
         "standard deviation against epsilon, both on logarithmic scales",
         {
@@ -293,8 +291,8 @@ TERMS: tuple[Term, ...] = (
     Term(
         "component",
         "principal component",
-        "The direction along which the rows vary most; the next one varies most of those at right "
-        "angles to it.",
+        "The direction along which the rows vary most. The next component varies most among "
+        "the directions at right angles to it.",
         _component,
         "two features of iris, and the direction of largest variance",
         also=("component", "components", "principal components"),
@@ -319,9 +317,9 @@ TERMS: tuple[Term, ...] = (
     Term(
         "noise-edge",
         "noise edge",
-        "The largest variance that noise alone would show; a lone true one is all but lost below "
-        "the threshold, {half} of the edge for Gaussian noise, and at the edge its direction is "
-        "found with a squared overlap of {found}.",
+        "The largest variance that pure noise would show. Components below the threshold, "
+        "{half} of the edge for Gaussian noise, are lost. At the edge a component overlaps "
+        "the true one by {found} (squared).",
         _edge,
         "variances of digits, the noise edge at epsilon one and, below it, the threshold",
         {
@@ -332,8 +330,8 @@ TERMS: tuple[Term, ...] = (
     Term(
         "recovery",
         "recovery",
-        "How much of the structure survives: zero for a random picture and {whole} for the exact "
-        "one; digits at epsilon {one}: {seen}.",
+        "Share of the structure that is kept: zero for a random subspace and {whole} for the "
+        "exact one. For digits at epsilon {one} it is {seen}.",
         _recovery,
         "recovery of digits against epsilon, on a logarithmic scale",
         {
@@ -348,7 +346,8 @@ TERMS: tuple[Term, ...] = (
     Term(
         "row-bound",
         "row bound",
-        "How long a row may be: longer ones are scaled down to it, so that nobody weighs more.",
+        "The largest length that a row may have. Longer rows are clipped to it, so that no "
+        "person weighs more.",
         _bounded,
         "rows inside the bound, and longer ones before and after",
         also=("row bounds",),
@@ -357,32 +356,32 @@ TERMS: tuple[Term, ...] = (
     Term(
         "composition",
         "composition",
-        "Every release of the same people adds to the risk (squares of mu add up, and rhos): "
-        "after one at epsilon {one} a guesser finds {first} of {hundred}, after {count} of them "
-        "{last}.",
+        "Every release of the same people adds to the risk: squares of mu add up, and so does "
+        "rho. After one release at epsilon {one} a guesser finds at most {first} of {hundred} "
+        "people, after {count} releases at most {last}.",
         _composition,
         "share found against the number of releases",
         {
             "one": lambda: format_number(ONE),
             "hundred": lambda: str(100),
-            "first": lambda: _of_hundred(composed(1)),
+            "first": lambda: composed(1).of_hundred(),
             "count": lambda: str(_RELEASES),
-            "last": lambda: numeral(100 * composed(_RELEASES), 3),
+            "last": lambda: composed(_RELEASES).of_hundred(1),
         },
         also=("mu", "rho"),
     ),
     Term(
         "both-worlds",
         "both worlds",
-        "Risk in two counts: at epsilon {one} a balanced guesser says somebody is in for at most "
-        "{out} of {hundred} releases without them and {within} with them.",
+        "Risk as two counts. At epsilon {one} a balanced guesser says “in” for at least {out} "
+        "of {hundred} releases without the person. With the person it is at most {within}.",
         _worlds,
         "both shares against epsilon",
         {
             "one": lambda: format_number(ONE),
             "hundred": lambda: str(100),
-            "out": lambda: _of_hundred(_ONE_WORLD.out),
-            "within": lambda: _of_hundred(_ONE_WORLD.within),
+            "out": lambda: _ONE_WORLD.rest.of_hundred(),
+            "within": lambda: _ONE_WORLD.of_hundred(),
         },
     ),
 )

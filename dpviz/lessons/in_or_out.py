@@ -17,8 +17,9 @@ from dpviz.auditing.attack import both_worlds
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.moments import SecondMoment
-from dpviz.core.number_text import decimals, numeral
+from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget
+from dpviz.core.quantity import Kind, Quantity
 from dpviz.core.seeding import generator
 from dpviz.lessons.cast import pure
 from dpviz.lessons.languages import ASKED_WORDS, words
@@ -122,12 +123,12 @@ class Round:
 
         Sensitivity plus specificity is at most one and the total variation, halved.
         """
-        return both_worlds(self.mechanism.spent(table(), self._budget)).within
+        return both_worlds(self.mechanism.spent(table(), self._budget)).value
 
     @property
     def limit_text(self) -> str:
-        """`limit` as whole taps of a hundred."""
-        return decimals(100 * self.limit, 0)
+        """`limit` as whole taps of a hundred, rounded up."""
+        return Quantity(self.limit, Kind.UPPER_BOUND).of_hundred()
 
     def luck(self, taps: int) -> int:
         """Return how many of so many taps are right at most in 95 of 100 classes at the limit.
@@ -146,7 +147,7 @@ class Round:
             world[1] += 1
         return {
             "hits": hits,
-            "limit": 100 * self.limit,
+            "limit": int(self.limit_text),
             "limitText": self.limit_text,
             "luck": self.luck(len(taps)),
         }

@@ -20,10 +20,8 @@ from dpviz.preparation.prepared import reference_variances
 from dpviz.report.tables.frame import PICTURE_POINTS
 from dpviz.report.tables.projection import procrustes
 from dpviz.sampling.limits import FreeNoise
-from dpviz.simulation.cells import plan
-from dpviz.simulation.compare import Result, run_cell
+from dpviz.simulation.compare import Result, compare
 from dpviz.simulation.goal import Goal
-from dpviz.simulation.least import predicted_crossing
 from dpviz.simulation.predict import components_found, predict
 
 DRAWS: dict[str, Callable[[FloatArray], int]] = {
@@ -66,8 +64,8 @@ def table_of(settings: Settings) -> Prepared:
 @lru_cache(maxsize=128)
 def result(settings: Settings, mechanism: str) -> Result:
     """Return what one variant does at one setting."""
-    chosen = plan(table_of(settings), replace(settings, mechanisms=(mechanism,)))
-    return run_cell(chosen.cells[0], table_of(settings))
+    (found,) = compare(table_of(settings), replace(settings, mechanisms=(mechanism,))).results
+    return found
 
 
 def recovery(settings: Settings, mechanism: str) -> FloatArray:
@@ -203,25 +201,26 @@ def _predicted(settings: Settings, mechanism: Mechanism) -> tuple[FloatArray, Fr
 GOAL = 0.9
 """The recovery that the lesson about people asks for."""
 
-_COARSE = 1.05  # more than the lattice of answers is wide, which is refined
+_MOST_PEOPLE = 10**12
 
 
 def people_needed(settings: Settings, mechanism: Mechanism) -> float:
     """Return the fewest people at which predicted recovery reaches `GOAL`, to the last one."""
     measured = load_measured(settings)
     wanted = Goal.of_recovery(GOAL, chance_share(measured.reference, settings.k))
-    found = predicted_crossing(measured, settings, mechanism, wanted, "n")
-    if found is None:
-        raise RuntimeError(f"{mechanism.text} has no prediction")
-    if math.isinf(found):
-        return found
-    low, high = int(found / _COARSE), int(found)  # not enough, enough
+    values, along = measured.moment.eigenvalues, reference_variances(measured)
+
+    def enough(people: int) -> bool:
+        problem = replace(measured.problem(settings), n=people)
+        noise = mechanism.free_noise(mechanism.calibrate(problem, measured.budget(settings)))
+        if noise is None:
+            raise RuntimeError(f"{mechanism.text} has no prediction")
+        return wanted.reached_by(predict(values, settings.k, noise, along).captured_share)
+
+    low, high = 1, _MOST_PEOPLE  # not enough, enough
+    if not enough(high):
+        return math.inf
     while high - low > 1:
         middle = (low + high) // 2
-        problem = replace(measured.problem(settings), n=middle)
-        noise = mechanism.free_noise(mechanism.calibrate(problem, measured.budget(settings)))
-        assert noise is not None  # or there was no prediction above
-        values, along = measured.moment.eigenvalues, reference_variances(measured)
-        share = predict(values, settings.k, noise, along).captured_share
-        low, high = (low, middle) if wanted.reached_by(share) else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return float(high)

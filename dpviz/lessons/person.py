@@ -206,11 +206,11 @@ def _account(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str
     """Return the claim's status and what no guesser gets beyond."""
     spent = mechanism.spent(problem, budget)
     status = mechanism.judged(problem, budget, spent)
-    worlds = both_worlds(spent)
+    right = both_worlds(spent)
     return {
         "status": status.marked,
         "verdict": str(status.verdict),
-        "limit": [worlds.out, worlds.within],
+        "limit": [right.rest.value, right.value],
     }
 
 

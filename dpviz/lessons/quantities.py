@@ -205,9 +205,9 @@ def _needed(settings: Settings) -> float:
 
 @_shown(_whole)
 def _guessed(settings: Settings, world: str) -> float:
-    """Return how many of 100 releases the best guesser says "in" of, at all of epsilon."""
-    seen = worlds_at(settings.epsilon)
-    return 100 * {"in": seen.within, "out": seen.out}[world]
+    """Return how many of 100 releases the best guesser says "in" of, rounded outwards."""
+    right = worlds_at(settings.epsilon)
+    return float({"in": right, "out": right.rest}[world].of_hundred())
 
 
 @_shown(belief)

@@ -1,22 +1,19 @@
-"""A stakeholder's questions: what can be answered, and the plan that guessed numbers describe."""
+"""What can be published safely: the question's choices, and the plan that guessed numbers are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from dpviz.core.number_text import per_cent
-from dpviz.core.params import Declared, choice, integer, number, text
+from dpviz.core.params import Declared, choice, integer, number
 
 LEVELS = ("50", "75", "90", "95")
 """Recoveries that can be asked for, in per cent."""
 
-STAGES = ("ceiling", "card")
-"""One release under a ceiling, and the card of every mechanism."""
-
 
 @dataclass(frozen=True)
 class Answers(Declared):
-    """What a stakeholder answered; each travels in a link."""
+    """What a decision maker chose; each choice travels in a link."""
 
     source: str = choice(
         "table",
@@ -55,88 +52,52 @@ class Answers(Declared):
         help="How fast the variances of the components fall.",
         examples=("strong",),
     )
+    hand_out: str = choice(
+        "map",
+        {
+            "map": "components and a map of counts",
+            "directions": "components alone",
+            "picture": "a picture of the people",
+        },
+        label="What is published",
+        help="Components say what varies together, each with its variance. The map shows noisy "
+        "counts of people along two components and uses most of the budget. A picture of the "
+        "people shows their own rows, which no promise covers.",
+        url="hand_out",
+        examples=("directions",),
+    )
+    survive: str = choice(
+        "90",
+        {level: per_cent(level) for level in LEVELS},
+        label="Structure to keep",
+        help="Recovery: 0% is a random picture, 100% the exact one. At least 95 of 100 releases "
+        "must keep so much.",
+        examples=("50",),
+    )
     ceiling: float = number(
         3.0,
         # a suspicion of 1 in 100 is where it starts: no release keeps it below
         1.1,
         99.0,
-        label="A suspicion that is right 1 time in 100 may become right at most ... times in 100",
-        help="What a release may make of a suspicion against one person, whatever else is known; "
-        "epsilon follows from it.",
+        label="Highest acceptable risk, in 100",
+        help="A suspicion against one person that is right 1 time in 100 may become right at most "
+        "so many times in 100, whatever else is known. Larger means less protection.",
         slider=(1.1, 99.0),
         examples=(10.0,),
-    )
-    survive: str = choice(
-        "90",
-        {level: per_cent(str(level)) for level in LEVELS},
-        label="How much of the structure must survive?",
-        help="Recovery: 0 is a random picture, 100 % the exact one.",
-        examples=("50",),
     )
     delta_allowed: str = choice(
         "yes",
         {"yes": "yes, a tiny one", "no": "no, never"},
         label="Is a delta acceptable?",
-        help="A small probability beyond which the promise may bend; mechanisms without one need a "
-        "larger epsilon.",
+        help="Extra probability allowed beyond epsilon, far below 1 in the number of rows. Without "
+        "it a larger epsilon is needed.",
         url="with_delta",
         examples=("no",),
-    )
-    hand_out: str = choice(
-        "directions",
-        {
-            "directions": "the directions",
-            "variances": "the directions and their variances",
-            "drawn": "also points drawn from these",
-            "picture": "also a picture of the people",
-        },
-        label="What is handed out?",
-        help="Directions say what varies together; the variances need a released matrix, and "
-        "points drawn from it are nobody's; a picture of the people shows their rows, which no "
-        "promise covers.",
-        url="hand_out",
-        examples=("variances",),
-    )
-    pictured: str = choice(
-        "no",
-        {"no": "no", "yes": "yes"},
-        label="With a picture of counts, which may be shown",
-        help="People in cells along the components, under the same epsilon: less is left for the "
-        "components.",
-        url="pictured",
-        examples=("yes",),
-    )
-    prior: float = number(
-        1.0,
-        0.1,
-        99.0,
-        label="What a guesser believed before, %",
-        help="How likely an attacker thinks it that a given person is in the table.",
-        slider=(0.1, 99.0),
-        examples=(50.0,),
-    )
-    releases: int = integer(
-        1,
-        1,
-        100,
-        label="Releases of the same people",
-        help="Every further release of the same people adds to the risk.",
-        slider=(1, 100),
-        examples=(12,),
-    )
-    shown: str = text(
-        STAGES[0],
-        label="Question shown",
-        help="What the page shows: ceiling, or card for every mechanism.",
-        url="ask",
-        # a link to a stage that is gone opens the first and is no error
-        check=lambda value: value if value in STAGES else STAGES[0],
-        examples=("card",),
     )
 
     @property
     def shows_rows(self) -> bool:
-        """Whether people's own rows would be handed out: no promise covers that."""
+        """Whether people's own rows would be published: no promise covers that."""
         return self.hand_out == "picture"
 
     @property

@@ -35,8 +35,9 @@ from dpviz.mechanisms import parse_variant
 from dpviz.report.figures.board import shown
 from dpviz.report.sentences.phrases import belief
 from dpviz.report.tables import board, scrub
+from dpviz.report.tables.frame import FRAME_METRICS
 from dpviz.report.tables.payload import BoardColumn
-from dpviz.simulation.compare import Comparison
+from dpviz.simulation.compare import along, pictured
 
 _FRAMES = 25
 _DELTA = 1e-5
@@ -250,24 +251,24 @@ def board_scene(
     settings = state.settings
     prepared = table_of(settings)
     label = state.view.get("line")
-    lines: dict[float, dict[str, list[float]]] = {}
-
-    # while a comparison is at hand: a frame keeps no components
-    def sorted_in(comparison: Comparison, draw: int) -> None:
-        spaces = {one.mechanism.text: one.components[draw] for one in comparison.results}
-        spaces["exact"] = prepared.reference.eigenvectors[:, : settings.k]
-        lines[comparison.budget.epsilon] = {
-            key: sorting_line(settings, frame, label) for key, frame in spaces.items()
-        }
-
-    frames, redraws = scrub.drawn(
-        prepared, settings, epsilons, settings.trials if redraw else 0,
-        draw=_draw(state, epsilons),
-        also=None if label is None else sorted_in,
-    )  # fmt: skip
-    for frame in frames:
+    # pictured and not kept: redraws are of the settings' own epsilon, which need be no frame
+    own = [settings.epsilon] if redraw and settings.epsilon not in epsilons else []
+    seen = list(along(prepared, settings, [*epsilons, *own], FRAME_METRICS))
+    redraws = None
+    if redraw:
+        redraws = scrub.draws(seen[[*epsilons, *own].index(settings.epsilon)], settings.trials)
+    seen = seen[: len(epsilons)]
+    draw = _draw(state, epsilons)
+    if draw is None:
+        draw = scrub.typical_draw(seen)
+    frames = scrub.frames_of(seen, [pictured(one) for one in seen], draw)
+    for frame, one in zip(frames, seen, strict=True):
         if label is not None:
-            frame["lines"] = lines[frame["epsilon"]]
+            spaces = {result.mechanism.text: result.components[draw] for result in one.results}
+            spaces["exact"] = prepared.reference.eigenvectors[:, : settings.k]
+            frame["lines"] = {
+                key: sorting_line(settings, space, label) for key, space in spaces.items()
+            }
         if state.view.get("counted"):
             there = replace(settings, epsilon=frame["epsilon"])
             frame["counted"] = {

@@ -20,34 +20,33 @@ SHORT, MIDDLE, LONG = 20, 45, 90
 
 _INTRODUCTION = """# Teaching with dpviz
 
-Written by `python -m tools.teaching` from the lessons themselves; `--check` says whether it is
-fresh, and a test computes every number again. Start the dashboard with `python -m dpviz app`; links
-below are relative to it. In every lesson the class bets before the picture moves: on one of several
-answers, or where on the axis of epsilon a flag is to be dropped. A flag is right within a factor of
-two. Nothing is graded or sent. The last lessons are for classes that know the others.
+`python -m tools.teaching` writes this page from the lessons, and a test computes every number
+again. Start the dashboard with `python -m dpviz app`; links below are relative to it. In every
+lesson the class predicts before the chart moves. Pupils choose one of several answers, or drop a
+flag on the axis of epsilon. A flag counts as right within a factor of two. Nothing is graded or
+sent. The last lessons build on the others.
 
-A hall with phones: `dpviz class` prints where the phones go and where the projector does, on your
-own network. Phones get one light page and bet by a tap; the projector shows how many have, until R
-shows the bets as dots on the axis and M makes the move. No name is asked, nothing is stored,
-uploads and releases are off, and the room ends after three hours.
+**With phones.** `dpviz class` prints one address for phones and one for the projector, on your
+own network. Pupils answer by a tap. The projector counts the answers; press R to show them on the
+axis and M to make the move. No name is asked and nothing is stored. Uploads and releases are off,
+and the room ends after three hours.
 
-In or out (I on the projector, or the third address that `dpviz class` prints): each phone receives
-one release of an invented table, half of them with her, beside others of both kinds, and taps
-whether she was in. The projector counts the taps; R fills a hundred with her and a hundred without
-with the class's right ones, M draws what nobody gets beyond at that epsilon (at {epsilon} it is
-{limit} of 100). Expect: “We beat it.” (One hundred may be beyond, when the class says “in” to all;
-both together only by luck, and the projector says how much that is.) The arrows choose another
-epsilon, N deals again, B goes back to the lesson.
+**In or out.** Press I on the projector, or open the third address. Each phone receives one
+release of a synthetic table, half of them with her. Pupils tap whether she was in. R shows their
+right answers. M shows the most that anyone can get right: at epsilon {epsilon} it is {limit} in
+100. Expect: “We beat it.” One half can be beyond it if the class says “in” to all. Both together
+can be beyond it only by luck, and the projector says how much luck. The arrows choose another
+epsilon, N deals again, B goes back.
 
-Lessons of your own: write one TOML file each, as those in `dpviz/lessons/scripts`, put them in a
-folder and start with `DPVIZ_LESSONS=FOLDER dpviz app`; they follow the course. `dpviz lesson check
-FOLDER` says what a class would stumble over.
+**Your own lessons.** Write one TOML file each, like the files in `dpviz/lessons/scripts`. Put
+them in a folder and start with `DPVIZ_LESSONS=FOLDER dpviz app`. `dpviz lesson check FOLDER`
+reports mistakes.
 
-In German: choose it below a lesson, or start with `dpviz class --language de`. A language is one
-file of texts in `dpviz/lessons/languages`; `dpviz lesson check` names each text that it leaves out.
+**In German.** Choose it below a lesson, or start with `dpviz class --language de`. A language is
+one file in `dpviz/lessons/languages`; `dpviz lesson check` names each missing text.
 
-Without a network in the room: `dpviz lesson export 3 --out FOLDER` writes a lesson as PDF slides,
-and each step as PNG, SVG and a looped GIF; the arrow below a lesson saves the same from the page.
+**Without a network.** `dpviz lesson export 3 --out FOLDER` writes a lesson as PDF slides, and
+each step as PNG and SVG.
 """
 
 

@@ -1,4 +1,4 @@
-"""Discovery: every public module of this package is one mechanism, and others may bring theirs.
+"""Discovery of mechanisms: one for each public module here, and the mechanisms of plugins.
 
 Nothing is registered. A new file appears in lists, pages, the command line
 and the contract tests by being here; what packages and plugins offer
@@ -42,11 +42,11 @@ def all_mechanisms() -> dict[str, type[Mechanism]]:
     InvalidSetting
         If what another package or a plugin offers is none, or its name is taken.
     """
-    found = [
+    classes = [
         only_class(module, Mechanism, "mechanism")  # type: ignore[type-abstract]
         for module in modules_of(__name__)
     ]
-    ours = {one.key: one for one in sorted(found, key=lambda one: one.info.order)}
+    ours = {one.key: one for one in sorted(classes, key=lambda one: one.info.order)}
     return ours | _brought(ours)
 
 
@@ -55,14 +55,14 @@ def _brought(ours: Mapping[str, type[Mechanism]]) -> dict[str, type[Mechanism]]:
     # a plugin runs once, and its measures are listed when this room is loaded
     import dpviz.core.metrics  # noqa: F401
 
-    found = kept_apart(
+    mechanisms = kept_apart(
         ours, ((one.key, one) for one in mechanisms_among(from_outside("mechanisms")))
     )
-    return dict(sorted(found.items(), key=lambda item: item[1].info.order))
+    return dict(sorted(mechanisms.items(), key=lambda item: item[1].info.order))
 
 
 def mechanisms_among(objects: Iterable[object]) -> list[type[Mechanism]]:
-    """Return those of some objects that are mechanisms which can run."""
+    """Return the objects that are runnable mechanisms."""
     return [
         one
         for one in objects
@@ -71,17 +71,21 @@ def mechanisms_among(objects: Iterable[object]) -> list[type[Mechanism]]:
 
 
 def featured() -> tuple[str, ...]:
-    """Return the keys shown before a user chooses: what is advised for a table first.
+    """Return the keys shown before a user chooses, the recommended ones first.
 
-    What a plugin brings is shown after it: that is what it was named for.
+    That is the best with a delta, then the best without one. What a plugin brings stands between
+    them, as it was named to be shown.
     """
     everything = all_mechanisms()
     shown = {key: cls() for key, cls in everything.items() if cls.ours and cls.info.featured}
     brought = [key for key, cls in everything.items() if from_plugin(cls)]
     table = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     ranks = {key: one.advised_rank(table, Budget(1.0, 1e-6)) or 0.0 for key, one in shown.items()}
-    first = max(ranks, key=ranks.__getitem__)
-    return (first, *brought, *(key for key in shown if key != first))
+    ranked = sorted(shown, key=ranks.__getitem__, reverse=True)
+    first = [
+        next(k for k in ranked if shown[k].info.guarantee == g) for g in ("approximate", "pure")
+    ]
+    return (first[0], *brought, first[1], *(key for key in shown if key not in first))
 
 
 def parse_variant(text: str | Declared | type[Declared]) -> Mechanism:
@@ -131,16 +135,16 @@ def parse_variants(texts: Sequence[str | Declared]) -> list[Mechanism]:
         If a text names nothing, or two different mechanisms have one text.
     """
     named = list(dict.fromkeys(parse_variant(text) for text in texts if text != ALL))
-    known: dict[str, Mechanism] = {}
+    by_text: dict[str, Mechanism] = {}
     for mechanism in named:
-        if known.setdefault(mechanism.text, mechanism) != mechanism:
+        if by_text.setdefault(mechanism.text, mechanism) != mechanism:
             allowed = "of different names: results are told apart by them"
             raise InvalidSetting("mechanisms", allowed, f"{mechanism.text} twice", "--mechanism")
     if texts and ALL not in texts:
         return named
     keys = {mechanism.key for mechanism in named}
-    found = [cls() for key, cls in all_mechanisms().items() if key not in keys]
-    return sorted(dict.fromkeys([*found, *named]), key=lambda mechanism: mechanism.info.order)
+    others = [cls() for key, cls in all_mechanisms().items() if key not in keys]
+    return sorted(dict.fromkeys([*others, *named]), key=lambda mechanism: mechanism.info.order)
 
 
 def with_parameter(texts: Sequence[str], assignment: str) -> tuple[str, ...]:

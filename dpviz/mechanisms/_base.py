@@ -1,4 +1,4 @@
-"""The contract every mechanism meets.
+"""The contract of every mechanism.
 
 A mechanism is a frozen dataclass in a file of its own; the file's name is its
 key. Its fields are its tuning parameters, declared with `dpviz.core.params`. It
@@ -9,27 +9,39 @@ To add one, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
 
 from __future__ import annotations
 
+import inspect
+import math
 import re
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
+import scipy
 
 from dpviz.accounting import accounting, losses
 from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import epsilon_of
 from dpviz.accounting.losses import ExactLoss, LogRatio, Tables
 from dpviz.accounting.profiles import RowProfile
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import CannotRun, DpvizError
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared
+from dpviz.core.parts import ApproximatePart, Part, for_person
 from dpviz.core.plugins import shell_command
-from dpviz.core.problem import Budget, Problem
+from dpviz.core.problem import (
+    EPSILON_RANGE,
+    Budget,
+    Problem,
+    budget_of_one_row,
+    group_budget,
+)
 from dpviz.core.release import Aim, Calibration, Release, Status, Verdict
 from dpviz.core.seeding import Draws
 from dpviz.sampling.limits import FreeNoise
@@ -55,9 +67,9 @@ class Reference:
     @property
     def names(self) -> tuple[str, str]:
         """First author and year, as a source names them."""
-        found = re.fullmatch(r"(\D+)(\d{4})", self.key)
-        assert found is not None
-        return found[1], found[2]
+        match = re.fullmatch(r"(\D+)(\d{4})", self.key)
+        assert match is not None
+        return match[1], match[2]
 
     @property
     def bibtex(self) -> str:
@@ -94,13 +106,15 @@ def paper(
 # Spending within this factor of the claim counts as all of it: calibrations
 # round to the safe side in the last digits.
 _ALL_OF_IT = 1e-6
+# In ln epsilon, how closely the budget of one of a person's rows is found.
+_CLOSE = 1e-12
 # Where a word begins inside a name such as HalfTheNoise.
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismInfo:
-    """What a reader must know of a mechanism; shown on cards and in lists.
+    """Facts about a mechanism that cards and lists show.
 
     What an author of another package leaves out is said for them.
 
@@ -181,12 +195,211 @@ class MechanismInfo:
     precision: tuple[str, ...] = ()
 
 
+# A person's rows, as an author writes of one --------------------------------
+
+
+@dataclass(frozen=True)
+class _OneRow:
+    """What protects a person with several rows, as a mechanism is asked for one row.
+
+    Attributes
+    ----------
+    problem : Problem
+        The same with a row for the unit.
+    budget : Budget
+        What one row may cost, so that all rows of a person cost what was asked for.
+    by_parts : bool
+        Whether `for_person` of each part accounts for a person; else `group_budget` does, of all.
+    """
+
+    problem: Problem
+    budget: Budget
+    by_parts: bool
+
+
+@lru_cache(maxsize=4096)
+def _of_one_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> _OneRow:
+    """Return the problem and the budget of one row behind those of a person with m rows.
+
+    A mechanism of which only the claim is known is asked for `budget_of_one_row`, and so is a pure
+    one: that is m times the noise. Where parts say what is done, the budget of the row is the one
+    at which they, each for a person, cost what they cost a row at the person's budget: of Gaussian
+    noise mu is m times smaller, so its scale m times larger, and no more than the account says is
+    taken from a claim that spends less, or more, than it says.
+
+    Notes
+    -----
+    **Safe side.** For a person `for_person` bounds each part given those before it. Parts compose
+    adaptively, so their account bounds all of the release; the search ends where that account is
+    at most the one of a row, never above. Gaussian parts may moreover say no more than that all
+    together are mu-GDP for a row (a pass over batches states one part, as a row is in one of them):
+    m steps from row to row are then m mu-GDP (Dong, Roth & Su 2022, Theorem 2.14).
+
+    Raises
+    ------
+    CannotRun
+        If there is no such budget, or the mechanism cannot run with it.
+    """
+    row, m = replace(problem, rows_a_person=None), problem.together
+    pure = mechanism.info.guarantee == "pure"
+    if mechanism.info.guarantee == "none":
+        return _OneRow(row, budget, True)
+    if not pure and mechanism.limits(row, budget) is None:
+        whole = mechanism.calibrate(row, budget).parts
+        if _describe(mechanism, row, budget, whole):
+            return _OneRow(row, _same_cost(mechanism, row, budget, whole, m), True)
+    try:
+        small = budget_of_one_row(Budget(budget.epsilon) if pure else budget, m)
+    except InvalidSetting as error:
+        raise CannotRun(mechanism.text, str(error)) from None
+    reason = mechanism.limits(row, small)
+    if reason is not None:
+        raise CannotRun(mechanism.text, reason)
+    parts = mechanism.calibrate(row, small).parts
+    return _OneRow(row, small, _describe(mechanism, row, small, parts))
+
+
+def _describe(mechanism: Mechanism, row: Problem, budget: Budget, parts: Sequence[Part]) -> bool:
+    """Return whether parts say what a release does, each on any tables."""
+    tested = any(isinstance(part, ApproximatePart) for part in parts)
+    return bool(parts) and not tested and mechanism.row_profile(row, budget) is None
+
+
+def _same_cost(
+    mechanism: Mechanism, row: Problem, budget: Budget, whole: Sequence[Part], m: int
+) -> Budget:
+    """Return the budget of a row at which a person's rows cost what a row does at the budget."""
+    claim = mechanism.claim(row, budget) or budget
+
+    def cost(parts: Sequence[Part]) -> float:
+        composition = accounting.composition_of(parts)
+        return composition.mu if composition.gaussian else accounting.spent(parts, claim).epsilon
+
+    target, least = cost(whole), EPSILON_RANGE[0]
+    if not 0 < target < math.inf:
+        return budget
+
+    def at(epsilon: float) -> Budget:
+        return Budget(epsilon, budget.delta / m)
+
+    @lru_cache(maxsize=64)
+    def excess(epsilon: float) -> float:
+        """Return the logarithm of a person's cost over the target, at most 0 on the safe side."""
+        parts = [for_person(part, m) for part in mechanism.calibrate(row, at(epsilon)).parts]
+        return math.log(max(cost(parts), 1e-300) / target)
+
+    gaussian = accounting.composition_of(whole).gaussian
+    if gaussian:  # where noise follows the exact profile, as most does, it is known at once
+        exact = epsilon_of(budget.delta / m, target / m) * (1 - _CLOSE)
+        if least <= exact <= budget.epsilon and -4 * _CLOSE < excess(exact) <= 0:
+            return at(exact)
+    low = max(budget.epsilon / m, least)
+    while excess(low) > 0:
+        if low == least:
+            raise CannotRun(
+                mechanism.text, f"{m:,} rows of a person leave one row less than {numeral(least)}"
+            )
+        low = max(low / 2, least)
+    high = low
+    while excess(high) <= 0 and high < budget.epsilon:
+        low, high = high, min(2 * high, budget.epsilon)
+    if excess(high) <= 0:
+        return at(high)
+    log_ratio = math.exp(
+        scipy.optimize.brentq(
+            lambda log: excess(math.exp(log)), math.log(low), math.log(high), xtol=_CLOSE
+        )
+    )
+    step = _CLOSE
+    while excess(log_ratio) > 0:  # to the safe side, on which the low end is
+        log_ratio, step = max(log_ratio * (1 - step), low), 2 * step
+    return at(log_ratio)
+
+
+def _of_person(spent: Spent, claim: Budget, rows: int) -> Spent:
+    """Return what a row's cost is for a person, whatever the mechanism: `group_budget`."""
+    if spent.epsilon == math.inf or (spent.epsilon == 0 and spent.delta == 0):
+        return spent
+    low, high = EPSILON_RANGE
+    grown = group_budget(Budget(min(max(spent.epsilon, low), high), spent.delta), rows)
+    delta = max(grown.delta, claim.delta if grown.delta > 0 else 0.0)
+    apart = spent.total_variation
+    return Spent(
+        epsilon=grown.epsilon,
+        delta=delta,
+        exact=False,
+        source=f"group privacy of {rows:,} rows, each: {spent.source}",
+        delta_at_epsilon=delta if grown.epsilon <= claim.epsilon else None,
+        total_variation=None if apart is None else min(1.0, rows * apart),  # triangle inequality
+    )
+
+
+_OF_ONE_ROW = (
+    "calibrate", "spent", "row_profile", "verdict", "evidence", "limits", "advised_rank",
+    "aims_at", "target", "releases",
+)  # fmt: skip
+"""The methods that an author writes of one row, and that `_for_person` lets be asked of more."""
+
+
+def _for_person(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method written of one row, which answers for a person with several rows too."""
+    before = 1 if name == "target" else 0  # of its arguments, the problem and the budget
+
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def asked(self: Mechanism, *given: Any, **named: Any) -> Any:
+        if named:
+            given = signature.bind(self, *given, **named).args[1:]
+        problem, budget = given[before : before + 2]
+        if problem.together == 1:
+            return method(self, *given)
+        if name == "row_profile":  # that of a row is not that of a person
+            return None
+        try:
+            one = _of_one_row(self, problem, budget)
+        except CannotRun as error:
+            if name in ("limits", "advised_rank"):
+                return error.reason if name == "limits" else None
+            raise
+        if one.by_parts and name in ("spent", "verdict"):
+            return method(self, *given)  # the parts of `calibrate` are those of a person
+        row = one.problem, one.budget
+        # a claim for a row, and no less, is what `group_budget` makes a person's of
+        costs = (self.spent(*row),) if name in ("verdict", "evidence") else ()
+        answer = method(self, *given[:before], *row, *costs)
+        return _answer_for_person(self, name, answer, one, given)
+
+    return asked
+
+
+def _answer_for_person(
+    mechanism: Mechanism, name: str, answer: Any, one: _OneRow, given: Sequence[Any]
+) -> Any:
+    """Return what a method's answer for one row is for a person."""
+    if name == "calibrate":
+        # what no part describes has none: a row's would be taken for a person's
+        parts = [for_person(part, given[0].together) for part in answer.parts if one.by_parts]
+        return replace(answer, parts=tuple(parts))
+    if name not in ("spent", "evidence"):
+        return answer
+    problem, budget = given[:2]
+    claim = mechanism.claim(problem, budget)
+    if name == "spent":
+        return answer and _of_person(answer, claim or budget, problem.together)
+    if claim is None or given[2] is None:
+        return answer
+    comparison = claimed_against_spent(claim, given[2])
+    return f"A person with {problem.together:,} rows: {comparison}. One row: {answer}"
+
+
 @dataclass(frozen=True)
 class Mechanism(Declared, ABC):
     """Base of all mechanisms: a frozen dataclass whose fields are its tuning parameters.
 
     A class of your own states ``info``, `calibrate`, `release_many` and `evidence`, and is handed
-    to the functions of `dpviz` as it is.
+    to the functions of `dpviz` as it is. It speaks of one row: where a person with several is
+    protected the same methods are asked for the smaller budget that one row then has.
 
     Examples
     --------
@@ -220,6 +433,8 @@ class Mechanism(Declared, ABC):
         cls.ours = package == __name__.rpartition(".")[0]
         # elsewhere many classes may share a file, and a notebook is no name
         cls.key = module if cls.ours else _WORD.sub("_", cls.__name__).lower()
+        for name in vars(cls).keys() & set(_OF_ONE_ROW):
+            setattr(cls, name, _for_person(name, vars(cls)[name]))
 
     @classmethod
     def flag_of(cls, name: str) -> str:
@@ -246,22 +461,22 @@ class Mechanism(Declared, ABC):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether it must see the rows and not only (A, n); by default what ``info`` says."""
+        """Whether the mechanism needs the rows and not only (A, n); by default as in ``info``."""
         return self.info.needs_rows
 
     @property
     def by_length(self) -> bool:
-        """Whether of the rows it asks no more than their lengths tell; what ``info`` says."""
+        """Whether summaries of rows by length suffice; by default as in ``info``."""
         return self.info.by_length
 
     @property
     def quick(self) -> bool:
-        """Whether ten thousand draws take seconds: what is not, is not searched for an answer."""
+        """Whether 10,000 repetitions take seconds; searches leave slower mechanisms out."""
         return "d^4" not in self.info.complexity
 
     @property
     def quicker(self) -> Mechanism:
-        """The same with quicker draws where it has such a variant; a search asks that one."""
+        """A quicker variant for searches, or the mechanism itself."""
         return self
 
     @property
@@ -273,7 +488,7 @@ class Mechanism(Declared, ABC):
         return True
 
     def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return what a release in this setting would hold without noise."""
+        """Return the quantity that a release in this setting estimates."""
         return Aim.COMPONENTS
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
@@ -293,7 +508,7 @@ class Mechanism(Declared, ABC):
         return self.info.release
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return what a release really costs, or None where nothing says it."""
+        """Return the actual privacy loss of a release, or None if no account gives it."""
         calibration = self.calibrate(problem, budget)
         if not (calibration.parts or self.ours):
             return None  # ours release nothing of the data then; of others nobody knows it
@@ -301,11 +516,11 @@ class Mechanism(Declared, ABC):
         return accounting.spent(calibration.parts, self.claim(problem, budget) or budget)
 
     def row_profile(self, problem: Problem, budget: Budget) -> RowProfile | None:
-        """Return the privacy profile of one row where parts do not say it, or None."""
+        """Return the privacy profile of one row if the account's parts do not give it, or None."""
         return None
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return what is known of the claim; by default spent against claimed."""
+        """Return the verdict on the claim; by default the actual against the claimed loss."""
         claim = self.claim(problem, budget)
         if claim is None and not self.ours:
             return Verdict.BASELINE
@@ -323,7 +538,7 @@ class Mechanism(Declared, ABC):
         return Verdict.HOLDS
 
     def promised_elsewhere(self, problem: Problem, budget: Budget) -> str | None:
-        """Return for what the source promises its claim, where that does not cover this setting.
+        """Return the scope of the source's claim if it does not cover this setting.
 
         A phrase such as ``for zero-out neighbours``; None where the promise covers it.
         """
@@ -331,11 +546,11 @@ class Mechanism(Declared, ABC):
 
     @property
     def dominates_input(self) -> bool:
-        """Whether the release is never below the table, in the order of matrices."""
+        """Whether the released matrix minus the exact one is always positive semi-definite."""
         return False
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return how strongly this is advised where nobody names a mechanism; None for never.
+        """Return how strongly to recommend this mechanism by default; None for never.
 
         The strongest of those that can run is taken (`dpviz.simulation.defaults`), so ranks follow
         measured regret and not opinion: see docs/defaults.md.
@@ -344,12 +559,12 @@ class Mechanism(Declared, ABC):
 
     @property
     def weighs(self) -> bool:
-        """Whether components are chosen by more than the released matrix's own order."""
+        """Whether components come from a weighted estimate of the released matrix."""
         return False
 
     @property
     def releases_variances(self) -> bool:
-        """Whether all d eigenvalues are released, noisy; by default where a matrix is."""
+        """Whether all d noisy eigenvalues are released; by default if the matrix is."""
         return self.info.release == "matrix"
 
     def exact_loss(
@@ -359,7 +574,7 @@ class Mechanism(Declared, ABC):
         at_epsilons: tuple[float, ...],
         tables: Sequence[Tables],
     ) -> ExactLoss | None:
-        """Return what some neighbours on the ball really lose, or None where nothing is known.
+        """Return the exact loss between some neighbours on the ball, or None if unknown.
 
         By default what an exact account says. To be given where the law of the release says more
         than the account: audits then need no draw to refute a claim or to call it tight.
@@ -434,7 +649,7 @@ class Mechanism(Declared, ABC):
         return None
 
     def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return about the most bytes that so many draws made together take, measured ones too.
+        """Return about the most bytes that a batch of releases takes, metrics included.
 
         The default is for d x d matrices: 6, and 6.5 for each draw, which is above what any
         mechanism here was seen to take (``tests/contract/test_memory.py`` holds them to it).
@@ -449,7 +664,7 @@ class Mechanism(Declared, ABC):
         return 8.0 * problem.d**2 * (6 + 6.5 * draws)
 
     def diagnose(self, trace: FloatArray) -> dict[str, float]:
-        """Return what a reader needs to judge the chains in ``Release.trace``.
+        """Return diagnostics of the chains in ``Release.trace``.
 
         Parameters
         ----------
@@ -460,7 +675,7 @@ class Mechanism(Declared, ABC):
 
     @property
     def why_no_rows(self) -> str | None:
-        """Why nobody can learn from released rows; None where `release_rows` is given."""
+        """Reason why no rows are released; None if `release_rows` is given."""
         if type(self).release_rows is not Mechanism.release_rows:
             return None
         return f"it releases a {self.info.release} and no rows to learn from"
@@ -468,7 +683,7 @@ class Mechanism(Declared, ABC):
     def release_rows(
         self, rows: FloatArray, calibration: Calibration, draws: Draws
     ) -> FloatArray | None:
-        """Return the noisy table itself, or None where no rows are released.
+        """Return the noisy table itself, or None if no rows are released.
 
         To be given where the release is a table with a row for each person. It
         is the table whose second moment `release_many` draws, in law. Memory is
@@ -490,7 +705,7 @@ class Mechanism(Declared, ABC):
     # What everybody calls --------------------------------------------------
 
     def claim(self, problem: Problem, budget: Budget) -> Budget | None:
-        """Return what the source promises, or None where it promises nothing."""
+        """Return the budget that the source claims to meet, or None if it claims none."""
         if self.info.guarantee == "none":
             return None
         delta = budget.delta if self.info.guarantee == "approximate" else 0.0
@@ -538,7 +753,7 @@ class Mechanism(Declared, ABC):
 
     @final
     def judged(self, problem: Problem, budget: Budget, spent: Spent | None) -> Status:
-        """Return the status of what `spent` found here, where that is known already."""
+        """Return the status for a privacy loss that `spent` already computed."""
         verdict = self.verdict(problem, budget, spent)
         evidence = self.evidence(problem, budget, spent)
         if not self.ours:
@@ -547,7 +762,7 @@ class Mechanism(Declared, ABC):
 
     @property
     def assumed_public(self) -> tuple[str, ...]:
-        """What a release shows beside itself, and its guarantee does not cover."""
+        """Facts that a release reveals and its guarantee does not cover."""
         return (f"how long a release by {self.text} takes",) if self.info.timed else ()
 
     @property
@@ -570,6 +785,10 @@ class Mechanism(Declared, ABC):
         return f"{self.info.label} ({changed})" if changed else self.info.label
 
 
+for _name in _OF_ONE_ROW:  # what an author leaves as it is here
+    setattr(Mechanism, _name, _for_person(_name, vars(Mechanism)[_name]))
+
+
 @dataclass(frozen=True)
 class AdditiveMechanism(Mechanism):
     """Release A + scale * N, N a standard noise that does not depend on the budget.
@@ -588,14 +807,14 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def dominates_input(self) -> bool:
-        """Whether every release is semi-definite: the empty table has A = 0, so the noise is."""
+        """Whether the noise is positive semi-definite, so that no release lies below A."""
         return self.info.psd
 
     @final
     def noise_along(
         self, data: SecondMoment, calibration: Calibration, draws: Draws
     ) -> FloatArray | None:
-        """Return the same standard deviation along every direction."""
+        """Return the noise's standard deviation along each direction, all of them equal."""
         unit = self.diagonal_std(calibration.problem)
         return None if unit is None else np.full(data.d, unit * calibration.scale)
 
@@ -609,7 +828,7 @@ class AdditiveMechanism(Mechanism):
     def release_scaled(
         self, data: SecondMoment, calibration: Calibration, noise: FloatArray, *, own: bool = False
     ) -> Release:
-        """Return the releases that a standard noise makes; one noise serves every budget.
+        """Return the releases from standard noise; one noise serves every budget.
 
         Parameters
         ----------
@@ -628,7 +847,7 @@ class AdditiveMechanism(Mechanism):
 def released(
     mechanism: Mechanism, sees: SecondMoment, calibration: Calibration, draws: Draws
 ) -> Release:
-    """Return the releases of some draws: whatever asks a mechanism for one asks here.
+    """Return the releases of a batch; all code releases through this function.
 
     The simulation does, and a mechanism that buys its directions from another one.
 
@@ -638,7 +857,10 @@ def released(
         Where code of another author fails: what it says may quote rows, so it is the cause alone.
     """
     try:
-        return mechanism.release_many(sees, calibration, draws)
+        release = mechanism.release_many(sees, calibration, draws)
+        if not mechanism.ours:
+            _check_frames(mechanism, release.components, calibration.problem)
+        return release
     except Exception as error:
         if mechanism.ours or isinstance(error, DpvizError):
             raise
@@ -647,9 +869,23 @@ def released(
         raise CannotRun(mechanism.text, f"{type(error).__name__} in {where}") from error
 
 
+# An author's rounding is no reason to refuse a frame, and a mistake is far above it.
+_NEARLY = 1e-6
+
+
+def _check_frames(mechanism: Mechanism, frames: FloatArray, problem: Problem) -> None:
+    """Raise `CannotRun` where somebody else's mechanism releases no orthonormal columns."""
+    wanted = (problem.d, problem.k)
+    if frames.shape[1:] != wanted:
+        raise CannotRun(mechanism.text, f"it must release {wanted}; got {frames.shape[1:]}")
+    if not np.isfinite(frames).all():
+        raise CannotRun(mechanism.text, "it must release finite numbers; got others")
+    if np.abs(frames.transpose(0, 2, 1) @ frames - np.eye(problem.k)).max() > _NEARLY:
+        raise CannotRun(mechanism.text, "it must release orthonormal columns; got others")
+
+
 def claimed_against_spent(budget: Budget, spent: Spent) -> str:
-    """Return the phrase that sets the spent epsilon beside the claimed one."""
-    most = "" if spent.exact else "at most "
+    """Return a phrase that compares the actual epsilon with the claimed one."""
     at = f" at delta {numeral(spent.delta)}" if spent.delta > 0 else ""
     claimed = numeral(budget.epsilon, 3)
-    return f"{most}epsilon {numeral(spent.epsilon, 3)}{at} against {claimed} claimed"
+    return f"{spent.cost.words(3, 'epsilon')}{at} against {claimed} claimed"

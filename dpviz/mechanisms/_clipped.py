@@ -1,4 +1,4 @@
-"""Rows that a mechanism bounds by itself: as directions, or clipped at a radius it finds.
+"""Mechanisms that bound rows themselves: as unit vectors, or clipped at a private radius.
 
 Spherical principal components: Locantore et al. 1999, "Robust principal component analysis for
 functional data", Test 8; the private forms and their calibration are ours.
@@ -38,14 +38,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from dpviz.core import by_length
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import at_rank, lengths_of, shortened, shortened_moment
+from dpviz.core.by_length import at_rank, shortened, shortened_moment
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem
 from dpviz.core.release import Aim, Calibration, Release
@@ -61,45 +60,14 @@ def on_the_sphere(problem: Problem) -> Problem:
     return replace(problem, domain=Domain.ball(problem.d))
 
 
-class SphereDirections:
-    """Rows as lengths and unit vectors.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    """
-
-    def __init__(self, rows: FloatArray) -> None:
-        self._rows = rows
-
-    @classmethod
-    def of_rows(cls, rows: FloatArray) -> SphereDirections:
-        """Return the directions and lengths of rows, each a function of its own row alone."""
-        return cls(rows)
-
-    @cached_property
-    def unit(self) -> FloatArray:
-        """Of length at most 1, shape (n, d); zero rows stay zero."""
-        return shortened(self._rows, None)
-
-    @cached_property
-    def lengths(self) -> FloatArray:
-        """Infinite where a length is no ordinary number, shape (n,)."""
-        return lengths_of(self._rows)
-
-    def moment(self, radius: float | None = None) -> FloatArray:
-        """Return the mean of a uu', a = min(1, |x|^2/radius^2), or of uu', shape (d, d)."""
-        return shortened_moment(self._rows, radius)
-
-
 def unit_rows(rows: FloatArray) -> FloatArray:
     """Return u = x/|x|, zero rows staying zero, shape (n, d)."""
-    return SphereDirections.of_rows(rows).unit
+    return shortened(rows, None)
 
 
 def unit_moment(rows: FloatArray) -> FloatArray:
     """Return the mean of uu' over u = x/|x|, zero rows staying zero, shape (d, d)."""
-    return SphereDirections.of_rows(rows).moment()
+    return shortened_moment(rows, None)
 
 
 @dataclass(frozen=True)
@@ -138,7 +106,7 @@ _MOST_FEATURES = 80
 
 
 def beyond(tau: float, d: int) -> float:
-    """Return the share of rows that are to be longer than the radius, at most one half."""
+    """Return the share of rows that should exceed the radius, at most one half."""
     return min(0.5, _SLOPE * min(d, _MOST_FEATURES) * tau * (1 + _CURVE * tau))
 
 
@@ -153,12 +121,12 @@ def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
     """
     if not isinstance(lengths, np.ndarray):
         return by_length.longer(lengths, radii)
-    found = len(lengths) - np.searchsorted(lengths, radii, side="right")
-    return found.astype(np.float64)
+    counts = len(lengths) - np.searchsorted(lengths, radii, side="right")
+    return counts.astype(np.float64)
 
 
 def climb(lengths: Lengths, radii: FloatArray, rank: float, noise: FloatArray) -> FloatArray:
-    """Return a radius for each draw by binary search with noisy counts.
+    """Return a radius for each repetition by binary search with noisy counts.
 
     Each step asks for the count at one radius, which depends on earlier answers alone, and goes up
     where count + noise is above the rank.
@@ -181,8 +149,8 @@ def climb(lengths: Lengths, radii: FloatArray, rank: float, noise: FloatArray) -
         above = longer(lengths, radii[each, middle]) + noise[:, step] > rank
         low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
     assert (low == high).all()
-    found: FloatArray = radii[each, low]
-    return found
+    radius: FloatArray = radii[each, low]
+    return radius
 
 
 def drawn(
@@ -193,7 +161,7 @@ def drawn(
     chances: FloatArray,
     against: float = 0.0,
 ) -> FloatArray:
-    """Return a radius for each draw by the exponential mechanism; it spends epsilon.
+    """Return a radius for each repetition by the exponential mechanism, which uses epsilon.
 
     Parameters
     ----------
@@ -210,8 +178,8 @@ def drawn(
     """
     reached = np.cumsum(np.exp(log_odds(lengths, radii, rank, epsilon, against)))
     place = np.searchsorted(reached, chances * reached[-1], side="right")
-    found: FloatArray = radii[np.minimum(place, len(radii) - 1)]
-    return found
+    radius: FloatArray = radii[np.minimum(place, len(radii) - 1)]
+    return radius
 
 
 def log_odds(
@@ -255,7 +223,7 @@ class OfClippedRows(Weighing):
         """Return the radius that each draw finds, shape (size,)."""
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return the noisy moment of clipped rows with its radius, or of directions alone."""
+        """Return the noisy moment of clipped rows with its radius, or of unit rows."""
         problem = calibration.problem
         # drawn first, so that both branches add the same noise
         matrices = self.noise_of(problem, draws)
@@ -271,7 +239,7 @@ class OfClippedRows(Weighing):
         return self.weighed(release, calibration) if self.weighs else release
 
     def public_total(self, calibration: Calibration) -> float | None:
-        """Return 1 where every row has length one, None where rows are clipped."""
+        """Return 1 if every row has length one, None if rows are clipped."""
         return None if "rank" in calibration.values else 1.0
 
     @property
@@ -280,12 +248,12 @@ class OfClippedRows(Weighing):
         return False
 
     def releases(self, problem: Problem, budget: Budget) -> str:
-        """Return matrix where a radius is sought, subspace elsewhere."""
+        """Return ``matrix`` if a radius is released, else ``subspace``."""
         sought = "rank" in self.calibrate(problem, budget).values
         return "matrix" if sought else "subspace"
 
     def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return clipped rows where a radius is sought, directions elsewhere."""
+        """Return clipped rows if a radius is released, else directions."""
         sought = "rank" in self.calibrate(problem, budget).values
         return Aim.CLIPPED if sought else Aim.DIRECTIONS
 

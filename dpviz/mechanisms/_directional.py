@@ -1,4 +1,4 @@
-"""What mechanisms with shaped noise share: directions, their price, shares and estimates.
+"""Shared parts of mechanisms with shaped noise: directions, their cost, shares, estimates.
 
 Noise has the shape S = W diag(s) W'. The basis W is the standard one, or
 principal directions bought with a share of the budget (`_suppliers`), or (for
@@ -117,7 +117,7 @@ class Directions:
 
     @property
     def count(self) -> int:
-        """How many different ones there are: 1, or one per draw."""
+        """Number of different bases: 1, or one per repetition."""
         return 1 if self.bases is None else len(self.bases)
 
     def basis(self, index: int, d: int) -> FloatArray:
@@ -152,7 +152,7 @@ def symmetrised(matrices: FloatArray) -> FloatArray:
 def directions_of(
     data: SecondMoment, calibration: Calibration, draws: Draws, *, pure: bool
 ) -> Directions:
-    """Return the directions that the problem's allocation asks for, bought where they cost."""
+    """Return the directions that the problem's allocation asks for, privately if they need data."""
     kind = calibration.problem.allocation.directions
     if kind == "features":
         return Directions()
@@ -242,8 +242,8 @@ def belief_weights(matrices: FloatArray, shares: FloatArray, stds: FloatArray) -
     block = max(1, _BLOCK // (d * d))
     for start in range(0, size, block):
         weight = weights[start : start + block]
-        own = slice(None) if len(b) == 1 else slice(start, start + block)
-        believed, noise, above_noise = b[own], v[own], excess[start : start + block]
+        block_rows = slice(None) if len(b) == 1 else slice(start, start + block)
+        believed, noise, above_noise = b[block_rows], v[block_rows], excess[start : start + block]
         product = np.empty_like(weight)
         weight[...] = believed / np.square(noise)
         for _ in range(_FIT_STEPS):
@@ -277,9 +277,9 @@ def estimate_param(default: str) -> Any:
         default,
         ESTIMATES,
         label="Estimate",
-        help="How components follow from the released matrix: weighted shrinks entries that are "
-        "mostly noise, trusting the shares to say where variance is; plain takes the matrix "
-        "as it is. Neither costs privacy, and they agree when all noise is alike.",
+        help="How components follow from the released matrix. Weighted shrinks entries that are "
+        "mostly noise and trusts the shares to say where the variance is. Plain uses the "
+        "matrix as it is. Neither costs privacy, and they agree if all noise is alike.",
         examples=tuple(name for name in ESTIMATES if name != default),
     )
 
@@ -290,15 +290,15 @@ def noise_param() -> Any:
         "allocated",
         NOISES,
         label="Noise",
-        help="Shape of the noise: isotropic shows what the weights alone gain from the same "
-        "shares, so that the rest is the gain of shaped noise.",
+        help="Shape of the noise. Isotropic noise shows the gain of the weights alone; the rest is "
+        "the gain of shaped noise.",
         examples=("isotropic",),
     )
 
 
 @dataclass(frozen=True)
 class FollowsAllocation(Mechanism):
-    """What mechanisms that shape their noise by the allocation say of their claim."""
+    """Claims of mechanisms that shape their noise by the allocation."""
 
     follows_allocation: ClassVar[bool] = True
     pure: ClassVar[bool] = False
@@ -320,10 +320,10 @@ class FollowsAllocation(Mechanism):
         """Return the account, or None when the data's own directions shape the noise."""
         if problem.allocation.directions == "true":
             return None
-        seen = super().spent(problem, budget)
+        account = super().spent(problem, budget)
         supply = self.purchase(problem, budget).supply
         bounded = supply is not None and not supply.spent.exact
-        return replace(seen, exact=False) if seen is not None and bounded else seen
+        return replace(account, exact=False) if account is not None and bounded else account
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return spent against claimed; no claim is made for the true directions.
@@ -332,12 +332,12 @@ class FollowsAllocation(Mechanism):
         """
         if problem.allocation.directions == "true":
             return Verdict.BASELINE
-        found = super().verdict(problem, budget, spent)
+        of_claim = super().verdict(problem, budget, spent)
         supply = self.purchase(problem, budget).supply
-        if supply is None or found.fails:
-            return found
+        if supply is None or of_claim.fails:
+            return of_claim
         approximate = supply.status.verdict is Verdict.APPROXIMATE
-        return Verdict.APPROXIMATE if approximate else found
+        return Verdict.APPROXIMATE if approximate else of_claim
 
     @final
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
@@ -348,7 +348,7 @@ class FollowsAllocation(Mechanism):
 
     @abstractmethod
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
-        """Return one sentence of evidence where the directions are private."""
+        """Return one sentence of evidence on private directions."""
 
     @final
     def directions(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Directions:
@@ -466,7 +466,7 @@ def exact_shape(
     precision: float,
     isotropic: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the S that spends a target exactly, and the shares theta, each of shape (d,).
+    """Return the S that uses a target exactly, and the shares theta, each of shape (d,).
 
     Parameters
     ----------
@@ -511,7 +511,7 @@ def known_shape(problem: Problem) -> bool:
 
 
 def isotropic_std(mechanism: DirectionalMechanism, calibration: Calibration) -> float | None:
-    """Return the std of the diagonal noise on the estimate where all directions are alike.
+    """Return the std of the diagonal noise on the estimate for isotropic noise.
 
     None where they differ, are not known before the release, or the estimate
     weighs entries: the noise then has no rotation-invariant law.
@@ -527,7 +527,7 @@ def isotropic_std(mechanism: DirectionalMechanism, calibration: Calibration) -> 
 
 
 def where_it_pays(problem: Problem) -> str:
-    """Return a clause on what the allocation buys on this domain, for evidence."""
+    """Return a clause of evidence on the gain of the allocation on this domain."""
     if problem.domain.kind == "ball":
         if problem.allocation.strategy == "uniform":
             return "on the ball no other shares do better"

@@ -1,4 +1,4 @@
-"""A mechanism from one function: what its author has, and no more.
+"""A mechanism from one function.
 
 The function is told the rows, the budget, k and a generator, and returns one release. Without a
 calibration nothing says what it spends, so its claim is "not proved"; an audit can refute it.
@@ -21,7 +21,7 @@ from dpviz.core.params import integer, number, params_of
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import _NEARLY, Mechanism, MechanismInfo
 
 Calibrate = Callable[[Problem, Budget], Calibration]
 
@@ -29,8 +29,6 @@ _TOLD = ("rows", "epsilon", "delta", "k", "rng", "scale")
 _NEEDED = _TOLD[:5]
 _GUARANTEES = ("pure", "approximate", "none")
 _RELEASES = ("subspace", "matrix")
-# An author's rounding is no reason to refuse a frame, and a mistake is far above it.
-_NEARLY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -41,22 +39,22 @@ class FunctionMechanism(Mechanism):
     calibration: ClassVar[Calibrate | None] = None
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return what the author's calibration says; without one, that nothing is known."""
+        """Return the author's calibration, or an unproved one if there is none."""
         calibration = type(self).calibration
         if calibration is None:
             return Calibration(problem, budget, 0.0)
         return calibration(problem, budget)
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Call the function once for each draw, with a generator of its own."""
+        """Call the function once for each repetition, each with its own generator."""
         assert data.rows is not None, "`why_not` asks for rows"
         budget, k = calibration.budget, calibration.problem.k
-        told = {"scale": calibration.scale} if "scale" in _named(type(self).function) else {}
-        options = {name: getattr(self, name) for name in params_of(type(self))} | told
+        scale = {"scale": calibration.scale} if "scale" in _named(type(self).function) else {}
+        options = {name: getattr(self, name) for name in params_of(type(self))} | scale
         rows = data.rows.view()
         rows.setflags(write=False)
         shape = (data.d, data.d if self.info.release == "matrix" else k)
-        found = [
+        arrays = [
             self._array(
                 type(self).function(
                     rows, budget.epsilon, budget.delta, k, single.generators[0], **options
@@ -65,7 +63,7 @@ class FunctionMechanism(Mechanism):
             )
             for single in draws.single()
         ]
-        checked = self._checked(np.stack(found))
+        checked = self._checked(np.stack(arrays))
         if self.info.release == "matrix":
             return Release.of_matrices(checked, k)
         return Release.of_frames(checked)
@@ -75,16 +73,16 @@ class FunctionMechanism(Mechanism):
         if np.iscomplexobj(given):  # else their real parts would pass for them
             raise CannotRun(self.text, "it must return real numbers; got complex ones")
         try:
-            found = np.array(given, dtype=np.float64)  # a function may return one array again
+            array = np.array(given, dtype=np.float64)  # a function may return one array again
         except (TypeError, ValueError):
             raise CannotRun(
                 self.text, f"it must return an array of numbers; got {type(given).__name__}"
             ) from None
-        if found.shape != shape:
+        if array.shape != shape:
             raise CannotRun(
-                self.text, f"it must return an array of shape {shape}; got {found.shape}"
+                self.text, f"it must return an array of shape {shape}; got {array.shape}"
             )
-        return found
+        return array
 
     def _checked(self, found: FloatArray) -> FloatArray:
         """Return releases symmetric or orthonormal, or say what is wrong with one of them."""
@@ -105,7 +103,7 @@ class FunctionMechanism(Mechanism):
         return signed
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what is known."""
+        """Return one sentence on the claim."""
         if self.info.guarantee == "none":
             return "It claims nothing."
         if spent is None:
@@ -124,7 +122,7 @@ def mechanism(
     calibrate: Calibrate | None = None,
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], type[FunctionMechanism]]:
-    """Make a mechanism of a function ``f(rows, epsilon, delta, k, rng)`` that makes one release.
+    """Register a function ``f(rows, epsilon, delta, k, rng)`` for one release as a mechanism.
 
     What comes out is a class of mechanisms: hand it to `dpviz.compare`, `dpviz.sweep`,
     `dpviz.least`, `dpviz.board` and `dpviz.audit`, alone or beside keys.
@@ -258,21 +256,21 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
             f"{function.__name__} must take {', '.join(_NEEDED)} first; it takes "
             f"{', '.join(named) or 'nothing'}."
         )
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, one in named.items():
         if name in _TOLD:
             continue
         words = {"label": name.replace("_", " "), "help": f"The keyword {name} of its function."}
         if isinstance(one.default, int) and not isinstance(one.default, bool):
-            found[name] = integer(one.default, -(2**53), 2**53, **words)
+            parameters[name] = integer(one.default, -(2**53), 2**53, **words)
         elif isinstance(one.default, float):
-            found[name] = number(one.default, -1e300, 1e300, **words)
+            parameters[name] = number(one.default, -1e300, 1e300, **words)
         else:
             raise WrongArgument(
                 f"{function.__name__} may have further keywords with a number as default; "
                 f"{name} has none."
             )
-    return found
+    return parameters
 
 
 def _first_line(function: Callable[..., Any], name: str) -> str:

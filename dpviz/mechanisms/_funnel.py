@@ -1,4 +1,4 @@
-"""A second look in fewer dimensions: what the two funnels share.
+"""A second query in fewer dimensions, shared by the two funnels.
 
 First the second moment of unit rows is released with noise. B holds its leading m eigenvectors,
 a function of that release alone. Then rows are seen inside B: z = B'u/|B'u| (zero stays zero), unit
@@ -9,15 +9,12 @@ noise, and the top k are taken.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from dpviz.core.arrays import FloatArray, fix_signs
-from dpviz.core.problem import Problem
-from dpviz.core.release import Calibration, Release
-from dpviz.mechanisms._clipped import OfDirections, unit_moment, unit_rows
-from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import InBlocks
+from dpviz.mechanisms._clipped import unit_rows
+from dpviz.mechanisms._directional import symmetrised
 
 GUESS = 0.25
 """Size that a component is guessed to have, of rows of length one: the second look has as many
@@ -26,10 +23,10 @@ _NEAR = 1 << 15  # numbers at once: what the processor keeps near
 _LEAST_SHARE = 0.2  # of the rows' squared length that is taken to lie inside B
 
 
-def dimensions(problem: Problem, fitting: float) -> int:
-    """Return m: as many as fit under the guess, from k + 4 to half of the features."""
-    least = min(problem.k + 4, problem.d - 1)
-    return int(min(max(round(fitting), least), max(problem.d // 2, least)))
+def dimensions(d: int, k: int, fitting: float) -> int:
+    """Return m, the dimensions of the second query, from k + 4 to half of the features."""
+    least = min(k + 4, d - 1)
+    return int(min(max(round(fitting), least), max(d // 2, least)))
 
 
 def top(matrices: FloatArray, count: int) -> FloatArray:
@@ -39,113 +36,73 @@ def top(matrices: FloatArray, count: int) -> FloatArray:
 
 
 def looked_again(
-    unit: FloatArray,
+    rows: FloatArray,
     first: FloatArray,
     second_noise: FloatArray,
     stds: tuple[float, float],
     k: int,
-    held: FloatArray | None,
 ) -> FloatArray:
-    """Return the components of each draw after the second look, shape (size, d, k).
+    """Return the components of each repetition after the second query, shape (size, d, k).
 
     Parameters
     ----------
-    unit : ndarray of shape (n, d)
-        Rows of length one.
+    rows : ndarray of shape (n, d)
+        Of any length: they are passed over once, in blocks.
     first : ndarray of shape (size, d, d)
         The first release.
     second_noise : ndarray of shape (size, m, m)
     stds : (float, float)
         Of the noise of each look along a direction.
     k : int
-    held : ndarray of shape (size, d) or None
-        What is held back of each feature, per squared standard deviation.
     """
-    m = second_noise.shape[-1]
-    # what is held back: nothing, unless features are weighed
-    back = np.zeros(first.shape[:2]) if held is None else held
-    base = top(first - stds[0] ** 2 * (back[:, None] * np.eye(first.shape[-1])), m)
+    base = top(first, second_noise.shape[-1])
     carried = base.transpose(0, 2, 1) @ first @ base
-    # the share of squared length inside B; M2 has trace 1, what is carried has this one
-    inside = [min(max(float(np.trace(one)), _LEAST_SHARE), 1.0) for one in carried]
-    firsts, second = [(stds[0] / one) ** 2 for one in inside], stds[1] ** 2
-    shares = [second / (one + second) for one in firsts]
-    left = [s**2 * one + (1 - s) ** 2 * second for s, one in zip(shares, firsts, strict=True)]
-    share = _each(shares)
-    both = share * carried / _each(inside)
-    both += (1 - share) * (_moments_inside(unit, base) + second_noise)
-    both -= _each(left) * (base.transpose(0, 2, 1) @ (back[:, :, None] * base))
-    components: FloatArray = base @ top(both, k)
+    components: FloatArray = base @ top(averaged(rows, base, carried, second_noise, stds)[0], k)
     return components
 
 
-def _each(numbers: list[float]) -> FloatArray:
-    """Return a number for each draw, in the shape that multiplies its matrix."""
-    return np.array(numbers)[:, None, None]
+def averaged(
+    rows: FloatArray,
+    base: FloatArray,
+    carried: FloatArray,
+    second_noise: FloatArray,
+    stds: tuple[float, float],
+) -> tuple[FloatArray, FloatArray]:
+    """Return the average of both queries inside a basis, and its variance along a direction.
+
+    Parameters
+    ----------
+    rows, second_noise, stds
+        As of `looked_again`.
+    base : ndarray of shape (size, d, m)
+    carried : ndarray of shape (size, m, m)
+        The first look inside the basis.
+
+    Returns
+    -------
+    matrices : ndarray of shape (size, m, m)
+    variances : ndarray of shape (size,)
+    """
+    # the share of squared length inside B; the second look has trace 1, what is carried has this
+    inside = np.clip(np.trace(carried, axis1=1, axis2=2), _LEAST_SHARE, 1.0)
+    firsts, second = np.square(stds[0] / inside), stds[1] ** 2
+    share = second / (firsts + second)
+    both = (share / inside)[:, None, None] * carried
+    both += (1 - share)[:, None, None] * (moments_inside(rows, base) + second_noise)
+    return both, share**2 * firsts + (1 - share) ** 2 * second
 
 
-def _moments_inside(unit: FloatArray, bases: FloatArray) -> FloatArray:
-    """Return the moment of rows seen inside each basis, shape (size, m, m).
+def moments_inside(rows: FloatArray, bases: FloatArray) -> FloatArray:
+    """Return the second moment of unit rows projected to each basis, shape (size, m, m).
 
     Of few rows many draws are made at once; the bytes of a draw do not depend on it.
     """
-    n, m = len(unit), bases.shape[-1]
-    step = _NEAR // (n * m)
-    if step < 2:
-        return np.stack([unit_moment(unit @ base) for base in bases])
-    found = np.empty((len(bases), m, m))
-    for start in range(0, len(bases), step):
-        seen = unit @ bases[start : start + step]
-        rows = unit_rows(seen.reshape(-1, m)).reshape(seen.shape)
-        moments = rows.transpose(0, 2, 1) @ rows / n
-        found[start : start + step] = (moments + moments.transpose(0, 2, 1)) / 2
-    return found
-
-
-@dataclass(frozen=True)
-class TwoLooks(OfDirections, Weighing):
-    """A mechanism that looks at unit rows twice, the second time inside what it found."""
-
-    @property
-    def looks_again(self) -> bool:
-        """Yes: inside the directions that weighing leaves."""
-        return True
-
-    def looked(
-        self,
-        calibration: Calibration,
-        unit: FloatArray,
-        first: FloatArray,
-        second_noise: FloatArray,
-        second_std: float,
-        roots: FloatArray | None = None,
-    ) -> Release:
-        """Return the release of both looks together.
-
-        Parameters
-        ----------
-        calibration : Calibration
-        unit : ndarray of shape (n, d)
-            Rows of length one.
-        first : ndarray of shape (size, d, d)
-            The first look of each draw.
-        second_noise : ndarray of shape (size, m, m)
-        second_std : float
-            Of the second look's noise along a direction.
-        roots : ndarray of shape (size, d), optional
-            Noisy means of |u_j|, with the noise ``sizes_std`` of the calibration.
-        """
-        stds = (self.weighing_std(calibration), second_std)
-        held = self._held(first, calibration, roots) if self.weighs else None
-        frames = looked_again(unit, first, second_noise, stds, calibration.problem.k, held)
-        return Release(raw=first, components=fix_signs(frames))
-
-    def _held(
-        self, first: FloatArray, calibration: Calibration, roots: FloatArray | None
-    ) -> FloatArray:
-        """Return what is held back of each feature, as `Weighing` does."""
-        traces = np.trace(first, axis1=1, axis2=2)
-        noisy = np.diagonal(first, axis1=1, axis2=2) - ((traces - 1) / first.shape[1])[:, None]
-        seen = None if roots is None else (roots, calibration.values["sizes_std"])
-        sizes = feature_sizes(noisy, self.weighing_std(calibration), np.ones(len(first)), seen)
-        return held_back(calibration.problem.k, sizes)
+    n, m = len(rows), bases.shape[-1]
+    step = max(_NEAR // (n * m), 1)
+    moments = np.zeros((len(bases), m, m))
+    for _, unit in InBlocks(rows, unit_rows).blocks():
+        for start in range(0, len(bases), step):
+            inside = unit @ bases[start : start + step]
+            short = unit_rows(inside.reshape(-1, m)).reshape(inside.shape)
+            moments[start : start + step] += short.transpose(0, 2, 1) @ short
+    return symmetrised(moments / n)

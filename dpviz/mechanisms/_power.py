@@ -64,7 +64,7 @@ class PowerMethod(Mechanism):
 
     @abstractmethod
     def noise_factor(self, frames: FloatArray) -> FloatArray | float:
-        """Return what multiplies the std at the frames of shape (size, d, p)."""
+        """Return the factor of the std at the frames of shape (size, d, p)."""
 
     def width(self, problem: Problem) -> int:
         """Return p, the columns of the iterated frame."""
@@ -81,14 +81,14 @@ class PowerMethod(Mechanism):
         return min(200, round(2 + math.pow(digits / 5, 4)))
 
     def limits(self, problem: Problem, budget: Budget) -> str | None:
-        """Return what is wrong with the number of columns, if anything."""
+        """Return the fault of the number of columns, or None."""
         width = self.width(problem)
         if not (problem.k <= width <= problem.d):
             return f"its columns must be from k = {problem.k} to d = {problem.d}; got {width}"
         return None
 
     def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return what frames take, and no matrix."""
+        """Return about the most bytes of the frames; no matrix is formed."""
         return 8.0 * problem.d * self.width(problem) * (4 + 8 * draws)
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:

@@ -31,8 +31,8 @@ def account_choice() -> Any:
         PURE,
         {PURE: "epsilons added up, no delta", RANGE: "bounded range, at a delta"},
         label="Account",
-        help="Adding epsilons needs no delta; the bounded range of each draw costs less where "
-        "there are many (from k about 8 on).",
+        help="Adding epsilons needs no delta. The bounded range of each step costs less if there "
+        "are many, from k about 8 on.",
         examples=(RANGE,),
     )
 
@@ -98,5 +98,4 @@ def ranged_spent(parts: Sequence[Part], budget: Budget, added: Spent) -> Spent:
         exact=False,
         source=f"bounded range of {len(parts)} draws, {numeral(rho, 3)}-zCDP",
         delta_at_epsilon=budget.delta if epsilon <= budget.epsilon else None,
-        total_variation=added.total_variation,
     )

@@ -84,7 +84,8 @@ def noisy_moments(
     moments = head.transpose(0, 2, 1) @ head
     if noise.tail is not None:
         moments += noise.tail * (std[:, :, None] * std[:, None, :])
-    return symmetrised(moments) / n
+    means: FloatArray = symmetrised(moments) / n
+    return means
 
 
 def debiased(
@@ -141,24 +142,33 @@ def laplace_rows(rows: FloatArray, draws: Draws) -> FloatArray:
 
 
 def _laplace_blocks(shape: tuple[int, ...], single: Draws) -> Iterator[tuple[int, int, FloatArray]]:
-    """Yield start, stop and Lap(1) noise of each block of rows of one draw."""
+    """Yield start, stop and Lap(1) noise of each block of rows of one draw.
+
+    The noise is overwritten by the next block's: fresh memory takes longer than the numbers in it.
+    """
     n, d = shape
     block = max(1, _BLOCK // d)
+    (rng,) = single.generators
+    room = np.empty(2 * min(block, n) * d)
     for start in range(0, n, block):
         stop = min(start + block, n)
-        pair = single.exponential(2, stop - start, d)[0]
-        yield start, stop, pair[0] - pair[1]  # the difference of two standard exponentials
+        pair = room[: 2 * (stop - start) * d].reshape(2, stop - start, d)
+        rng.standard_exponential(out=pair)
+        pair[0] -= pair[1]  # the difference of two standard exponentials
+        yield start, stop, pair[0]
 
 
-def laplace_moments(rows: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
-    """Return X'L + L'X and L'L of rows X and i.i.d. Lap(1) noise L, each (size, d, d).
+def laplace_moments(rows: FloatArray, scale: float, draws: Draws) -> FloatArray:
+    """Return (X + L)'(X + L)/n of rows X and i.i.d. Lap(scale) noise L, shape (size, d, d).
 
     One draw and one block of rows at a time, so memory does not grow with n.
     """
-    d = rows.shape[1]
-    cross, square = np.zeros((draws.size, d, d)), np.zeros((draws.size, d, d))
-    for index, single in enumerate(draws.single()):
+    n, d = rows.shape
+    moments = np.zeros((draws.size, d, d))
+    for moment, single in zip(moments, draws.single(), strict=True):
         for start, stop, noise in _laplace_blocks(rows.shape, single):
-            cross[index] += rows[start:stop].T @ noise
-            square[index] += noise.T @ noise
-    return 2 * symmetrised(cross), symmetrised(square)
+            noise *= scale
+            noise += rows[start:stop]
+            moment += noise.T @ noise
+    means: FloatArray = symmetrised(moments) / n
+    return means

@@ -129,11 +129,11 @@ def cannot_supply(mechanism: Mechanism, problem: Problem, budget: Budget) -> str
     reason = why_never_supplied(mechanism)
     if reason is not None:
         return reason
-    own = own_problem(mechanism, problem)
-    reason = mechanism.why_not(own, budget, rows=False)
+    supplier_problem = own_problem(mechanism, problem)
+    reason = mechanism.why_not(supplier_problem, budget, rows=False)
     if reason is not None:
         return reason
-    supply = _supply(mechanism.text, own, budget)
+    supply = _supply(mechanism.text, supplier_problem, budget)
     return "its claim does not hold here" if supply is None else None
 
 
@@ -302,6 +302,6 @@ def variances_along(release: Release, count: int) -> FloatArray | None:
         return release.eigenvalues
     if release.variances is None:
         return None
-    found = release.variances.copy()
-    found[:, count:] = found[:, count:].mean(axis=1, keepdims=True)
-    return found
+    variances = release.variances.copy()
+    variances[:, count:] = variances[:, count:].mean(axis=1, keepdims=True)
+    return variances

@@ -68,14 +68,14 @@ def feature_sizes(
     -------
     ndarray of shape (size, d)
     """
-    found = np.empty_like(noisy)
+    sizes = np.empty_like(noisy)
     # of few features many draws at once
     step = max(1, _NEAR // (noisy.shape[1] * _LEVELS * len(_SHAPES)))
     for start in range(0, len(noisy), step):
         part = slice(start, start + step)
         seen = None if roots is None else (roots[0][part], roots[1])
-        found[part] = _sizes(noisy[part], std, totals[part], seen)
-    return found
+        sizes[part] = _sizes(noisy[part], std, totals[part], seen)
+    return sizes
 
 
 def _sizes(
@@ -86,18 +86,18 @@ def _sizes(
     mean = (totals / d)[:, None, None, None]
 
     def log_likelihood(sizes: FloatArray) -> FloatArray:
-        found = noisy[:, None, :, None] - sizes
-        found /= std
-        np.square(found, out=found)
-        found *= -0.5
+        exponents = noisy[:, None, :, None] - sizes
+        exponents /= std
+        np.square(exponents, out=exponents)
+        exponents *= -0.5
         if roots is not None:
-            seen, root_std = roots
-            second = seen[:, None, :, None] - np.sqrt(2 / math.pi * sizes)
+            second_look, root_std = roots
+            second = second_look[:, None, :, None] - np.sqrt(2 / math.pi * sizes)
             second /= root_std
             np.square(second, out=second)
             second *= 0.5
-            found -= second
-        return found
+            exponents -= second
+        return exponents
 
     logs = np.empty((size, 1 + len(_SHAPES)))
     means = np.empty((size, 1 + len(_SHAPES), d))
@@ -117,13 +117,37 @@ def _sizes(
         like *= grids
         means[:, part] = like.sum(axis=3) / whole
     odds = np.exp(logs - logs.max(axis=1, keepdims=True))
-    found: FloatArray = (odds[:, :, None] * means).sum(axis=1) / odds.sum(axis=1, keepdims=True)
-    return found
+    exponents: FloatArray = (odds[:, :, None] * means).sum(axis=1) / odds.sum(axis=1, keepdims=True)
+    return exponents
 
 
 def held_back(k: int, sizes: FloatArray) -> FloatArray:
     """Return what is held back of each feature, per squared standard deviation of the noise."""
-    found: FloatArray = k / sizes
+    shrinkage: FloatArray = k / sizes
+    return shrinkage
+
+
+def shrunk(matrix: FloatArray, std: float, sizes: FloatArray, strength: float) -> FloatArray:
+    """Return a noisy second moment shrunk to its features' sizes, entry by entry, shape (d, d).
+
+    The mean given one noisy entry, where entry (i, j) was drawn from a normal law about s_i on the
+    diagonal and 0 beside it, with variance ``strength`` times s_i s_j. As noise falls it tends to
+    the matrix.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (d, d)
+    std : float
+        Of the noise along a direction: that on an entry beside the diagonal is std/sqrt(2).
+    sizes : ndarray of shape (d,)
+        Above 0.
+    strength : float
+    """
+    signal = strength * np.outer(sizes, sizes)
+    noise = np.full_like(matrix, std * std / 2)
+    np.fill_diagonal(noise, std * std)
+    centre = np.diag(sizes)
+    found: FloatArray = centre + (matrix - centre) * (signal / (signal + noise))
     return found
 
 
@@ -146,11 +170,6 @@ class Weighing(Mechanism):
         """Whether features are weighed."""
         return self.weigh != NONE
 
-    @property
-    def looks_again(self) -> bool:
-        """Whether weighing decides what it asks next, and is no post-processing of its release."""
-        return False
-
     def public_total(self, calibration: Calibration) -> float | None:
         """Return the sum of all variances where everybody knows it, as for rows of length one."""
         return None
@@ -169,25 +188,22 @@ class Weighing(Mechanism):
         if not self.weighs or calibration.problem.k == matrices.shape[1]:
             return release
         std, k = self.weighing_std(calibration), calibration.problem.k
-        known = self.public_total(calibration)
+        public_total = self.public_total(calibration)
         held = matrices.copy()
         diagonal = np.einsum("sii->si", held)  # a view
-        seen = diagonal.sum(axis=1)
+        traces = diagonal.sum(axis=1)
         # without a public sum the noisy one; what is below its own noise is no signal
-        totals = np.maximum(seen, std) if known is None else np.full(len(seen), known)
-        noisy = diagonal - ((seen - totals) / matrices.shape[1])[:, None]
+        totals = (
+            np.maximum(traces, std) if public_total is None else np.full(len(traces), public_total)
+        )
+        noisy = diagonal - ((traces - totals) / matrices.shape[1])[:, None]
         diagonal -= std**2 * held_back(k, feature_sizes(noisy, std, totals))
         return release.with_components(Release.of_matrices(held, k).components)
 
 
-def can_weigh(mechanism: Mechanism) -> bool:
-    """Return whether features can be weighed after its release, with nothing but that."""
-    return isinstance(mechanism, Weighing) and not mechanism.looks_again
-
-
 def weighed(mechanism: Mechanism, calibration: Calibration, release: Release) -> Release:
     """Return a release with the components of weighed features, where that is post-processing."""
-    if not isinstance(mechanism, Weighing) or not can_weigh(mechanism):
+    if not isinstance(mechanism, Weighing):
         return release
     return replace(mechanism, weigh=FEATURES).weighed(release, calibration)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpviz.accounting.accounting import Spent, greatest_mu_beside
 from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import InBlocks, symmetric_mean
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import number
@@ -101,7 +102,7 @@ class AdaptiveClipGaussian(Mechanism):
         """Return the noisy moment of the clipped rows, each draw at a radius of its own."""
         assert data.rows is not None
         problem = calibration.problem
-        lengths = np.sqrt(np.square(data.rows).sum(axis=1))
+        lengths = _lengths_of(data.rows)
         radii = radii_of(problem)
         # the largest of log odds + Gumbel noise follows those odds
         gumbel = -np.log(draws.exponential(_STEPS))
@@ -122,7 +123,7 @@ class AdaptiveClipGaussian(Mechanism):
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the moment of rows clipped at the likeliest radius."""
         assert data.rows is not None
-        lengths = np.sqrt(np.square(data.rows).sum(axis=1))
+        lengths = _lengths_of(data.rows)
         calibration = self.calibrate(problem, budget)
         likeliest = int(np.argmax(log_odds(lengths, calibration)))
         radius = float(radii_of(problem)[likeliest])
@@ -168,7 +169,14 @@ def clipped_moment(data: SecondMoment, lengths: FloatArray, radius: float) -> Fl
     # a rounding to the safe side: no clipped row is longer than the radius
     room = 1 + 4 * np.finfo(np.float64).eps
     shrink = np.where(lengths > radius, radius / np.maximum(lengths * room, radius), 1.0)
-    rows = data.rows * shrink[:, None]
-    moment = rows.T @ rows / data.n
-    symmetric: FloatArray = (moment + moment.T) / 2
-    return symmetric
+    products = np.zeros((data.d, data.d))
+    for start, block in InBlocks(data.rows).blocks():
+        rows = block * shrink[start : start + len(block), None]
+        products += rows.T @ rows
+    return symmetric_mean(products, data.n)
+
+
+def _lengths_of(rows: FloatArray) -> FloatArray:
+    squares = [np.square(block).sum(axis=1) for _, block in InBlocks(rows).blocks()]
+    lengths: FloatArray = np.sqrt(np.concatenate(squares))
+    return lengths

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpviz.accounting.accounting import Spent
+from dpviz.accounting.knorm import most_apart
 from dpviz.accounting.sensitivity import nuclear
 from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral
@@ -16,7 +17,7 @@ from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._clipped import (
     OCTAVES,
     Lengths,
@@ -25,7 +26,7 @@ from dpviz.mechanisms._clipped import (
     drawn,
     on_the_sphere,
 )
-from dpviz.mechanisms._pure import AUTO, LAWS, PureLaw, PureNoise, law_for
+from dpviz.mechanisms._pure import AUTO, LAW_CHOICES, ChosenNoise, PureLaw
 
 _PER_OCTAVE, _FINE = 8, 24
 _FEW, _SURE = 1e-3, 6.0  # share of rows and margin at which it is among whole octaves
@@ -40,7 +41,7 @@ _REASON = "exponential mechanism on the clipping radius"
 
 
 @dataclass(frozen=True)
-class ClippedPure(PureNoise, OfClippedRows):
+class ClippedPure(ChosenNoise, OfClippedRows):
     """r^2 (M + N), M the second moment of rows clipped at r, in units of r^2, and N pure noise.
 
     Source
@@ -75,14 +76,14 @@ class ClippedPure(PureNoise, OfClippedRows):
         0.01,
         0.5,
         label="Share for the radius",
-        help="Share of epsilon that is spent on choosing the clipping radius, at an n epsilon up "
-        "to 1,600; beyond, it falls with the root of that.",
+        help="Share of epsilon used to choose the clipping radius, at an n epsilon up to 1,600. "
+        "Beyond, it falls with the root of n epsilon.",
         slider=(0.05, 0.4),
         examples=(0.4,),
     )
     noise: str = choice(
         AUTO,
-        {AUTO: "K-norm up to 64 features, else the difference of two Wisharts"} | LAWS,
+        LAW_CHOICES,
         label="Noise",
         help="Which pure noise the moment gets. K-norm noise is a tenth less and slower to draw.",
         examples=(PureLaw.WISHART, PureLaw.KNORM),
@@ -98,6 +99,8 @@ class ClippedPure(PureNoise, OfClippedRows):
         guarantee="pure",
         order=32,
         needs_rows=True,
+        featured=True,
+        highlight=3,
         by_length=True,
         timed=True,
         law=r"\hat A = r^2 \left(\frac1n \sum_i \min\left(1, \frac{\|x_i\|^2}{r^2}\right)"
@@ -110,20 +113,6 @@ class ClippedPure(PureNoise, OfClippedRows):
         "known.",
     )
 
-    def law(self, d: int) -> PureLaw:
-        """Return the law of its noise at d features."""
-        return law_for(self.noise, d)
-
-    @property
-    def quick(self) -> bool:
-        """Whether its noise is the difference of two Wisharts whatever the number of features."""
-        return self.law(1) is PureLaw.WISHART
-
-    @property
-    def quicker(self) -> Mechanism:
-        """With the difference of two Wisharts, a tenth more noise."""
-        return replace(self, noise=PureLaw.WISHART)
-
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the noise scale in units of r^2 and, where r is sought, what chooses it."""
         sensitivity = nuclear(on_the_sphere(problem))
@@ -133,14 +122,16 @@ class ClippedPure(PureNoise, OfClippedRows):
         first = min(_FIRST * choosing, _ENOUGH / n)
         second = choosing - first
         sought = tau <= _LOUD and first * n / 4 >= _CLEAR
-        left = whole - (first + second) if sought else whole
-        scale = math.nextafter(sensitivity / left, math.inf)
+        remaining = whole - (first + second) if sought else whole
+        scale = math.nextafter(sensitivity / remaining, math.inf)
         noise = PurePart(
             sensitivity / scale,
             "log density ratio is at most the nuclear norm over the scale",
             attained=False,  # beside two choices, or of a subspace alone
         )
         if not sought:
+            if self.law(d) is PureLaw.KNORM:
+                noise = replace(noise, apart=most_apart(d, whole, problem.relation))
             return Calibration(problem, budget, scale, (noise,), {"tau": tau})
         choices = (PurePart(first, _REASON, width=first), PurePart(second, _REASON, width=second))
         least, each = beyond(tau, d) * n, math.log(_FINE) / second
@@ -207,9 +198,10 @@ def radii_of(lengths: Lengths, calibration: Calibration, chances: FloatArray) ->
     steps = 2.0 ** (np.arange(_FINE) / values["per_octave"])
     radii = np.empty(len(base))
     for median in np.unique(base):
-        here = base == median
-        radii[here] = drawn(
-            lengths, median * steps, values["rank"], values["radius_epsilon"], chances[here, 1],
+        at_median = base == median
+        radii[at_median] = drawn(
+            lengths, median * steps, values["rank"], values["radius_epsilon"],
+            chances[at_median, 1],
             against=_AGAINST,
         )  # fmt: skip
     return radii

@@ -76,13 +76,8 @@ class DataLaplace(Mechanism):
         """Return the debiased covariance of the noisy rows."""
         if data.rows is None:
             raise TypeError("data_laplace needs the rows; `why_not` says so beforehand")
-        b, n = calibration.scale, len(data.rows)
-        # X'L + L'X and L'L, so that (X + bL)'(X + bL)/n needs no noisy table in memory
-        moments, square = laplace_moments(data.rows, draws)
-        moments *= b / n
-        square *= b**2 / n
-        moments += square
-        moments += data.A
+        b = calibration.scale
+        moments = laplace_moments(data.rows, b, draws)
         # Lap(b) has variance 2 b^2
         variances = np.full((1, data.d), 2 * b**2)
         return debiased(moments, calibration, Directions(), variances)

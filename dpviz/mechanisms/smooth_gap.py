@@ -56,7 +56,8 @@ class SmoothGap(Mechanism):
     The bound is symmetric in the two tables, so it holds for every c that does not exceed the
     larger of both gaps. On that set of c the release is two Gaussian mechanisms that compose
     exactly; outside it nothing is promised, which has probability at most delta_1. So
-    delta = delta_1 + the Gaussian profile.
+    delta = delta_1 + the Gaussian profile, at every epsilon from 0 on. At 0 that bounds the total
+    variation: delta_1 + 2 Phi(mu/2) - 1 = delta_1 + erf(mu/sqrt 8).
 
     The test passes where the noise on P has an edge below a quarter of the gap of P. Where it fails
     the same budget adds noise to A (the exact Gaussian mechanism), a choice that c alone makes.
@@ -137,6 +138,7 @@ class SmoothGap(Mechanism):
             exact=False,
             source="exact Gaussian profile of test and release, plus the chance of a wrong test",
             delta_at_epsilon=failing + delta_of(budget.epsilon, mu),
+            total_variation=min(1.0, failing + math.erf(mu / math.sqrt(8))),
         )
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpviz.accounting.accounting import Spent
+from dpviz.accounting.knorm import most_apart
 from dpviz.accounting.sensitivity import nuclear
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import PurePart
@@ -64,7 +65,8 @@ class SphericalKNorm(PureNoise, OfDirections, Weighing):
         sensitivity = nuclear(on_the_sphere(problem))
         scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
         reason = "log density ratio is at most the nuclear norm/s"
-        part = PurePart(sensitivity / scale, reason)  # the subspace alone is released
+        apart = most_apart(problem.d, budget.epsilon, problem.relation)
+        part = PurePart(sensitivity / scale, reason, apart=apart)  # the subspace alone is released
         return Calibration(problem, budget, scale, (part,))
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:

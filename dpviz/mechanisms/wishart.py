@@ -90,10 +90,10 @@ class Wishart(AdditiveMechanism):
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the probability of a release that only one table can make."""
         # P(chi^2_2 < 2 epsilon/3), by the scale of Algorithm 2 and in every dimension
-        seen = -math.expm1(-budget.epsilon / 3)
+        chance = -math.expm1(-budget.epsilon / 3)
         return (
-            f"With probability 1 - exp(-epsilon/3) = {numeral(seen, 3)}, the release of the table "
-            "with one "
+            f"With probability 1 - exp(-epsilon/3) = {numeral(chance, 3)}, the release of the "
+            "table with one "
             "person's row zeroed falls where the full table's can never fall, so whoever sees it "
             "knows which table it was: no epsilon covers that."
         )

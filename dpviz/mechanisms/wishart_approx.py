@@ -24,20 +24,29 @@ class WishartApprox(Mechanism):
     Source
     ------
     Sheffet 2015, 2019, the additive Wishart mechanism. The range (epsilon below 1, delta below
-    1/e), the constant 14 and the zero-out neighbours are quoted from memory: not checked against
-    the paper.
+    1/e) and the constant 14 are ours, and proved below for zero-out; what they spend is exact.
 
     Notes
     -----
     What it spends is exact under both relations (`dpviz.accounting.profiles`). k R^2 I could be
     subtracted from the release; that would move every eigenvalue alike and no eigenvector, so the
     release stays as it is, positive semi-definite.
+
+    The constant. Let nu = m - d + 1, which is at least 28 ln(4/delta)/epsilon^2, and T ~ chi^2_nu.
+    By the density ratio of `dpviz.accounting.profiles.WishartNoise`, and ln(1 + y) between
+    y/(1 + y) and y, the loss is at most (nu - 1 - T)/(2 (T - 1)) without a row and
+    (T + 3 - nu)/(2 (T + 1)) with it. So it is at most epsilon where
+    T - 1 >= (nu - 2)/(1 + 2 epsilon), and where T + 1 <= (nu - 2)/(1 - 2 epsilon) or
+    epsilon >= 1/2. With x = ln(1/delta), T lies above nu - 2 sqrt(nu x), and below
+    nu + 2 sqrt(nu x) + 2 x, but for a chance delta each (Laurent and
+    Massart 2000, Lemma 1). As sqrt(x/nu) <= epsilon/sqrt(28), both are within those ends for
+    epsilon < 1: 2/sqrt(28) = .38 is below 2/(1 + 2 epsilon) >= .66.
     """
 
     info = MechanismInfo(
         label="Wishart, Sheffet",
         summary="Adds one Wishart matrix with enough degrees of freedom to hide its moving edge.",
-        paper="Sheffet 2019, additive Wishart noise (constants quoted from memory)",
+        paper="Sheffet 2019, additive Wishart noise (our constants, proved here)",
         references=(
             paper(
                 "Sheffet2019",
@@ -63,7 +72,7 @@ class WishartApprox(Mechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published degrees of freedom, and the scale R^2/n."""
-        # as quoted: m = d + (14/epsilon^2) 2 ln(4/delta), rounded down
+        # m = d + (14/epsilon^2) 2 ln(4/delta), rounded down
         log_term = math.log(4) - math.log(budget.delta)
         freedom = math.floor(problem.d + 14 / budget.epsilon**2 * 2 * log_term)
         scale = problem.domain.radius**2 / problem.n

@@ -45,7 +45,8 @@ class WishartExact(Mechanism):
         1e-3,
         1e3,
         label="Scale of the noise",
-        help="Eigenvalue of the scale matrix in squared row bounds; auto for the smallest edge.",
+        help="Eigenvalue of the scale matrix in squared row-norm bounds; auto for the smallest "
+        "edge.",
         log=True,
         optional=True,
         slider=(0.01, 10),

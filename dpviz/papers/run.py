@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from importlib.metadata import version
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from dpviz.papers.measurements import Found, Measurements, shipped_points
 from dpviz.papers.said import Claim, Line, answer
 from dpviz.papers.source import code_digest
 from dpviz.simulation import jobs as engine
-from dpviz.simulation.jobs import Arrays, Pool, Progress
+from dpviz.simulation.jobs import Arrays, Progress, Storage
 from dpviz.simulation.store import Store, source_digest
 
 _SHARED_SETS = 2  # tables kept in memory at a time, per process
@@ -129,8 +128,10 @@ def work(
     effort: Effort,
     *,
     seed: int = 0,
-    store: Store | None = None,
-    pool: Pool | None = None,
+    store: Storage | None = None,
+    workers: int = 1,
+    apart: bool = False,
+    absent: Sequence[str] | None = None,
 ) -> Generator[RunStep, None, None]:
     """Run the parts whose data is at hand; yield before the first and after each.
 
@@ -143,16 +144,18 @@ def work(
     effort : Effort
     seed : int
     store : Store, optional
-    pool : Pool, optional
-        Workers on this machine; default this process.
+    workers, apart
+        Who runs the parts: see `dpviz.simulation.jobs.work`.
+    absent : sequence of str, optional
+        Data sets that are not at hand, if somebody has looked.
     """
-    absent = absent_data(experiment)
+    absent = absent_data(experiment) if absent is None else tuple(absent)
     # what is absent is left out and told, so that the rest of a paper can be run
     parts = [part for part in experiment.parts(effort) if part.data not in absent]
     keys = _keys(experiment, parts, seed)
     jobs = [PartJob(experiment.key, *one) for one in zip(parts, repeat(seed), keys)]
     read: dict[int, Measurements] = {}
-    with closing(engine.work(jobs, store, pool)) as steps:
+    with closing(engine.work(jobs, store, workers, apart=apart)) as steps:
         for step in steps:
             found = Measurements()
             for place in sorted(step.done):  # the same order however workers finish
@@ -177,11 +180,11 @@ def reproduce(
     *,
     seed: int = 0,
     store: Store | None = None,
-    pool: Pool | None = None,
+    workers: int = 1,
     progress: Callable[[Progress], None] | None = None,
 ) -> Findings:
     """Run an experiment to its end; parameters as in `work`."""
-    for step in work(experiment, effort, seed=seed, store=store, pool=pool):
+    for step in work(experiment, effort, seed=seed, store=store, workers=workers):
         last = step
         if progress is not None:
             progress(step.progress)
@@ -217,8 +220,7 @@ def _shared(experiment_key: str, data: str) -> Any:
 
 def _keys(experiment: Experiment, parts: Sequence[Part], seed: int) -> list[str]:
     """Return for each part the digest of all that its draws depend on."""
-    # scikit-learn is not among the libraries of `source_digest`, and experiments learn with it
-    same = (source_digest(), code_digest(experiment), version("scikit-learn"), experiment.key)
+    same = (source_digest(), code_digest(experiment), experiment.key)
     data = {key: _data_digest(remote.fetch(key)) for key in {part.data for part in parts} if key}
     facts = ((*same, repr(part), repr(seed), data.get(part.data, "")) for part in parts)
     return [hashlib.blake2b("\x1f".join(f).encode(), digest_size=20).hexdigest() for f in facts]

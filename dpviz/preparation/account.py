@@ -35,7 +35,7 @@ _CLOSE = 1e-8  # how closely, in ln epsilon, what is left for the mechanism is f
 
 @dataclass(frozen=True)
 class Composed:
-    """What is composed: parts, and losses that no part describes.
+    """Parts of a composition, and losses that no part describes.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Composed:
     source: str = ""
 
     def spent(self, budget: Budget, releases: int = 1) -> Spent:
-        """Return what all cost together, that many times, the least that is known."""
+        """Return the least known privacy loss of all parts together, so many times."""
         if not self.known:
             return accounting.spent(self.parts, budget, releases)
         loss = self.loss(releases)
@@ -77,7 +77,7 @@ class Composed:
 
 
 def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Composed | None:
-    """Return what a release by itself is composed of; None where no epsilon describes it.
+    """Return the composition of one release; None if no epsilon bounds it.
 
     Raises
     ------
@@ -92,6 +92,8 @@ def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Compose
     if loss is not None:
         return Composed((), (loss,), spent.source)
     parts = mechanism.calibrate(problem, budget).parts
+    if not parts and problem.together > 1:  # of a row alone more is known than the pair
+        return Composed((as_part(spent),))
     if not parts and (spent.epsilon > 0 or spent.total_variation):
         raise TypeError(
             f"{mechanism.text} spends epsilon {numeral(spent.epsilon, 3)} without parts: its "
@@ -100,13 +102,20 @@ def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Compose
     return Composed(parts)
 
 
+def as_part(spent: Spent) -> Part:
+    """Return a part known only by its privacy loss."""
+    if spent.delta == 0:
+        return PurePart(spent.epsilon, spent.source)
+    return ApproximatePart(spent.epsilon, spent.delta, spent.source)
+
+
 def is_numeric(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
     """Return whether its account beside another Gaussian or pure step is composed numerically."""
-    own = accounted(mechanism, problem, budget)
-    if own is None or not own.parts:
-        return own is not None and bool(own.known)
-    normal = {isinstance(part, GaussianPart) for part in own.parts}
-    return bool(own.known) or len(normal) > 1
+    composition = accounted(mechanism, problem, budget)
+    if composition is None or not composition.parts:
+        return composition is not None and bool(composition.known)
+    normal = {isinstance(part, GaussianPart) for part in composition.parts}
+    return bool(composition.known) or len(normal) > 1
 
 
 @dataclass(frozen=True)
@@ -135,13 +144,15 @@ class PreparedMechanism:
 
     @property
     def composed(self) -> Composed | None:
-        """What is composed, whatever was claimed; None where no epsilon describes the release."""
-        own = accounted(self.mechanism, self.problem, self.rest)
-        return own and replace(own, parts=(*self.preparation.parts, *own.parts, *self.after))
+        """The composition of preparation and release; None if no epsilon bounds it."""
+        composition = accounted(self.mechanism, self.problem, self.rest)
+        return composition and replace(
+            composition, parts=(*self.preparation.parts, *composition.parts, *self.after)
+        )
 
     @property
     def spent(self) -> Spent | None:
-        """What preparation and release really cost together, whatever was claimed.
+        """The actual privacy loss of preparation and release together.
 
         None where no epsilon describes the release.
         """
@@ -152,7 +163,7 @@ class PreparedMechanism:
 
     @property
     def claimed(self) -> Budget | None:
-        """What preparation and release promise together."""
+        """The budget that preparation and release claim to meet together."""
         return self.mechanism.claim(self.problem, self.budget)
 
     def status(self, spent: Spent | None) -> Status:
@@ -161,26 +172,28 @@ class PreparedMechanism:
         A mechanism whose own claim fails, or is approximate, on what is left of the budget makes
         the whole so.
         """
-        own = self.mechanism.status(self.problem, self.rest)
+        of_mechanism = self.mechanism.status(self.problem, self.rest)
         claimed = self.claimed
-        if claimed is None or spent is None or own.verdict.fails:
-            return own
+        if claimed is None or spent is None or of_mechanism.verdict.fails:
+            return of_mechanism
         if spent.epsilon > claimed.epsilon * (1 + _ALL_OF_IT):
             verdict = Verdict.UNPROVEN
-        elif own.verdict is Verdict.APPROXIMATE:
+        elif of_mechanism.verdict is Verdict.APPROXIMATE:
             verdict = Verdict.APPROXIMATE
         else:
             loose = spent.epsilon < claimed.epsilon * (1 - _ALL_OF_IT)
             verdict = Verdict.LOOSE if loose else Verdict.HOLDS
-        said = claimed_against_spent(claimed, spent)
+        comparison = claimed_against_spent(claimed, spent)
         steps = ", ".join(self.preparation.private.steps)
         paid = [f"Preparation ({steps}) and release"] if steps else ["Directions"]
         paid += ["picture"] if self.after else []
-        return Status(verdict, f"{' and '.join(paid)} together: {said}. {own.evidence}")
+        return Status(
+            verdict, f"{' and '.join(paid)} together: {comparison}. {of_mechanism.evidence}"
+        )
 
 
 def is_pure(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
-    """Return whether what is bought beside a release has to be pure: as its claim is."""
+    """Return whether steps beside a release must be pure, because its claim is."""
     claim = mechanism.claim(problem, budget)
     return budget.delta == 0 or (claim is not None and claim.delta == 0)
 
@@ -192,7 +205,7 @@ def prepared_mechanism(
     private: PrivateSteps,
     after: tuple[Part, ...] = (),
 ) -> PreparedMechanism:
-    """Return the mechanism with what the preparation leaves of the budget.
+    """Return the mechanism calibrated to the budget that the preparation leaves.
 
     Parameters
     ----------
@@ -234,7 +247,7 @@ def _prepared_mechanism(
 def leaves_nothing(
     mechanism: Mechanism, problem: Problem, budget: Budget, private: PrivateSteps
 ) -> bool:
-    """Return whether `prepared_mechanism` raises: found without what is left, in less time."""
+    """Return whether the preparation uses up the budget, so that `prepared_mechanism` raises."""
     try:
         made, whole = _bought(mechanism, problem, budget, private)
         if made.parts and mechanism.claim(problem, budget) is not None:
@@ -256,7 +269,8 @@ def _bought(
             mechanism.text, "it releases every row of the table, so a count of people has no use"
         )
     pure, d = is_pure(mechanism, problem, budget), private.features or problem.d
-    made = preparation(private, problem.n, d, problem.relation, budget, pure=pure)
+    rows = problem.together
+    made = preparation(private, problem.n, d, problem.relation, budget, pure=pure, rows=rows)
     return made, Budget(budget.epsilon, 0.0 if pure else budget.delta)
 
 
@@ -317,13 +331,13 @@ def _excess(
     if together is None:
         return _TOO_MUCH
     if whole.delta > 0:
-        found, allowed = together.loss().delta(whole.epsilon), whole.delta * (1 - _MARGIN)
+        cost, allowed = together.loss().delta(whole.epsilon), whole.delta * (1 - _MARGIN)
     else:
-        found, allowed = together.spent(whole).epsilon, whole.epsilon
-    if found <= allowed:
-        return max(math.log(max(found, 1e-300) / allowed), -_TOO_MUCH)
+        cost, allowed = together.spent(whole).epsilon, whole.epsilon
+    if cost <= allowed:
+        return max(math.log(max(cost, 1e-300) / allowed), -_TOO_MUCH)
     # never 0 where it is not met: the search ends on the safe side of a root
-    return min(max(math.log(found / allowed), 1e-15), _TOO_MUCH)
+    return min(max(math.log(cost / allowed), 1e-15), _TOO_MUCH)
 
 
 def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[Part, ...]:
@@ -350,12 +364,12 @@ def _claimed_composition(
     loss = _known_loss(mechanism, problem, rest)
     if loss is not None:
         return Composed(beside, (loss,))
-    own = _own_parts(mechanism, problem, rest)
-    if not own:
+    parts = _own_parts(mechanism, problem, rest)
+    if not parts:
         reason = f"{mechanism.info.label}, as claimed"
-        own = (
+        parts = (
             (ApproximatePart(claim.epsilon, claim.delta, reason),)
             if claim.delta > 0
             else (PurePart(claim.epsilon, reason),)
         )
-    return Composed((*beside, *own))
+    return Composed((*beside, *parts))

@@ -1,4 +1,4 @@
-"""From a table to bounded rows: the only maker of them.
+"""Bounded rows from a table.
 
 Whatever is taken from the data on the way (means, scales, the row bound) is
 not protected; every such thing is listed in ``assumed_public``.
@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import (
-    FROM_DATA,
     LARGEST,
     MIDPOINT,
     PRIVATE,
-    PUBLIC,
     SMALLEST,
-    Entry,
     FeatureBounds,
+    FromData,
+    Private,
+    Public,
+    Source,
 )
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
@@ -35,7 +36,14 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, categories_in
 from dpviz.datasets import Batches, ReadOptions, in_batches
 from dpviz.datasets.table import Table
-from dpviz.preparation.passes import Batched, ColumnFacts, InMemory, Passes, Subsample
+from dpviz.preparation.passes import (
+    Batched,
+    ColumnFacts,
+    InMemory,
+    Passes,
+    RowsDigest,
+    Subsample,
+)
 from dpviz.preparation.prepared import Measured, PublicLabels
 from dpviz.preparation.transform import Transform
 
@@ -65,7 +73,7 @@ class BoundedTable(Measured):
 
     @property
     def has_lengths(self) -> bool:
-        """Yes: the rows can be read once more for them."""
+        """Return True: another pass over the rows computes them."""
         return True
 
     @cached_property
@@ -73,13 +81,18 @@ class BoundedTable(Measured):
         with one_blas_thread():
             return self.moment.with_lengths(self.passes.lengths(self.transform))
 
+    @cached_property
+    def rows_read(self) -> RowsDigest:
+        """The digest of the rows before any preparation, found in a pass of its own."""
+        return self.passes.digest()
+
     @property
     def moment_with_rows(self) -> SecondMoment:
-        """The moment with what the rows tell by their lengths, found in a pass of its own."""
+        """The moment with summaries of rows by length, from another pass."""
         return self._with_lengths
 
     def rebound(self, row_bound: str) -> BoundedTable:
-        """Return the same rows prepared with another row bound.
+        """Return the same rows prepared with another row-norm bound.
 
         Raises
         ------
@@ -94,14 +107,14 @@ class BoundedTable(Measured):
             return _Build(self.passes, replace(self.settings, row_bound=row_bound)).rows()
 
     def stating(self, settings: Settings) -> Settings:
-        """Return settings that hold the bounds these rows have, where that is whose they name."""
+        """Return settings with the bounds of these rows, if the settings name them."""
         bounds = self.settings.bounds
         if isinstance(bounds, FeatureBounds) and settings.bounds == bounds.text:
             return replace(settings, bounds=bounds)
         return settings
 
     def light(self, *, with_rows: bool = False) -> Measured:
-        """Return what cells need, without the table; with the bounded rows where asked."""
+        """Return the summary that cells need, without the table; with bounded rows on request."""
         return self._measured(self.moment_with_rows if with_rows else self.moment)
 
     def with_n(self, n: int, seed: int, *, with_rows: bool = False) -> Measured:
@@ -172,16 +185,16 @@ class Prepared(BoundedTable):
 
     @property
     def moment_with_rows(self) -> SecondMoment:
-        """The moment with its bounded rows, which are made when they are asked for."""
+        """The moment with its bounded rows, computed on first use."""
         return self._with_lengths.with_rows(partial(self.transform.inside, self.table.rows))
 
     def light(self, *, with_rows: bool = False) -> Measured:
-        """Return what cells need, without the table; with the bounded rows where asked."""
+        """Return the summary that cells need, without the table; with bounded rows on request."""
         rows = self.transform.inside(self.table.rows) if with_rows else None
         return self._measured(self.moment if rows is None else self.moment.with_n(self.n, rows))
 
     def rebound(self, row_bound: str) -> Prepared:
-        """Return the same table prepared with another row bound."""
+        """Return the same table prepared with another row-norm bound."""
         return _of_table(super().rebound(row_bound), self.table)
 
     def picture(self, size: int) -> tuple[FloatArray, NDArray[np.intp]]:
@@ -232,13 +245,13 @@ def prepare(table: Table, settings: Settings) -> Prepared:
 
 def _of_table(built: BoundedTable, table: Table) -> Prepared:
     """Return bounded rows with the table they are of, and its labels where these are public."""
-    known: dict[str, Any] = {}
+    public: dict[str, Any] = {}
     labels = table.kinds if table.public or table.categories else None
     if labels is not None:
-        known["labels"] = PublicLabels(*labels)
+        public["labels"] = PublicLabels(*labels)
     if table.categories:
-        known["assumed_public"] = (*built.assumed_public, CATEGORIES_PUBLIC)
-    return Prepared(**(vars(built) | known), table=table)
+        public["assumed_public"] = (*built.assumed_public, CATEGORIES_PUBLIC)
+    return Prepared(**(vars(built) | public), table=table)
 
 
 def prepare_batches(table: Batches | str | Path | Any, settings: Settings) -> BoundedTable:
@@ -326,7 +339,7 @@ class _Build:
     def _varying(self) -> tuple[str, ...]:
         """Return the names of the columns that vary."""
         keep, facts, name = self.keep, self.facts, self.passes.name
-        columns = tuple(c for c, kept in zip(self.passes.columns, keep, strict=True) if kept)
+        columns = tuple(c for c, varies in zip(self.passes.columns, keep, strict=True) if varies)
         if len(columns) < 2:
             raise InvalidTable(
                 f"{name} must have at least 2 numeric columns that vary; it has {len(columns)}."
@@ -343,21 +356,21 @@ class _Build:
 
     def _limits(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the bounds of the features, shape (d,) each; None where nothing rests on them."""
-        stated, seen = self.entries.bounds, self.seen
-        if stated == Entry():
+        stated, ranges = self.entries.bounds, self.seen
+        if stated == Public():
             return None
-        if stated.source == FROM_DATA:
+        if isinstance(stated, FromData):
             self.public.append("the feature bounds (smallest and largest value of each feature)")
-            return seen.low, seen.high
-        if stated.source == PRIVATE:  # in each draw another range; this is what it stands for
-            reach = np.maximum(np.abs(seen.low), np.abs(seen.high)).max()
+            return ranges.low, ranges.high
+        if isinstance(stated, Private):  # in each draw another range; this is what it stands for
+            reach = np.maximum(np.abs(ranges.low), np.abs(ranges.high)).max()
             return np.full(len(self.columns), -reach), np.full(len(self.columns), reach)
         if stated.value == "known":
-            known = self.passes.bounds
-            if known is None:
+            bounds = self.passes.bounds
+            if bounds is None:
                 allowed = "max or a file, as this table has no known ones"
                 raise InvalidSetting("feature bounds", allowed, "known", "--bounds")
-            return known[self.keep, 0], known[self.keep, 1]
+            return bounds[self.keep, 0], bounds[self.keep, 1]
         if isinstance(stated.value, str):  # a file that nobody has read
             allowed = "max, known, private, LOW:HIGH or a file"
             raise InvalidSetting("feature bounds", allowed, stated.value, "--bounds")
@@ -367,8 +380,8 @@ class _Build:
     def _center(self) -> FloatArray:
         """Return what is subtracted from each feature; where a mean is paid for, the exact one."""
         stated = self.entries.center
-        if stated.source != PUBLIC:
-            if stated.source == FROM_DATA:
+        if not isinstance(stated, Public):
+            if isinstance(stated, FromData):
                 self.public.append("the feature means")
             return self.seen.mean
         if stated.value == MIDPOINT and self.limits is not None:
@@ -378,7 +391,7 @@ class _Build:
 
     def _scale(self) -> FloatArray:
         """Return what features are divided by; where a scale is paid for, the exact one."""
-        if self.entries.scale == Entry():
+        if self.entries.scale == Public():
             return np.ones(len(self.columns))
         if self._in_box:
             self.notes.append(
@@ -386,9 +399,9 @@ class _Build:
             )
             return np.ones(len(self.columns))
         deviations = self.passes.deviations(self.keep)
-        if self.entries.scale.source == FROM_DATA:
+        if isinstance(self.entries.scale, FromData):
             self.public.append("the feature scales (standard deviations)")
-        elif self.entries.center.source == PUBLIC and self.limits is not None:
+        elif isinstance(self.entries.center, Public) and self.limits is not None:
             # without a mean what is private is the spread about the middle of the bounds
             middle = (self.limits[0] + self.limits[1]) / 2
             deviations = np.hypot(deviations, self.seen.mean - middle)
@@ -403,11 +416,11 @@ class _Build:
             transform = self._to_box()
             return transform, transform.domain.radius
         stated = self.entries.row_bound
-        if stated == Entry():
+        if stated == Public():
             return self.free, 1.0
         bound = self._row_bound(stated)
-        if stated.source == FROM_DATA:
-            what = "largest row norm" if stated.value == "max" else "a quantile of the row norms"
+        if isinstance(stated, FromData):
+            what = "largest row norm" if stated.value is None else "a quantile of the row norms"
             self.public.append(f"the row bound R ({what})")
         return replace(self.free, scale=self.free.scale * bound, row_bound=1.0), bound
 
@@ -418,22 +431,24 @@ class _Build:
             self.notes.append("On a box, the feature bounds replace the row bound.")
         low, high = self.limits
         half = (high - low) / 2
-        if self.entries.center == Entry():
+        if self.entries.center == Public():
             half = np.maximum(np.abs(low), np.abs(high))
+        # a feature of equal bounds is 0, whatever it is divided by
+        half = np.where(half > 0, half, 1.0)
         return replace(self.free, scale=half, row_bound=1.0, box=True)
 
-    def _row_bound(self, stated: Entry) -> float:
+    def _row_bound(self, stated: Source) -> float:
         """Return R in scaled units; where it is paid for, the largest length."""
-        if stated.source == PUBLIC:
+        if isinstance(stated, Public):
             bound = float(stated.value)
         else:
-            level = stated.value if stated.source == FROM_DATA and stated.value != "max" else None
+            level = stated.value if isinstance(stated, FromData) else None
             bound = self.passes.row_bound(self.free, level)
             if not 0 < bound < np.inf:
                 raise InvalidSetting(
                     "row bound",
                     "positive; this quantile of the row norms is zero or not finite",
-                    "max" if stated.source == PRIVATE else self.settings.row_bound,
+                    "max" if isinstance(stated, Private) else self.settings.row_bound,
                     "--row-bound",
                 )
         apart = self._reach(self.seen.low, self.seen.high) - math.log(bound)
@@ -480,8 +495,8 @@ class _Build:
             self.free,
             low=self.limits[0],
             high=self.limits[1],
-            row_bound=math.inf if self.entries.row_bound == Entry() else row_bound,
-            centered=self.entries.center.source != PUBLIC,
+            row_bound=math.inf if self.entries.row_bound == Public() else row_bound,
+            centered=not isinstance(self.entries.center, Public),
             keep=None,  # the rows at hand have no other columns
         )
         return self.passes.raw_rows(self.keep), public
@@ -489,10 +504,10 @@ class _Build:
     def _nothing_is_cut(self) -> bool:
         """Return whether no row can lie beyond the bound, as it was taken from the rows."""
         if self._in_box:
-            return self.entries.bounds.source == FROM_DATA
+            return isinstance(self.entries.bounds, FromData)
         # a bound that is paid for is another in each draw, and none cuts nothing
         row_bound = self.entries.row_bound
-        return row_bound.source == PRIVATE or row_bound.value in ("max", None)
+        return isinstance(row_bound, Private) or row_bound.value is None
 
 
 def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: FloatArray) -> None:

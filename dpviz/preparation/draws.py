@@ -1,4 +1,4 @@
-"""The preparation itself: the one place where a private step meets rows.
+"""Private preparation: the only code where a private step reads rows.
 
 Rows are cut to public bounds and mapped to u in [-1, 1]^d; every step reads a sum of u and adds
 its noise. Nothing else of the rows is used: centre, scale, radius and count are functions of what
@@ -46,7 +46,7 @@ _LEAST_SPREAD = 1e-3  # of a feature's half width: below it a spread is taken fo
 
 @dataclass(frozen=True, eq=False)
 class PreparedDraws:
-    """One preparation for each draw; all of it is released beside the components.
+    """One preparation for each repetition, released beside the components.
 
     Attributes
     ----------
@@ -72,17 +72,17 @@ class PreparedDraws:
 
     @property
     def unit(self) -> FloatArray:
-        """What rows are in units of, in scaled units: the row bound, or 1 without one."""
+        """Length unit of the rows in scaled units: the row-norm bound, or 1 without one."""
         # without a bound rows keep the unit of the scale
         unit: FloatArray = np.where(np.isfinite(self.row_bound), self.row_bound, 1.0)
         return unit
 
     def moment(self, index: int, n: int) -> SecondMoment:
-        """Return what the mechanism sees in one draw."""
+        """Return the moment that the mechanism sees in one repetition."""
         return SecondMoment(self.moments[index], n)
 
     def transform(self, public: Transform, index: int) -> Transform:
-        """Return what one draw does to a row; it is then in units of its row bound."""
+        """Return one repetition's transform of a row, to units of its row-norm bound."""
         if self.reach is not None:
             public = public.within(float(self.reach[index]))
         return replace(
@@ -93,7 +93,7 @@ class PreparedDraws:
         )
 
     def bounded(self, rows: FloatArray, public: Transform, index: int) -> FloatArray:
-        """Return rows as they were prepared in one draw, in units of its row bound."""
+        """Return rows as one repetition prepares them, in units of its row-norm bound."""
         return self.transform(public, index).inside(rows)
 
     def moment_with_rows(
@@ -103,7 +103,7 @@ class PreparedDraws:
         index: int,
         present: NDArray[np.bool_] | None = None,
     ) -> SecondMoment:
-        """Return the same with the bounded rows, for mechanisms that need them.
+        """Return one repetition's moment with the bounded rows, for mechanisms that need them.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ def run(
     people: int | None = None,
     moments: bool = True,
 ) -> PreparedDraws:
-    """Prepare the rows once for each draw.
+    """Prepare the rows once for each repetition.
 
     Parameters
     ----------
@@ -218,15 +218,15 @@ class _Table:
 
         def counted(block: FloatArray) -> FloatArray:
             counts = np.empty(size)
-            for own, edges, numbers in zip(counts, ascending, of(block), strict=True):
-                own[:] = np.bincount(np.searchsorted(edges, numbers), minlength=size[1])
+            for row_counts, edges, numbers in zip(counts, ascending, of(block), strict=True):
+                row_counts[:] = np.bincount(np.searchsorted(edges, numbers), minlength=size[1])
             return counts
 
         counts = self.sums(size, counted).total
         above = counts.sum(axis=1, keepdims=True) - np.cumsum(counts, axis=1)[:, :-1]
-        found = np.empty_like(radii)
-        np.put_along_axis(found, order, self.each * above, axis=1)
-        return found
+        counts_above = np.empty_like(radii)
+        np.put_along_axis(counts_above, order, self.each * above, axis=1)
+        return counts_above
 
 
 def _lengths(own: Sequence[Transform]) -> Callable[[FloatArray], FloatArray]:
@@ -302,8 +302,8 @@ class _Noise:
         names = [field.name for field in fields(cls) if field.name != "size"]
         arrays = {name: [getattr(one, name) for one in singles] for name in names}
         together = {
-            name: None if found[0] is None else np.concatenate(found)
-            for name, found in arrays.items()
+            name: None if parts[0] is None else np.concatenate(parts)
+            for name, parts in arrays.items()
         }
         return cls(sum(one.size for one in singles), **together)
 
@@ -325,11 +325,11 @@ def _with_noise(
     scale = np.repeat(public.scale[None], size, axis=0)
     if noise.scale is not None:
         # E (u - c)^2 = E u^2 - c^2 where c is the mean; else about the middle of the bounds
-        shift = (center - middle) / half
+        shift = (center - middle) / _width(half)
         linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(table.d)
         spread = (sums[1] + noise.scale) / count[:, None] - linear
         floor = np.maximum(_LEAST_SPREAD**2, plan.noises[SCALE] / count)[:, None]
-        scale = half * np.sqrt(np.clip(spread, floor, 4.0))
+        scale = np.where(half > 0, half * np.sqrt(np.clip(spread, floor, 4.0)), 1.0)
     row_bound = np.full(size, public.row_bound)
     moments = np.empty((size, *(2 * (table.d if table.moments else 0,))))
     # rows of the same centre and scale have the same lengths in every draw
@@ -339,13 +339,13 @@ def _with_noise(
     for start in range(0, size, together):
         part = slice(start, start + together)
         each = zip(center[part], scale[part], strict=True)
-        own = [replace(public, center=at, scale=unit) for at, unit in each]
+        transforms = [replace(public, center=at, scale=unit) for at, unit in each]
         if BOUND in plan.noises and not alike:
-            row_bound[part] = _bounds_of(table, own, plan, noise, range(size)[part], count)
+            row_bound[part] = _bounds_of(table, transforms, plan, noise, range(size)[part], count)
         elif BOUND in plan.noises and start == 0:
-            row_bound[:] = _bounds_of(table, own[:1], plan, noise, range(size), count)
+            row_bound[:] = _bounds_of(table, transforms[:1], plan, noise, range(size), count)
         if table.moments:
-            bounds = zip(own, row_bound[part].tolist(), strict=True)
+            bounds = zip(transforms, row_bound[part].tolist(), strict=True)
             moments[part] = table.moments_of([replace(one, row_bound=r) for one, r in bounds])
     return PreparedDraws(center, scale, row_bound, count, moments)
 
@@ -355,7 +355,8 @@ def _unit_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return middle and half width of the bounds, and the sums of u and of u^2, shape (2, d).
 
-    Where no step reads them the sums are 0, and no bounds are asked for.
+    Where no step reads them the sums are 0, and no bounds are asked for. A feature of equal bounds
+    has a half width of 0, and its u is 0: it stays at its only value, whatever the noise.
     """
     d = table.d
     if not plan.noises.keys() & {MEAN, SCALE, BOUND}:
@@ -364,13 +365,18 @@ def _unit_sums(
     middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
     if not plan.noises.keys() & {MEAN, SCALE}:
         return middle, half, np.zeros((2, d))
-    to_unit = replace(public, center=middle, scale=half)
+    to_unit = replace(public, center=middle, scale=_width(half))
 
     def powers(block: FloatArray) -> FloatArray:
         u = to_unit.unbounded(block)
         return np.stack([np.ones(len(u)) @ u, np.ones(len(u)) @ np.square(u)])
 
     return middle, half, table.each * table.sums((2, d), powers).total
+
+
+def _width(half: FloatArray) -> FloatArray:
+    """Return what to divide by: half widths, and 1 in the place of 0."""
+    return np.where(half > 0, half, 1.0)
 
 
 def _bounds_of(
@@ -414,7 +420,7 @@ def _bounds_of(
 
 
 def noisy_variances(along: FloatArray, plan: Preparation, draws: Draws) -> FloatArray:
-    """Return noisy variances along released directions, and last of what they leave.
+    """Return noisy variances along released directions, then the variance of the rest.
 
     Parameters
     ----------
@@ -436,7 +442,7 @@ def noisy_variances(along: FloatArray, plan: Preparation, draws: Draws) -> Float
 
 
 def radius_to_cut(lengths: Lengths, plan: Preparation, draws: Draws) -> FloatArray:
-    """Return where rows without a bound are cut before their variances are taken, shape (size,).
+    """Return the radius to which rows without a bound are clipped for variances, shape (size,).
 
     Cut at r, the sum of squared lengths loses that of |x|^2 - r^2 over the longer rows, and its
     noise is proportional to r^2: the two together are least where as many rows are longer as the
@@ -455,7 +461,7 @@ def radius_to_cut(lengths: Lengths, plan: Preparation, draws: Draws) -> FloatArr
 
 
 def radius_at(lengths: Lengths, plan: Preparation, numbers: FloatArray) -> FloatArray:
-    """Return `radius_to_cut` by numbers drawn before.
+    """Return `radius_to_cut` from given random numbers.
 
     Parameters
     ----------
@@ -472,7 +478,7 @@ def radius_at(lengths: Lengths, plan: Preparation, numbers: FloatArray) -> Float
 
 
 def rank_to_cut(plan: Preparation) -> float:
-    """Return how many rows are to be longer than the radius that is sought: public."""
+    """Return the public number of rows that should exceed the private radius."""
     noise = plan.noises[RADIUS]
     # the chance of any radius beyond every row is then at most 1/len(_CUTS)
     sure = 4 * math.log(len(_CUTS)) / noise if plan.pure else 1.5 * noise
@@ -502,15 +508,15 @@ def _in_found_bounds(
         reach[index] = radii[int(np.argmax(few)) if few.any() else len(radii) - 1]
         noises.append(_Noise.drawn(rest, draw, table.d))
     # few ranges are found by many draws: those of the same range are prepared together
-    found, order = [], []
+    batches, order = [], []
     for one in np.unique(reach):
         alike = np.flatnonzero(reach == one)
         noise = _Noise.joined([noises[index] for index in alike])
-        found.append(_with_noise(table, public.within(float(one)), rest, noise))
+        batches.append(_with_noise(table, public.within(float(one)), rest, noise))
         order.append(alike)
     back = np.argsort(np.concatenate(order))
     joined = {
-        name: np.concatenate([getattr(one, name) for one in found])[back]
+        name: np.concatenate([getattr(one, name) for one in batches])[back]
         for name in ("center", "scale", "row_bound", "count", "moments")
     }
     return PreparedDraws(**joined, reach=reach)

@@ -35,7 +35,7 @@ NEED_ROWS = ("label", "center", "scale", "row_bound", "count", "domain", "bounds
 
 
 def settings_of_plan(settings: Settings, n: int, spectrum: str) -> Settings:
-    """Return settings whose table is a plan; what is about rows goes back to its default.
+    """Return settings whose table is a plan, with settings about rows reset to defaults.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def plan_with(settings: Settings) -> PlannedTable:
         if value != param.default:
             allowed = "left out of a plan, which has no rows"
             raise InvalidSetting(name, allowed, param.format(value), param.flag)
-    found = plan_of(settings.table)
-    return replace(found, name=settings.name or found.name)
+    plan = plan_of(settings.table)
+    return replace(plan, name=settings.name or plan.name)
 
 
 def whole_people(written: str) -> int:
@@ -102,7 +102,7 @@ def whole_people(written: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PlannedTable(Measured):
-    """A spectrum and a number of people in the place of a table."""
+    """A spectrum and a number of people instead of a table."""
 
     def with_n(self, n: int, seed: int, *, with_rows: bool = False) -> Measured:
         """Return the same spectrum with another number of people.
@@ -253,8 +253,8 @@ def spectrum_of(text: str) -> FloatArray:
     if form == "builtin":
         if rest not in builtin_tables():
             raise InvalidSetting("spectrum", f"builtin: and {', '.join(builtin_tables())}", rest)
-        own: FloatArray = prepare(load(rest), Settings(table=rest)).moment.eigenvalues
-        return own
+        eigenvalues: FloatArray = prepare(load(rest), Settings(table=rest)).moment.eigenvalues
+        return eigenvalues
     if form not in _SPECTRUM_FORMS:
         raise InvalidSetting("spectrum", _SPECTRUM_ALLOWED, text)
     given = _numbers(form, rest, text)
@@ -312,7 +312,7 @@ def _whole(name: str, value: float, low: int, high: int) -> int:
 
 
 def without_paths(settings: Settings, file: str = NAMELESS) -> Settings:
-    """Return settings as results carry them: where files lie is nobody else's business.
+    """Return settings without file paths, for results that may be shared.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ def without_paths(settings: Settings, file: str = NAMELESS) -> Settings:
 
 
 def prepared_of(table: Any, settings: Settings) -> BoundedTable | PlannedTable:
-    """Return a table prepared by its settings.
+    """Return the table of settings, prepared by them.
 
     Parameters
     ----------
@@ -371,13 +371,13 @@ def load_measured(settings: Settings) -> BoundedTable | PlannedTable:
 
 def load_prepared(settings: Settings) -> BoundedTable:
     """Return the prepared table that settings name, which is no plan."""
-    found = prepared_of(settings.table, settings)
-    assert isinstance(found, BoundedTable)
-    return found
+    table = prepared_of(settings.table, settings)
+    assert isinstance(table, BoundedTable)
+    return table
 
 
 def with_bounds_read(settings: Settings) -> Settings:
-    """Return settings that hold the public bounds of the file that they name, if they name one."""
+    """Return settings with the public bounds read from their file, if they name one."""
     named = settings.bounds
     if isinstance(named, FeatureBounds) or not names_file(named):
         return settings

@@ -38,6 +38,7 @@ from dpviz.datasets.table import Table
 from dpviz.preparation.transform import Transform
 
 _DIGITS_KEPT = 1e-3  # of a column's sum of squares, what must be left of it about its mean
+_BASE = 0x9E3779B97F4A7C15  # odd: no row is multiplied away
 FAR_ROWS = 1_024
 """Rows kept because they lie farthest out: the longest row is among them as a rule."""
 
@@ -79,16 +80,16 @@ class RowSummary:
 
     @classmethod
     def of_products(cls, seen: Products) -> RowSummary | None:
-        """Return what X'X tells without a pass over the rows; None where that would lose digits.
+        """Return the summary from X'X without a pass over rows; None if digits would be lost.
 
         Centring takes n m m' off X'X: of a column far from zero, little but rounding is left.
         """
-        found = cls(np.zeros(len(seen.mean)), np.zeros(len(seen.mean)))
-        found.rows, found.offset = seen.n, seen.mean
-        found.low, found.high = seen.low, seen.high
-        found.scatter = seen.total - seen.n * np.outer(seen.mean, seen.mean)
-        sound = np.diag(found.scatter) > _DIGITS_KEPT * np.diag(seen.total)
-        return found if (sound | (found.low == found.high)).all() else None
+        summary = cls(np.zeros(len(seen.mean)), np.zeros(len(seen.mean)))
+        summary.rows, summary.offset = seen.n, seen.mean
+        summary.low, summary.high = seen.low, seen.high
+        summary.scatter = seen.total - seen.n * np.outer(seen.mean, seen.mean)
+        sound = np.diag(summary.scatter) > _DIGITS_KEPT * np.diag(seen.total)
+        return summary if (sound | (summary.low == summary.high)).all() else None
 
     @property
     def mean(self) -> FloatArray:
@@ -98,7 +99,7 @@ class RowSummary:
 
     @property
     def beyond(self) -> float:
-        """Largest distance from the anchor that a row not among the far ones may have."""
+        """Upper bound of the distance from the anchor of rows that are not kept as far ones."""
         return float(np.sqrt(self._cut))
 
     def add(self, block: FloatArray, start: int) -> None:
@@ -114,7 +115,7 @@ class RowSummary:
         self._combine(len(block), mean, shifted.T @ shifted)
 
     def merge(self, other: Self) -> None:
-        """Add the extent of the rows that follow."""
+        """Add the summary of the rows that follow."""
         self.dropped += other.dropped
         if other.rows == 0:
             return
@@ -133,17 +134,57 @@ class RowSummary:
         self.rows = total
 
     def _keep_far(self, block: FloatArray, squares: FloatArray) -> None:
-        found = squares > self._cut
-        if not found.any():
+        is_far = squares > self._cut
+        if not is_far.any():
             return
-        self.far = np.concatenate([self.far, block[found]])
-        self._far_squares = np.concatenate([self._far_squares, squares[found]])
+        self.far = np.concatenate([self.far, block[is_far]])
+        self._far_squares = np.concatenate([self._far_squares, squares[is_far]])
         # sorted out in bulk: far rows are few, and most blocks bring none
         if len(self.far) > 2 * FAR_ROWS:
             order = np.argpartition(self._far_squares, -FAR_ROWS)
-            kept, left = order[-FAR_ROWS:], order[:-FAR_ROWS]
-            self._cut = float(self._far_squares[left].max())
-            self.far, self._far_squares = self.far[kept], self._far_squares[kept]
+            farthest, dropped = order[-FAR_ROWS:], order[:-FAR_ROWS]
+            self._cut = float(self._far_squares[dropped].max())
+            self.far, self._far_squares = self.far[farthest], self._far_squares[farthest]
+
+
+class RowsDigest:
+    """A digest of rows in their order, the same however they are cut into blocks.
+
+    Attributes
+    ----------
+    value : int
+        Of 64 bits: a polynomial in ``_BASE`` whose coefficients are hashes of the rows, so that two
+        parts merge without knowing where each began. Nobody is kept from finding other rows of the
+        same digest; by chance they have it once in 2^64.
+    rows, dropped : int
+    """
+
+    def __init__(self) -> None:
+        self.value = self.rows = self.dropped = 0
+
+    def add(self, block: FloatArray, start: int) -> None:
+        """Add a block of rows, shape (size, d)."""
+        bits = np.ascontiguousarray(block + 0.0).view(np.uint64)  # of 0 and -0 one
+        places = np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(_BASE)
+        rows = _mixed(_mixed(bits ^ places).sum(axis=1, dtype=np.uint64))
+        powers = np.uint64(_BASE) ** np.arange(len(rows), dtype=np.uint64)
+        self._follow(int((rows[::-1] * powers).sum(dtype=np.uint64)), len(rows))
+
+    def merge(self, other: Self) -> None:
+        """Add the digest of the rows that follow."""
+        self.dropped += other.dropped
+        self._follow(other.value, other.rows)
+
+    def _follow(self, value: int, rows: int) -> None:
+        self.value = (self.value * pow(_BASE, rows, 1 << 64) + value) % (1 << 64)
+        self.rows += rows
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return bits of which each depends on all, by SplitMix64 (Steele, Lea and Flood 2014)."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 class Moments:
@@ -191,7 +232,7 @@ class Moments:
 
 
 class ByLengthOf:
-    """What bounded rows tell by their lengths, found in one pass.
+    """Summaries of bounded rows by length, from one pass.
 
     Parameters
     ----------
@@ -261,7 +302,7 @@ _DIGITS = 16  # top bits of a key that are counted first
 
 
 class Subsample:
-    """The n rows of a table of ``total`` rows that have the smallest keys: no permutation is held.
+    """The n of ``total`` rows with the smallest random keys; needs no permutation in memory.
 
     Row i has a random key that depends on the seed and i alone, so these rows are a uniform
     sample, and for one seed a smaller sample lies inside a larger one. Keys come from a jump in
@@ -332,7 +373,7 @@ _BLOCK_ENTRIES = 1 << 21  # and entries, few enough that the next block reuses t
 
 @dataclass(frozen=True, eq=False)
 class ColumnFacts:
-    """What preparation must know of the raw columns, shape (d_raw,) each."""
+    """Facts about the raw columns that preparation needs, shape (d_raw,) each."""
 
     n: int
     low: FloatArray
@@ -341,7 +382,7 @@ class ColumnFacts:
 
 
 class Passes(Protocol):
-    """What preparation asks of a table's rows."""
+    """Passes over a table's rows for preparation."""
 
     @property
     def name(self) -> str:
@@ -349,7 +390,7 @@ class Passes(Protocol):
 
     @property
     def called(self) -> str:
-        """What results call the table: never a file's name."""
+        """Name of the table in results, never a file's name."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -372,7 +413,7 @@ class Passes(Protocol):
         """Return the largest row norm, or the quantile of a level, in the transform's units."""
 
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
-        """Return the moment of the bounded rows, of the unbounded rows, and the count moved.
+        """Return the moments of bounded and of unbounded rows, and the number of rows moved.
 
         ``inside`` says that the bounds were taken from these rows, so that none is outside.
         """
@@ -381,10 +422,13 @@ class Passes(Protocol):
         """Return the moment of the bounded rows of a subsample."""
 
     def lengths(self, transform: Transform) -> Lengths:
-        """Return what the bounded rows tell by their lengths."""
+        """Return summaries of the bounded rows by length."""
 
     def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
-        """Return the kept columns of all rows as they are, shape (n, d)."""
+        """Return the selected columns of all rows, unchanged, shape (n, d)."""
+
+    def digest(self) -> RowsDigest:
+        """Return the digest of the rows as read, in one pass."""
 
 
 class InMemory:
@@ -401,7 +445,7 @@ class InMemory:
 
     @property
     def called(self) -> str:
-        """What results call the table."""
+        """Name of the table in results."""
         return self.table.name
 
     @property
@@ -415,7 +459,7 @@ class InMemory:
         return self.table.bounds
 
     def facts(self) -> ColumnFacts:
-        """Return count, range and mean, found once."""
+        """Return count, range and mean, computed once."""
         if self._facts is None:
             rows = self.table.rows
             origin = low = high = rows[0]
@@ -424,6 +468,9 @@ class InMemory:
                 # About a row, so that a mean far from zero costs no digits.
                 total += (block - origin).sum(axis=0)
                 low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
+            # what is declared holds whatever the rows are: no column is left out as constant
+            if self.table.declared and self.table.bounds is not None:
+                low, high = self.table.bounds.T
             self._facts = ColumnFacts(len(rows), low, high, origin + total / len(rows))
         return self._facts
 
@@ -447,7 +494,7 @@ class InMemory:
         return float(lengths.max() if level is None else np.quantile(lengths, level))
 
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
-        """Return the two moments and the count moved."""
+        """Return the two moments and the number of rows moved."""
         n = len(self.table.rows)
         # few rows of many features are a root of X'X, and smaller than it
         if is_thin(n, transform.domain.d):
@@ -464,7 +511,7 @@ class InMemory:
         return _of_sums(sums)
 
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
-        """Return the moment of a subsample, with its rows where asked."""
+        """Return the moment of a subsample, with its rows on request."""
         if with_rows:
             rows = transform.inside(self.table.rows[chosen.chosen(0, chosen.total)])
         if is_thin(chosen.n, transform.domain.d):
@@ -479,7 +526,7 @@ class InMemory:
         )
 
     def lengths(self, transform: Transform) -> Lengths:
-        """Return what the bounded rows tell by their lengths."""
+        """Return summaries of the bounded rows by length."""
         rows, d = self.table.rows, transform.domain.d
         return ReadAgain(InBlocks(rows, transform.inside, d), len(rows), d)
 
@@ -487,6 +534,13 @@ class InMemory:
         """Return the kept columns of the table."""
         rows: FloatArray = self.table.rows if keep.all() else self.table.rows[:, keep]
         return rows
+
+    def digest(self) -> RowsDigest:
+        """Return the digest of the rows as read."""
+        found = RowsDigest()
+        for block in _blocks(self.table.rows):
+            found.add(block, found.rows)
+        return found
 
 
 S = TypeVar("S", bound=FoldSum)
@@ -497,11 +551,11 @@ class RowSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the source in messages."""
 
     @property
     def called(self) -> str:
-        """What results call it."""
+        """Name of the source in results."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -509,7 +563,7 @@ class RowSource(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What reading changed, as sentences."""
+        """Changes made while reading, as sentences."""
 
     def first(self) -> FloatArray:
         """Return some first rows, at least one, shape (size, d)."""
@@ -546,7 +600,7 @@ class Batched:
 
     @property
     def called(self) -> str:
-        """What results call the source: never a file's name."""
+        """Name of the source in results, never a file's name."""
         return self.source.called
 
     @property
@@ -555,7 +609,7 @@ class Batched:
         return self.source.columns
 
     def extent(self) -> RowSummary:
-        """Return the result of the first pass, which is done once.
+        """Return the result of the first pass, computed once.
 
         Raises
         ------
@@ -568,8 +622,8 @@ class Batched:
                 raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
             refuse_too_wide(self.name, d)
             # of a sparse matrix, products of what it holds; far rows are then looked for
-            seen = self.source.products() if isinstance(self.source, SparseRows) else None
-            summed = None if seen is None else RowSummary.of_products(seen)
+            products = self.source.products() if isinstance(self.source, SparseRows) else None
+            summed = None if products is None else RowSummary.of_products(products)
             if summed is not None:
                 self._extent = summed
                 return summed
@@ -583,10 +637,10 @@ class Batched:
             def new() -> RowSummary:
                 return RowSummary(origin, anchor if about_zero else origin)
 
-            found = self.source.fold(new)
-            if found.rows < 2:
-                raise InvalidTable(f"{self.name} must have at least 2 rows; it has {found.rows}.")
-            self._extent = found
+            summary = self.source.fold(new)
+            if summary.rows < 2:
+                raise InvalidTable(f"{self.name} must have at least 2 rows; it has {summary.rows}.")
+            self._extent = summary
         return self._extent
 
     def facts(self) -> ColumnFacts:
@@ -595,7 +649,7 @@ class Batched:
         return ColumnFacts(extent.rows, extent.low, extent.high, extent.mean)
 
     def said(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return what reading changed, rows with gaps included."""
+        """Return notes on reading, such as rows with missing values."""
         extent = self.extent()
         notes = self.source.notes
         if extent.dropped:
@@ -614,7 +668,7 @@ class Batched:
         return deviations
 
     def row_bound(self, unscaled: Transform, level: float | None) -> float:
-        """Return the largest norm; reads the rows again where it must.
+        """Return the largest norm, with another pass over the rows if necessary.
 
         Raises
         ------
@@ -635,19 +689,19 @@ class Batched:
         """Return the largest norm: among the far rows, if no other row can be longer."""
         extent = self.extent()
         if (unscaled.scale == 1).all() and len(extent.far):
-            found = float(norms(unscaled, extent.far).max())
+            longest = float(norms(unscaled, extent.far).max())
             moved = float(
                 np.linalg.norm(
                     unscaled.center - extent.anchor[... if unscaled.keep is None else unscaled.keep]
                 )
             )
             # |x - center| <= |x - anchor| + |anchor - center| for every other row x.
-            if found >= (extent.beyond + moved) * (1 + 1e-12):
-                return found
+            if longest >= (extent.beyond + moved) * (1 + 1e-12):
+                return longest
         return self.source.fold(lambda: Longest(unscaled)).norm
 
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
-        """Return the two moments; that of the unbounded rows comes from the first pass."""
+        """Return the two moments; the first pass already gives the moment of unbounded rows."""
         extent = self.extent()
         keep = np.ones(len(extent.origin), bool) if transform.keep is None else transform.keep
         # In this order the large parts cancel exactly, and what rounding the mean lost is kept.
@@ -672,11 +726,11 @@ class Batched:
         return moment.with_lengths(self.source.fold(lambda: ByLengthOf(transform, chosen)).found)
 
     def lengths(self, transform: Transform) -> Lengths:
-        """Return what the bounded rows tell by their lengths, in one pass."""
+        """Return summaries of the bounded rows by length, in one pass."""
         return self.source.fold(lambda: ByLengthOf(transform)).found
 
     def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
-        """Refuse: each draw would read the whole file again."""
+        """Raise an error, because each repetition would read the whole file again."""
         raise InvalidSetting(
             "preparation",
             "public for a table that is read in batches, since a paid one is drawn anew from all "
@@ -684,6 +738,10 @@ class Batched:
             "private",
             "--center, --scale, --row-bound and --count",
         )
+
+    def digest(self) -> RowsDigest:
+        """Return the digest of the rows as read, in one pass."""
+        return self.source.fold(RowsDigest)
 
 
 def _blocks(rows: FloatArray) -> Iterator[FloatArray]:
@@ -701,7 +759,7 @@ def _of_sums(sums: Moments) -> tuple[SecondMoment, SecondMoment, int]:
 
 
 def refuse_too_wide(name: str, d: int) -> None:
-    """Raise InvalidTable where this machine has not the memory for the moments of d features.
+    """Raise InvalidTable if this machine lacks the memory for the moments of d features.
 
     Two moments are summed up, and a block's product and a transpose stand beside them.
     """

@@ -1,4 +1,4 @@
-"""What cells need of a table once it is prepared: d x d arrays and public facts."""
+"""Prepared tables as cells need them: d x d arrays and public facts."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from dpviz.preparation.transform import Transform
 
 
 class AsksRows(Protocol):
-    """A mechanism, as far as a table must know it."""
+    """A mechanism's needs of rows."""
 
     @property
     def by_length(self) -> bool:
-        """Whether of the rows it asks no more than their lengths tell."""
+        """Whether summaries of rows by length suffice."""
 
 
 @dataclass(frozen=True, eq=False)
 class PublicLabels:
-    """The labels of the rows, where their categories are public; whose is which is not.
+    """Labels of the rows with public categories; each row's label is private.
 
     Attributes
     ----------
@@ -103,16 +103,16 @@ class Measured:
 
     @property
     def has_lengths(self) -> bool:
-        """Whether mechanisms can run that ask of the rows what their lengths tell."""
+        """Whether mechanisms that need summaries of rows by length can run."""
         return self.moment.has_lengths
 
     def serves(self, mechanism: AsksRows) -> bool:
-        """Return whether what a mechanism asks of the rows, if anything, is at hand."""
+        """Return whether the table has what a mechanism needs of its rows."""
         return self.has_rows or (mechanism.by_length and self.has_lengths)
 
     @property
     def moment_with_rows(self) -> SecondMoment:
-        """The moment with its bounded rows, or what they tell by their lengths; see `serves`."""
+        """The moment with its bounded rows or their summaries by length; see `serves`."""
         if not self.moment.has_lengths:
             raise RuntimeError(f"the rows of {self.name} are not at hand; ask serves first")
         return self.moment
@@ -120,7 +120,7 @@ class Measured:
     def with_shares(
         self, settings: Settings, shares: Mapping[str, float] | None = None
     ) -> Settings:
-        """Return settings whose allocation has numbers for the features it names, or their shares.
+        """Return settings with the allocation's features as numbers, or with their shares.
 
         Parameters
         ----------
@@ -158,6 +158,8 @@ class Measured:
             Relation(settings.relation),
             self.domain,
             parse_allocation(written, settings.directions),
+            # who names the column of the person and no number means one row each
+            settings.rows_a_person or (1 if settings.person else None),
         )
 
     def budget(self, settings: Settings) -> Budget:

@@ -1,4 +1,4 @@
-"""What each step of a private preparation may cost, decided without looking at a row.
+"""Budget of each private preparation step, decided without the rows.
 
 All steps read sums over people of a function of one person's row, cut to bounds that are public
 or were bought first, and mapped to u in [-1, 1]^d. A person who is withdrawn (zero-out) adds
@@ -53,7 +53,7 @@ from dpviz.core.entries import USUAL_LEVEL, Entries
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
-from dpviz.core.parts import GaussianPart, LaplacePart, Part, PurePart
+from dpviz.core.parts import GaussianPart, LaplacePart, Part, PurePart, for_person
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.settings import MOST_SHARED, Settings
 
@@ -76,7 +76,7 @@ _ROOM = 1 + 1e-12  # the account composes rounded numbers: leave them room
 
 @dataclass(frozen=True)
 class PrivateSteps:
-    """Which steps are paid for, and the share of each.
+    """Private preparation steps and their shares of the budget.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class PrivateSteps:
 
     @classmethod
     def of(cls, entries: Entries) -> PrivateSteps:
-        """Return the steps that buy what is private, and the share of each."""
+        """Return the private steps and the share of each."""
         private = entries.private
         steps = tuple(step for step in STEPS if step in private)
         shares = tuple((step, private[step].share) for step in steps)
@@ -134,7 +134,7 @@ class PrivateSteps:
         return cls(steps, shares, level=how)
 
     def share(self, step: str) -> float:
-        """Return the share of one step; 0 where it is not paid for."""
+        """Return the share of one step; 0 if it is not private."""
         if step not in self.steps:
             return 0.0
         return dict(self.shares).get(step, DEFAULT_SHARES[step])
@@ -146,7 +146,7 @@ class PrivateSteps:
 
 
 def check_shares(shares: Mapping[str, float]) -> None:
-    """Raise `InvalidSetting` where one is of no step, or no share."""
+    """Raise `InvalidSetting` if a name is not a step or a value is not a share."""
     for name, share in shares.items():
         if name not in STEPS:
             raise InvalidSetting("shares", f"of {', '.join(STEPS)}", name)
@@ -161,7 +161,7 @@ def is_share(value: object) -> bool:
 
 
 def private_steps(settings: Settings) -> PrivateSteps | None:
-    """Return the steps that settings pay for, or None where all is public."""
+    """Return the private steps of settings, or None if all is public."""
     private = PrivateSteps.of(settings.entries)
     return private if private.steps else None
 
@@ -198,7 +198,14 @@ class Preparation:
 
 
 def preparation(
-    private: PrivateSteps, n: int, d: int, relation: Relation, budget: Budget, *, pure: bool
+    private: PrivateSteps,
+    n: int,
+    d: int,
+    relation: Relation,
+    budget: Budget,
+    *,
+    pure: bool,
+    rows: int = 1,
 ) -> Preparation:
     """Return the noise of each step.
 
@@ -211,27 +218,32 @@ def preparation(
         Of the preparation and the release together.
     pure : bool
         Whether no step may use delta.
+    rows : int
+        Most rows of one person. A row gets so many times less than the share: given those before
+        it, a step costs the person as many times what it costs a row
+        (`dpviz.core.parts.for_person`).
     """
     noises: dict[str, float] = {}
     parts: list[Part] = []
     # under replace n is the same for all neighbours: a count costs nothing there
     free = (COUNT,) if relation is Relation.REPLACE else ()
-    whole = budget.epsilon if pure else mu_of(budget)
+    whole = (budget.epsilon if pure else mu_of(budget)) / rows
     for step in STEPS:
         if step not in private.steps or step in free:
             continue
         # epsilons add up, and of Gaussian steps the squares of mu do
-        own = (private.share(step) if pure else math.sqrt(private.share(step))) * whole
+        step_budget = (private.share(step) if pure else math.sqrt(private.share(step))) * whole
         if step in (BOUND, RANGE):
-            _choose(private, step, own, noises, parts, pure=pure)
+            _choose(private, step, step_budget, noises, parts, pure=pure)
         else:
-            _sum_up(step, own, d, relation, noises, parts, pure=pure)
+            _sum_up(step, step_budget, d, relation, noises, parts, pure=pure)
     if private.variance:
         for step, part in _variances(private, relation, whole, pure=pure):
             noises[step] = part.epsilon if isinstance(part, PurePart) else _noise_of(part)
             # a binary search asks for one count after the other
             parts += [part] * (RADIUS_COUNTS if step == RADIUS and not pure else 1)
-    return Preparation(private, n, d, relation, pure, noises, tuple(parts))
+    together = tuple(for_person(part, rows) for part in parts)
+    return Preparation(private, n, d, relation, pure, noises, together)
 
 
 def _choose(
@@ -305,22 +317,22 @@ def _variances(
     """Return what the variances cost, and before them each count, or the choice, of a radius."""
     most = 2.0 if relation is Relation.REPLACE else 1.0
     share = private.variance
-    found: list[tuple[str, Part]] = []
+    parts: list[tuple[str, Part]] = []
     if private.radius:
-        own, share = _RADIUS_SHARE * share, (1 - _RADIUS_SHARE) * share
+        radius_share, share = _RADIUS_SHARE * share, (1 - _RADIUS_SHARE) * share
         if pure:
-            epsilon = own * whole / _ROOM
-            found.append((RADIUS, PurePart(epsilon, _CHOICE, width=epsilon)))
+            epsilon = radius_share * whole / _ROOM
+            parts.append((RADIUS, PurePart(epsilon, _CHOICE, width=epsilon)))
         else:
-            std = _ROOM * math.sqrt(RADIUS_COUNTS / own) / whole
+            std = _ROOM * math.sqrt(RADIUS_COUNTS / radius_share) / whole
             # the radius alone is used
-            found.append((RADIUS, GaussianPart(1.0, std, attained=False)))
+            parts.append((RADIUS, GaussianPart(1.0, std, attained=False)))
     if pure:
         noise: Part = LaplacePart(most, _ROOM * most / (share * whole), attained=False)
     else:
         l2 = math.sqrt(most)
         noise = GaussianPart(l2, _ROOM * l2 / (math.sqrt(share) * whole), attained=False)
-    return [*found, (VARIANCE, noise)]
+    return [*parts, (VARIANCE, noise)]
 
 
 def _noise_of(part: Part) -> float:
@@ -346,7 +358,7 @@ def joint_gaussian(mean_std: float, scale_std: float, d: int) -> GaussianPart:
 
 
 def joint_laplace(mean_scale: float, scale_scale: float, d: int) -> LaplacePart:
-    """Return the same with Laplace noise: the maximum of D (a + b (2 - D)), a and b the rates."""
+    """Return the joint loss with Laplace noise: the maximum of D (a + b (2 - D)), rates a and b."""
     a, b = 1 / mean_scale, 1 / scale_scale
     gap = min(1 + a / (2 * b), 2.0)
     return LaplacePart(d * gap * (a + b * (2 - gap)) * _ROOM, 1.0, attained=False)

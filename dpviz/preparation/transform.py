@@ -1,4 +1,4 @@
-"""How a raw row becomes a bounded one: the one program that cuts, centres, divides and shortens.
+"""Transform of raw rows to bounded ones: limit, centre, scale, clip.
 
 Rows in memory, in batches of a file, behind a private preparation and on the grid of a release all
 go through it, so that a preparation means the same wherever it is stated.
@@ -23,7 +23,7 @@ _FAR = 1e100  # units of the bound: a row that is longer keeps its direction, an
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """How a raw row becomes a bounded one, by numbers that are public or were released before.
+    """Transform of a raw row to a bounded one, by public or already released numbers.
 
     A row is cut to the feature bounds, centred, divided by the scale, and shortened to the row
     bound, which is then its unit.
@@ -70,7 +70,7 @@ class Transform:
 
     @cached_property
     def changes(self) -> bool:
-        """Whether it may change a row; else every row passes as it is."""
+        """Whether the transform can change a row."""
         return bool(
             self.box
             or self.unit
@@ -86,24 +86,24 @@ class Transform:
         """Raise `InvalidSetting` unless every feature has bounds, in order."""
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
             raise InvalidSetting(
-                "feature bounds", "finite for a preparation that is paid for", "none", "--bounds"
+                "feature bounds", "finite for a private preparation", "none", "--bounds"
             )
-        if not (self.low < self.high).all():
+        if not (self.low <= self.high).all():
             raise InvalidSetting("feature bounds", "low below high", "high below low", "--bounds")
 
     def within(self, reach: float) -> Transform:
-        """Return the same with bounds of minus and plus a reach for every feature."""
+        """Return the same transform with bounds -reach and +reach for every feature."""
         side = np.full(len(self.low), reach)
         return replace(self, low=-side, high=side)
 
     def cut(self, rows: FloatArray) -> FloatArray:
-        """Return rows cut to the feature bounds; the rows themselves where there are none."""
+        """Return rows clipped to the feature bounds, or the rows themselves without bounds."""
         if np.isfinite(self.low).any() or np.isfinite(self.high).any():
             rows = np.clip(rows, self.low, self.high)
         return rows
 
     def unbounded(self, rows: FloatArray) -> FloatArray:
-        """Return rows in scaled units, as long as they come.
+        """Return rows in scaled units, without clipping.
 
         What changes nothing is left out, so that they may be the rows themselves.
         """
@@ -117,7 +117,7 @@ class Transform:
         return z
 
     def bounded(self, rows: FloatArray) -> tuple[FloatArray, int]:
-        """Return rows inside the domain, and how many had to be moved there."""
+        """Return rows inside the domain, and the number of rows that were clipped."""
         return self.into_domain(self.unbounded(rows))
 
     def inside(self, rows: FloatArray) -> FloatArray:
@@ -125,7 +125,7 @@ class Transform:
         return self.bounded(rows)[0]
 
     def into_domain(self, rows: FloatArray) -> tuple[FloatArray, int]:
-        """Return rows in scaled units shortened to the bound, or cells clipped to the box.
+        """Return rows in scaled units clipped to the norm bound, or cells clipped to the box.
 
         Each row by itself: what happens to one does not depend on another.
         """

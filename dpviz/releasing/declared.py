@@ -1,9 +1,11 @@
-"""What a caller declares of the rows, checked, and what the preparation takes for public."""
+"""What a caller declares of a fit and of the rows, and what the preparation takes for public."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +18,23 @@ from dpviz.core.entries import (
     FROM_DATA,
     MIDPOINT,
     PRIVATE,
-    PUBLIC,
     UNDECLARED,
     Entries,
-    Entry,
     FeatureBounds,
+    FromData,
+    Private,
+    Public,
     bounds_of,
-    center_of,
     pair_of,
     row_bound_of,
-    scale_of,
+    source_of,
 )
-from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.params import Declared, given, inherit, number, quotable, texts
+from dpviz.core.settings import Settings
 from dpviz.datasets import read_bounds
 from dpviz.datasets.raw import unit_words
+from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import PreparedMechanism
 from dpviz.preparation.bounding import PADDED, PEOPLE
 from dpviz.preparation.draws import noise_edge
@@ -41,18 +46,28 @@ from dpviz.preparation.steps import (
     RANGE,
     SCALE,
     check_shares,
+    is_share,
 )
 from dpviz.preparation.transform import Transform
+from dpviz.releasing.options import ACCEPT, DELTA_STATED, accepted
 from dpviz.releasing.rows import Reduced, Rows
 
-AUTO, NONE = "auto", UNDECLARED
-CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
-SCALES = (NONE, PRIVATE, FROM_DATA)
-BOUND_ALLOWED = (
+AUTO = "auto"
+APPROXIMATE = "approximate-draws"
+FIT_ACCEPT = ACCEPT | {
+    APPROXIMATE: "its draws have the law that was proved only in the limit, and the epsilon of "
+    "that law is what would be written down"
+}
+"""What needs an explicit word in a fit with a ledger, and what it means."""
+_BOUND_ALLOWED = (
     "a number from 1e-100 to 1e100 that was known before anybody looked at the data, "
     f"{PRIVATE!r}, 'adaptive', {FROM_DATA!r}, or None for mechanisms that need none"
 )
 _BOUNDS_WORDS = f"LOW:HIGH, the path of a CSV or Parquet file, {PRIVATE!r} or {FROM_DATA!r}"
+_NOBODY: Mapping[str, Any] = {"default": None, "optional": False, "required": True}
+"""Of a parameter that may be None, where nobody says."""
+# here a budget is spent: the short words of a comparison (mean, max) take nothing from data
+_WORDS = {UNDECLARED: "none", PRIVATE: "private", FROM_DATA: "of the rows"}
 
 
 class PrivacyWarning(UserWarning):
@@ -65,51 +80,124 @@ class PrivacyWarning(UserWarning):
     """
 
 
-def checked(
-    center: str | None,
-    scale: str,
-    row_bound: float | str | None,
-    bounds: Any,
-    count: str = PUBLIC,
-    shares: Mapping[str, float] | None = None,
-) -> Entries:
-    """Return what an estimator's parameters declare of the rows, without its data.
-
-    Raises
-    ------
-    InvalidSetting
-        If one is wrong, or asks for bounds that are not stated.
-    """
-    stated = None if bounds is None else _stated(bounds)
-    if center is None:
-        center = NONE if stated is None or stated in (PRIVATE, "max") else MIDPOINT
-    # here a budget is spent: the short words of a comparison (mean, max) take nothing from data
-    if center not in CENTERS:
-        raise InvalidSetting("center", f"one of {', '.join(CENTERS)}", center)
-    if count not in (PUBLIC, PRIVATE):
-        raise InvalidSetting("count", f"{PUBLIC} or {PRIVATE}", count)
-    if scale not in SCALES:
-        raise InvalidSetting("scale", f"one of {', '.join(SCALES)}", scale)
+def _row_bound(value: Any) -> Any:
+    """Return a row bound in canonical text; taken from the data by its whole name alone."""
     try:
-        radius = UNDECLARED if row_bound is None else row_bound_of(row_bound)
+        radius = row_bound_of(value)
     except InvalidSetting:
-        raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound) from None
-    if row_bound != FROM_DATA and radius.startswith(("max", "quantile")):
-        raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound)
-    # what is bought has to know how far one row reaches, and the bounds say it
-    if stated is None:
-        for name, value in (("center", center), ("scale", scale), ("row_bound", row_bound)):
-            if value == MIDPOINT or str(value).startswith((PRIVATE, "adaptive")):
-                raise InvalidSetting("bounds", f"given where {name} is {value!r}", None)
-    check_shares(shares or {})
-    share = {**DEFAULT_SHARES, **(shares or {})}
-    return Entries(
-        Entry.of_bounds(stated, share[RANGE]),
-        Entry.written(center_of(center), share[MEAN]),
-        Entry.written(scale_of(scale), share[SCALE]),
-        Entry.written(radius, share[BOUND]),
-        Entry.written(count, share[COUNT]),
+        radius = None
+    found = isinstance(radius, str) and (
+        radius != "max" or (isinstance(value, str) and value == FROM_DATA)
     )
+    if not found or radius.startswith("quantile"):
+        raise InvalidSetting("row_bound", _BOUND_ALLOWED, quotable(value))
+    return radius
+
+
+def _bounds(value: Any) -> str | FeatureBounds:
+    """Return bounds as settings keep them; those of a file are read."""
+    found: str | FeatureBounds = bounds_of(value, _BOUNDS_WORDS)
+    if isinstance(found, FeatureBounds) or found == PRIVATE or pair_of(found) is not None:
+        return found
+    if isinstance(value, str) and value == FROM_DATA:
+        return found
+    if not Path(found).is_file():
+        raise InvalidSetting("bounds", _BOUNDS_WORDS, found)
+    return FeatureBounds.named(read_bounds(found), found)
+
+
+def _is_count(value: Any) -> bool:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+    return value is None or bool(whole) or is_share(value)
+
+
+def _is_seed(value: Any) -> bool:
+    kinds = (int, np.integer, np.random.Generator, np.random.RandomState, type(None))
+    return isinstance(value, kinds) and not (isinstance(value, (int, np.integer)) and value < 0)
+
+
+@dataclass(frozen=True)
+class FitOptions(Declared):
+    """What a fit is asked: the parameters of `dpviz.PrivatePCA`, checked when one begins."""
+
+    n_components: int | float | None = given(
+        2, "a whole number of at least 1, a share between 0 and 1, or None", _is_count
+    )
+    mechanism: str | Mechanism = given(AUTO, "a word or a Mechanism", (str, Mechanism))  # noqa: RUF009
+    epsilon: float = inherit(Settings, "epsilon")
+    delta: float | None = inherit(Settings, "delta", **_NOBODY)
+    row_bound: str | None = inherit(
+        Settings, "row_bound", reads=_row_bound, allowed_text=_BOUND_ALLOWED, **_NOBODY
+    )
+    relation: str = inherit(Settings, "relation")
+    rows_a_person: int | None = inherit(Settings, "rows_a_person", **_NOBODY)
+    center: str | None = inherit(
+        Settings, "center", reads=None, choices={MIDPOINT: "", **_WORDS}, **_NOBODY
+    )
+    scale: str = inherit(Settings, "scale", reads=None, choices=_WORDS)
+    bounds: str | FeatureBounds | None = inherit(Settings, "bounds", reads=_bounds, **_NOBODY)  # noqa: RUF009
+    random_state: Any = given(None, "None, a number of at least 0 or a NumPy generator", _is_seed)  # noqa: RUF009
+    ledger: str | Path | None = given(None, "a path or None", (str, Path, type(None)))  # noqa: RUF009
+    spectrum: Any = given(None, "eigenvalues", (object,))  # noqa: RUF009
+    shares: Mapping[str, float] | None = given(
+        None, "a mapping from steps to shares, or None", (Mapping, type(None))
+    )
+    variance_share: float = number(
+        0.1, 0.0, math.nextafter(1.0, 0.0), allowed_text="from 0 to below 1", label="", help=""
+    )
+    count: str = inherit(Settings, "count")
+    whiten: bool = given(False, "True or False", (bool, np.bool_))
+    allow_refuted: bool = given(False, "True or False", (bool, np.bool_))
+    accept: tuple[str, ...] = texts((), label="", help="", check=accepted(FIT_ACCEPT, "among"))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_shares(self.shares or {})
+        if self.variance_share == 0 and is_share(self.n_components):
+            raise InvalidSetting(
+                "variance_share", "above 0 where n_components is a share of the variance", 0
+            )
+        if self.ledger is not None and self.delta is None:
+            raise InvalidSetting("delta", f"{DELTA_STATED}, where a ledger is given", None)
+        _ = self.named  # refused here where there is none
+        if self.bounds is not None:
+            return
+        if self.center is None:
+            # around the origin the first component is the mean, whatever the rows vary along
+            raise InvalidSetting(
+                "center",
+                f"stated where no bounds are given: {UNDECLARED!r} for rows that are centred "
+                f"already, or {FROM_DATA!r}; with bounds the mean is private",
+                None,
+            )
+        # what is bought has to know how far one row reaches, and the bounds say it
+        for name in ("center", "scale", "row_bound"):
+            value = getattr(self, name)
+            if value == MIDPOINT or str(value).startswith(PRIVATE):
+                word = value.partition(":")[0]
+                raise InvalidSetting("bounds", f"given where {name} is {word!r}", None)
+
+    @property
+    def entries(self) -> Entries:
+        """How rows are to be prepared."""
+        share = {**DEFAULT_SHARES, **(self.shares or {})}
+        return Entries(
+            source_of(self.bounds, share[RANGE]),
+            source_of(self.center or PRIVATE, share[MEAN]),
+            source_of(self.scale, share[SCALE]),
+            source_of(self.row_bound, share[BOUND]),
+            source_of(self.count, share[COUNT]),
+        )
+
+    @property
+    def named(self) -> Mechanism | None:
+        """The mechanism, where one is named."""
+        return None if self.mechanism == AUTO else parse_variant(self.mechanism)
+
+    def from_all(self, d: int) -> bool:
+        """Return whether components are taken from a whole basis of d directions."""
+        k = self.n_components
+        return k is None or k == d or is_share(k)
 
 
 def public_part(
@@ -134,41 +222,49 @@ def public_part(
     """
     low, high = stated.limits(names or [f"column {j + 1}" for j in range(d)])
     private_count = whole is not None and COUNT in whole.preparation.noises
-    # rows come without a word on whose they are
-    assumed = [PADDED if private_count else PEOPLE, unit_words(None)]
-    if stated.bounds.source == FROM_DATA:
+    whose = None if whole is None else whole.problem.rows_a_person
+    assumed = [PADDED if private_count else PEOPLE, unit_words(whose)]
+
+    def seen(name: str, what: str) -> Rows:
+        """Return the rows that an entry is taken from, and warn."""
+        assumed.append(what)
+        warnings.warn(
+            f"{name} is taken from the data and is not private: the guarantee is for people who "
+            "could not change it.",
+            PrivacyWarning,
+            stacklevel=5,
+        )
         assert rows is not None
-        low, high = _range(rows)
-        assumed.append("the feature bounds (smallest and largest value of each feature)")
-        _warn("bounds")
-    elif stated.bounds != Entry() and stated.bounds.source == PUBLIC:
+        return rows
+
+    if isinstance(stated.bounds, FromData):
+        low, high = _range(
+            seen("bounds", "the feature bounds (smallest and largest value of each feature)")
+        )
+    elif isinstance(stated.bounds, Public) and stated.bounds.value is not None:
         assumed.append("the feature bounds, as given")
     middle, spread, radius = np.zeros(d), np.ones(d), np.inf
     cut = Transform(low, high, middle, spread, np.inf)
-    centered = stated.center.source == FROM_DATA
-    if stated.center.value == MIDPOINT and stated.bounds.source != PRIVATE:
+    centered = isinstance(stated.center, FromData)
+    if centered:
+        middle = _mean(seen("center", "the feature means"), cut.cut)
+    elif stated.center == Public():
+        assumed.append("that the rows are centred already")
+    elif stated.center.value == MIDPOINT and not isinstance(stated.bounds, Private):
         middle = (low + high) / 2
-    elif centered:
-        assert rows is not None
-        middle = _mean(rows, cut.cut)
-        assumed.append("the feature means")
-        _warn("center")
-    if stated.scale.source == FROM_DATA:
-        assert rows is not None
-        mean = _mean(rows, cut.cut)
-        spread = np.sqrt(_mean(rows, lambda block: (cut.cut(block) - mean) ** 2))
+        assumed.append("the centre, the midpoint of the bounds")
+    if isinstance(stated.scale, FromData):
+        read = seen("scale", "the feature scales (standard deviations)")
+        mean = _mean(read, cut.cut)
+        spread = np.sqrt(_mean(read, lambda block: (cut.cut(block) - mean) ** 2))
         # a constant feature stays as it is, as in scikit-learn's scaler
         spread[spread == 0] = 1.0
-        assumed.append("the feature scales (standard deviations)")
-        _warn("scale")
-    if stated.row_bound.source == FROM_DATA:
-        assert rows is not None
-        radius = _longest(rows, Transform(low, high, middle, spread, np.inf).unbounded)
-        assumed.append("the row bound R (largest row norm)")
-        _warn("row_bound")
-    elif stated.row_bound.source == PRIVATE:
+    if isinstance(stated.row_bound, FromData):
+        read = seen("row_bound", "the row bound R (largest row norm)")
+        radius = _longest(read, Transform(low, high, middle, spread, np.inf).unbounded)
+    elif isinstance(stated.row_bound, Private):
         radius = 1.0  # another is bought
-    elif stated.row_bound != Entry():
+    elif stated.row_bound != Public():
         radius = stated.row_bound.value
         assumed.append("the row bound R, as given")
     edge = 0.0 if whole is None else _edge(whole, d)
@@ -182,7 +278,7 @@ def _edge(whole: PreparedMechanism, d: int) -> float:
         return max(abs(edges[0]), abs(edges[1])) * whole.problem.n
     # of a mechanism without an edge of its own, that of Gaussian noise stands in its place
     mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
-    return noise_edge(d, whole.problem.relation, mu)
+    return noise_edge(d, whole.problem.relation, mu / whole.problem.together)
 
 
 def _mean(rows: Rows, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -204,33 +300,8 @@ def _range(rows: Rows) -> tuple[FloatArray, FloatArray]:
     """Return the smallest and the largest value of each feature."""
     low = rows.source.fold(lambda: Reduced(lambda block: block.min(axis=0), np.minimum)).value
     high = rows.source.fold(lambda: Reduced(lambda block: block.max(axis=0), np.maximum)).value
-    if not (low < high).all():
-        raise InvalidTable(
-            "X must have columns that vary where bounds are taken from the data: nothing was spent."
-        )
     return low, high
-
-
-def _stated(bounds: Any) -> str | FeatureBounds:
-    """Return bounds as settings keep them; those of a file are read."""
-    found: str | FeatureBounds = bounds_of(bounds, _BOUNDS_WORDS)
-    if isinstance(found, FeatureBounds) or found == PRIVATE or pair_of(found) is not None:
-        return found
-    if isinstance(bounds, str) and bounds == FROM_DATA:
-        return found
-    if not Path(found).is_file():
-        raise InvalidSetting("bounds", _BOUNDS_WORDS, found)
-    return FeatureBounds.named(read_bounds(found), found)
 
 
 def _first(first: FloatArray, second: FloatArray) -> FloatArray:
     return first
-
-
-def _warn(name: str) -> None:
-    warnings.warn(
-        f"{name} is taken from the data and is not private: the guarantee is for people who "
-        "could not change it.",
-        PrivacyWarning,
-        stacklevel=4,
-    )

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, product
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as parquet
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import LARGEST, FeatureBounds
 from dpviz.core.errors import InvalidTable
 from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
-from dpviz.datasets.claims import DAMAGED, check_pages
 from dpviz.datasets.columns import MISSING_MARKERS, SENTINELS, clean_names, far_from
-from dpviz.datasets.files import flat_of
-from dpviz.datasets.formats import is_json
-from dpviz.datasets.layout import Layout, detect
-from dpviz.datasets.source import IN_MEMORY, Limits, Source, readable
-from dpviz.datasets.survey import is_text
+from dpviz.datasets.dialect import Layout, Text, detect
+from dpviz.datasets.files import flat_of, open_file, schema_of
+from dpviz.datasets.reader import is_json
+from dpviz.datasets.sheet import SheetText
+from dpviz.datasets.source import Source
 from dpviz.releasing.records import TableInput, lines_of, number_parser, open_records, split, usable
 from dpviz.releasing.schema import (
     DECIMALS,
@@ -40,6 +37,8 @@ from dpviz.releasing.schema import (
 Scales: TypeAlias = Sequence[Sequence[str]]
 _SAMPLE_BYTES = 1 << 19
 _SAMPLE_LINES = 500
+_GROUPED = {mark: re.compile(rb"[+-]?\d{1,3}(?:[%b]\d{3})*" % mark.encode()) for mark in DECIMALS}
+"""Numbers that a mark could divide by thousands."""
 _MISSING = {marker.encode() for marker in MISSING_MARKERS}
 
 
@@ -47,7 +46,7 @@ def draft(
     table: TableInput,
     name: str,
     bounds: tuple[float, float] | FeatureBounds | str = "data",
-    limits: Limits | None = None,
+    most_bytes: int | None = None,
     levels: Scales = (),
 ) -> Schema:
     """Return a first schema of a table.
@@ -60,8 +59,8 @@ def draft(
     bounds : pair of float, FeatureBounds, "data" or "none"
         The same for every column, stated one by one, taken from its smallest and largest number,
         or left open: then only the start of a text is read.
-    limits : Limits, optional
-        What the table may take once it is unpacked, a Parquet file by the page.
+    most_bytes : int, optional
+        The longest text that is read to its end.
     levels : sequence of sequence of str
         Scales, each with its words from the least to the most: a column of such words is one of
         numbers.
@@ -74,7 +73,7 @@ def draft(
     public = public_schema(table) if isinstance(table, Table) else None
     if public is not None and bounds == "data":
         return public
-    outline, start = _outline(table, name, levels, limits)
+    outline, start = _outline(table, name, levels)
     if bounds == "none":
         used = outline
         if start is not None:  # unpacked, whatever the file is
@@ -84,56 +83,38 @@ def draft(
         # bounds of words are their number
         found = replace(used, columns=tuple(replace(c, low=None, high=None) for c in used.columns))
     else:
-        if limits is not None and not (start is None or isinstance(table, Table)):
-            Source(table, name).extent(limits)
+        if most_bytes is not None and not (start is None or isinstance(table, Table)):
+            source, left = Source(table, name), most_bytes
+            for chunk in source.chunks(source.is_gzip):
+                left -= len(chunk)
+                if left < 0:
+                    raise InvalidTable(
+                        f"{name} holds more than {most_bytes >> 20} MiB of text, the most that is "
+                        "read here; state the bounds, or keep fewer rows or columns."
+                    )
         used = _measured(outline, table)
         found = used if isinstance(bounds, str) else with_bounds(used, bounds)
     # the columns of a table of ours are public, and so is what the caller says of them
     return replace(found, from_data=isinstance(bounds, str) or not isinstance(table, Table))
 
 
-def _outline(
-    table: TableInput, name: str, levels: Scales, limits: Limits | None
-) -> tuple[Schema, bytes | None]:
+def _outline(table: TableInput, name: str, levels: Scales) -> tuple[Schema, bytes | None]:
     """Return how a table is written, columns that could hold numbers in use, and a text's start."""
     if isinstance(table, Table):
         own = tuple(Column(found) for found in clean_names(table.columns)[0])
         return Schema(own, **public_labels(table)), None
     source = Source(table, name)
     if source.is_parquet:
-        with readable(DAMAGED.format(name)):
-            file = parquet.ParquetFile(source.open())
-            columns = flat_of(file.schema_arrow.empty_table())
+        file = open_file(table, name, stream=True)
+        columns = flat_of(schema_of(file).empty_table())
         read = [found for found, _ in columns]
-        claims = check_pages(source, set(read), limits or IN_MEMORY)
         names = clean_names(read)[0]
         kinds = (usable(values.type) for _, values in columns)
-        found = tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True))
-        if levels:
-            with readable(DAMAGED.format(name)):
-                file = parquet.ParquetFile(source.open(), read_dictionary=claims.coded)
-                batches = file.iter_batches(
-                    claims.rows(_SAMPLE_LINES, read), columns=list(dict.fromkeys(read))
-                )
-                few = next(batches, None)
-            if few is not None:
-                held = [values for _, values in flat_of(few)]
-                found = tuple(map(partial(_worded, levels), found, held))
-        return Schema(found), None
-    return _of_text(source, levels)
+        return Schema(tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True))), None
+    return _of_text(source, levels, sheet=isinstance(table, SheetText))
 
 
-def _worded(levels: Scales, column: Column, values: pa.Array) -> Column:
-    """Return a column of a Parquet file with the scale that its first texts are words of."""
-    if pa.types.is_dictionary(values.type):  # each text once, as it may be long
-        values = values.dictionary.take(values.indices.unique())
-    if not is_text(values.type):
-        return column
-    texts = [text for text in values.to_pylist() if isinstance(text, str) and text.strip()]
-    return replace(column, levels=_scale_of(texts, levels))
-
-
-def _of_text(source: Source, levels: Scales) -> tuple[Schema, bytes]:
+def _of_text(source: Source, levels: Scales, *, sheet: bool) -> tuple[Schema, bytes]:
     """Return how a text is written, judged on its start as Explore judges it, and the start."""
     start: bytes = source.open_text().read(_SAMPLE_BYTES)
     if is_json(start):  # as delimited text, its cells would be names of columns
@@ -144,8 +125,7 @@ def _of_text(source: Source, levels: Scales) -> tuple[Schema, bytes]:
         # whole lines: the last one was cut by the sample and not by the file
         start = start[: start.rindex(b"\n") + 1]
     head, encoding = _as_utf8(start)
-    sample = Source(head, source.name)
-    layout = detect(sample, sample.extent())
+    layout = detect(Text.whole(source.name, head), sheet=sheet)
     names, at = _line_of_names(head, layout)
     plain = Schema(
         tuple(Column(found) for found in names),
@@ -157,10 +137,9 @@ def _of_text(source: Source, levels: Scales) -> tuple[Schema, bytes]:
     )
     lines = list(islice(lines_of(head), layout.skipped, layout.skipped + _SAMPLE_LINES))
     rows = [split(line, layout.delimiter.encode(), len(names)) for line in lines]
-    best = _with_marks(plain, rows, layout.decimal)
-    parse = number_parser(best)
+    best = _with_marks(plain, rows)
     columns = tuple(
-        _judged(column, [row[j].strip() for row in rows if j < len(row)], parse, levels)
+        _judged(best, column, [row[j].strip() for row in rows if j < len(row)], levels)
         for j, column in enumerate(best.columns)
     )
     return replace(best, columns=columns), start
@@ -177,27 +156,35 @@ def _as_utf8(start: bytes) -> tuple[bytes, str]:
     return start, "utf-8"
 
 
-def _with_marks(plain: Schema, rows: Sequence[Sequence[bytes]], decimal: str | None) -> Schema:
+def _with_marks(plain: Schema, rows: Sequence[Sequence[bytes]]) -> Schema:
     """Return the schema with the marks under which most cells are numbers."""
     best, most = plain, -1
-    for thousands, mark in product(THOUSANDS, sorted(DECIMALS, key=lambda one: one != decimal)):
+    for thousands, mark in product(THOUSANDS, (".", ",")):
         if thousands == mark:
             continue
         tried = replace(plain, decimal=mark, thousands=thousands)
         parse = number_parser(tried)
-        # of equal counts the first stays: the mark that Explore would take, and no thousands
+        # of equal counts the first stays: a point, and no thousands
         count = sum(math.isfinite(parse(cell)) for row in rows for cell in row)
         if count > most:
             best, most = tried, count
     return best
 
 
-def _judged(
-    column: Column, cells: Sequence[bytes], parse: Callable[[bytes], float], levels: Scales
-) -> Column:
-    """Return a column with whether it could hold numbers, or words of a scale."""
+def _judged(schema: Schema, column: Column, cells: Sequence[bytes], levels: Scales) -> Column:
+    """Return a column with whether it could hold numbers, or words of a scale.
+
+    It has a decimal mark of its own where more of its cells are numbers under that one, and the
+    mark cannot stand between thousands in all of them.
+    """
     cells = [cell for cell in cells if cell not in _MISSING]
-    numbers = sum(math.isfinite(parse(cell)) for cell in cells)
+    numbers = sum(math.isfinite(number_parser(schema)(cell)) for cell in cells)
+    (mark,) = {*DECIMALS} - {schema.decimal}
+    other = replace(column, decimal=mark)
+    parse = number_parser(schema, other)
+    under = [cell for cell in cells if math.isfinite(parse(cell))]
+    if len(under) > numbers and not all(map(_GROUPED[mark].fullmatch, under)):
+        column, numbers = other, len(under)
     # 007 is a code: a number is not written with a zero before it
     coded = any(cell[:1] == b"0" and cell[1:2].isdigit() for cell in cells)
     scale = _scale_of((cell.decode("utf-8", "replace") for cell in cells), levels)

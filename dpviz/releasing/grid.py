@@ -56,7 +56,7 @@ def transform_of(stated: Entries) -> Transform:
             f"the bounds of {limits.names[at][:60]!r}", "numbers with low below high",
             f"{low[at]}, {high[at]}",
         )  # fmt: skip
-    scale = stated.scale.numbers(len(low), without=1.0) * radius
+    scale = np.broadcast_to(np.array(stated.scale.value or 1.0) * radius, low.shape)
     return Transform(low, high, center, scale, unit=stated.row_bound.value == UNIT)
 
 

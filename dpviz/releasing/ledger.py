@@ -2,16 +2,18 @@
 
 The file is text, one JSON object a line. Its heading holds what never changes: the limit, how
 spends add up, the neighbouring relation, who counts as one (a row), a schema if one was fixed, and
-a secret salt. Then comes a line for each spend, and one for each table that it is about. Every line
+a secret salt. Then comes a line for each spend, one for each table that it is about, and one that
+closes a spend for each file that was written of it: release, card, and page to print. Every line
 carries a digest of itself and the line before, so the digest of the last one, the head, stands for
 all of it: a line that was changed, lost in the middle or written without the lock is noticed in the
 file. The head stands beside the file too (``.head``), in the name of each kept release
 (``.releases``) and in the release itself, so that a ledger behind any of them is refused.
 
 A spend is written before the data is touched: a process that is killed leaves at most a spend
-without a release, never a release without a spend. A new version of the file is written beside it,
-flushed to the disk and put in place of the old one, whole or not at all, while a lock keeps every
-other process out. A spend never makes a ledger.
+without a release, never a release without a spend. One that is killed between a release and the
+line that closes it leaves a spend that counts and a file that nothing vouches for. A new version of
+the file is written beside it, flushed to the disk and put in place of the old one, whole or not at
+all, while a lock keeps every other process out. A spend never makes a ledger.
 
 A table is known by a keyed digest of its bytes, under the heading's salt. It tells nothing to
 whoever has no salt. Whoever holds the ledger and knows all rows but one can try what the last one
@@ -28,9 +30,9 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -38,20 +40,25 @@ from typing import Any, TypeAlias
 from filelock import FileLock, Timeout
 
 from dpviz.accounting.composition import epsilon_of_rho, rho_meeting, rho_of_pure
+from dpviz.accounting.gaussian import proved_epsilon
+from dpviz.accounting.profiles import GaussianSketch, ProfileLoss, WishartNoise
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.files import flush_folder, strict_json
-from dpviz.core.number_text import decimals, numeral
+from dpviz.core.number_text import decimals, numeral, rows_words
+from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
 from dpviz.core.platform import server_options
 from dpviz.core.problem import Budget, Relation, Unit
+from dpviz.preparation.account import Composed
 
-ACCOUNTS = ("basic", "zcdp")
-RELEASE, FIT = "release", "fit"
-_FORMAT = 2
+ACCOUNTS = ("basic", "zcdp", "composed")
+RELEASE, FIT, CARD, PAGE = "release", "fit", "card", "page"
+_FORMAT = 3
 _WAIT_SECONDS = 60.0
 _START = "dpviz ledger"
 _UNFINISHED = ".unfinished"
 # A limit reached to the last rounding is kept to; 1e-12 of it is no privacy.
 _ROUNDING = 1e-12
+_COMPOSED_ROOM = 1 + 1e-9
 _SHORT = 16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 _KEPT = re.compile(rf"(\d{{6,}})-([0-9a-f]{{{_SHORT}}})\.json")
@@ -97,6 +104,14 @@ class Spend:
         Whether the draw is of the right law only in the limit.
     stated_purpose, by : str
         What it is for and who asked for it, in their own words; empty where nobody said.
+    rows : int or None
+        Most rows of a person that it is calibrated for; 0 where it holds whatever their number is,
+        as for rows or where a column cuts those of each person; None where nobody says.
+    noise : (float, int, int) or None
+        Scale, sensitivity and number of coordinates of discrete Gaussian noise, by which it is
+        priced for a person with more rows.
+    composed : Composed or None
+        What it does, for a ledger that composes; where it is None its epsilon and delta count.
     when : str
         Date and time of the writing, UTC, ISO 8601; empty before.
     """
@@ -113,6 +128,9 @@ class Spend:
     approximate: bool = False
     stated_purpose: str = ""
     by: str = ""
+    rows: int | None = None
+    noise: tuple[float, int, int] | None = None
+    composed: Composed | None = None
     when: str = ""
 
     def __post_init__(self) -> None:
@@ -123,23 +141,48 @@ class Spend:
         """Whether a release is kept of it, if all went well."""
         return self.purpose == RELEASE
 
+    def priced(self, rows: int | None) -> Spend:
+        """Return what this costs a person with some rows, which may be more than it is made for.
+
+        Notes
+        -----
+        A person of c m rows is changed in c steps of m rows, so that what was calibrated for m
+        moves by at most c times its sensitivity in any norm, for whole c or not: m counts rows,
+        and each moves it by at most an m-th of the sensitivity. Discrete Gaussian noise of the same
+        scale then has c^2 rho and is within the same distance of rounded noise, so the lesser of
+        the two proofs holds at delta; a pure epsilon becomes c epsilon. Of any other release with a
+        rho, a group of c whole steps has c^2 rho; nothing else is priced.
+        """
+        if not self.rows or rows is None or rows <= self.rows:
+            return self
+        times = rows / self.rows * (1 + _ROUNDING)
+        if self.delta == 0:
+            epsilon = times * self.epsilon
+            return replace(self, epsilon=epsilon, rho=rho_of_pure(epsilon), composed=None)
+        if self.rho is None:
+            raise LedgerError(
+                f"what {self.mechanism} costs a person of {rows_words(rows)} is not known; "
+                f"{_NOTHING}."
+            )
+        rho = (math.ceil(rows / self.rows) if self.noise is None else times) ** 2 * self.rho
+        found = Budget(epsilon_of_rho(rho, self.delta), self.delta)
+        if self.noise is not None:
+            scale, sensitivity, coordinates = self.noise
+            # up: as whole numbers, which no rounding makes less
+            moved = -(-sensitivity * rows // self.rows)
+            exact = proved_epsilon(found, scale, moved, coordinates)
+            found = found if exact is None else Budget(exact, self.delta)
+        # never below what it costs persons of fewer rows
+        return replace(self, epsilon=max(found.epsilon, self.epsilon), rho=rho, composed=None)
+
     def to_json(self) -> dict[str, Any]:
         """Return the spend as it stands in the file."""
-        return {
-            "when": self.when,
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "rho": self.rho,
-            "purpose": self.purpose,
-            "settings": self.settings,
-            "schema": self.schema,
-            "table": self.table,
-            "token": self.token,
-            "approximate": self.approximate,
-            "stated_purpose": self.stated_purpose,
-            "by": self.by,
-        }
+        done = self.composed and [
+            [_written(part) for part in self.composed.parts],
+            [[*_written(loss.profile), loss.relation] for loss in self.composed.known],
+        ]
+        said = {one.name: getattr(self, one.name) for one in fields(self)[:-2]}
+        return {"when": self.when, **said, **({} if done is None else {"composed": done})}
 
     @classmethod
     def _from(cls, found: Mapping[str, Any]) -> Spend:
@@ -148,16 +191,54 @@ class Spend:
             found["approximate"], bool
         ):
             raise ValueError
-        texts = ("when", "mechanism", "purpose", "settings", "schema", "table", "token")
+        texts = (
+            "when", "mechanism", "purpose", "settings", "schema", "table", "token",
+            "stated_purpose", "by",
+        )  # fmt: skip
+        noise = found["noise"]
+        if noise is not None:
+            scale, *whole = noise
+            sensitivity, coordinates = map(_whole, whole)
+            noise = _number(scale), sensitivity, coordinates
         return cls(
             epsilon=_number(found["epsilon"]),
             delta=_number(found["delta"]),
             rho=rho,
             approximate=found["approximate"],
             **{name: _text(found[name]) for name in texts},
-            # lines of before have none
-            **{name: _text(found.get(name, "")) for name in ("stated_purpose", "by")},
+            rows=None if found["rows"] is None else _whole(found["rows"]),
+            noise=noise,
+            composed=_composed(found.get("composed")),
         )
+
+
+_KINDS: Mapping[str, Any] = {
+    kind.__name__: kind
+    for kind in (GaussianPart, LaplacePart, PurePart, ApproximatePart, WishartNoise, GaussianSketch)
+}
+
+
+def writable(composed: Composed | None) -> Composed | None:
+    """Return what a file can hold; None where a profile is its author's own, and epsilons add."""
+    known = () if composed is None else (loss.profile for loss in composed.known)
+    return None if any(type(one) not in _KINDS.values() for one in known) else composed
+
+
+def _written(one: object) -> list[Any]:
+    # JSON has no infinity, which is what a width has that is not stated
+    return [type(one).__name__, {name: v for name, v in vars(one).items() if v != math.inf}]
+
+
+def _made(kind: str, fields: Mapping[str, Any]) -> Any:
+    return _KINDS[kind](**fields)
+
+
+def _composed(written: Any) -> Composed | None:
+    if written is None:
+        return None
+    parts, known = written
+    losses = [ProfileLoss(_made(kind, of), Relation(relation)) for kind, of, relation in known]
+    return Composed(tuple(_made(*part) for part in parts), tuple(losses))
 
 
 @dataclass(frozen=True)
@@ -170,11 +251,14 @@ class Contents:
         The most that may be spent.
     account : str
         ``basic`` adds epsilons and deltas; ``zcdp`` adds rhos and quotes epsilon at the limit's
-        delta. Fixed when the ledger is made, so that nobody picks the kinder one afterwards.
+        delta, as ``composed`` does by all that was done. Fixed when the ledger is made, so that
+        nobody picks the kinder one afterwards.
     relation : Relation
         Under which every spend counts.
     unit : Unit
         Who counts as one.
+    stated_rows : int or None
+        Most rows of a person, where that was stated when the ledger was made.
     schema : str
         Digest of the only schema that may be released; empty where any may.
     purpose : str
@@ -186,6 +270,8 @@ class Contents:
         Of every line; the last one is the head.
     heads : tuple of str
         Of the line of each spend.
+    closed : frozenset of (int, str, str)
+        Number of a spend, what was written of it, and the SHA-256 digest of that file.
     salt : str
         Key of the fingerprints; a secret.
     """
@@ -194,12 +280,14 @@ class Contents:
     account: str
     relation: Relation
     unit: Unit
+    stated_rows: int | None
     schema: str
     purpose: str
     spends: tuple[Spend, ...]
     tables: tuple[str, ...]
     digests: tuple[str, ...]
     heads: tuple[str, ...]
+    closed: frozenset[tuple[int, str, str]]
     salt: str = field(repr=False)
 
     @property
@@ -208,9 +296,25 @@ class Contents:
         return self.digests[0]
 
     @property
+    def rows(self) -> int | None:
+        """Most rows of a person that all spends count for; None until somebody says."""
+        return self.stated_rows or next((spend.rows for spend in self.spends if spend.rows), None)
+
+    @property
+    def priced(self) -> tuple[Spend, ...]:
+        """The spends, each at what it costs one of the ledger's persons."""
+        return tuple(spend.priced(self.rows) for spend in self.spends)
+
+    @property
+    def who(self) -> str:
+        """Who counts as one, in words."""
+        some = "" if self.rows is None else f" of at most {rows_words(self.rows)}"
+        return f"{self.unit}{some}"
+
+    @property
     def total(self) -> tuple[float, float]:
         """Epsilon and delta of all spends together, by the ledger's account."""
-        return _total(self.spends, self.account, self.limit)
+        return _total(self.priced, self.account, self.limit)
 
     @property
     def left(self) -> tuple[float, float]:
@@ -218,10 +322,10 @@ class Contents:
 
         Under ``zcdp`` what one more release may cost, quoted at the limit's delta.
         """
-        if self.account == "basic":
+        if self.account != "zcdp":
             epsilon, delta = self.total
             return _rest(self.limit.epsilon, epsilon), _rest(self.limit.delta, delta)
-        rho, failing = _rho(self.spends)
+        rho, failing = _rho(self.priced)
         room = self.limit.delta - failing
         if room <= 0:
             return 0.0, 0.0
@@ -233,6 +337,10 @@ class Contents:
         numbers = (at for at, spend in enumerate(self.spends, start=1) if spend.token == token)
         return next(numbers, None)
 
+    def written(self, number: int, what: str) -> set[str]:
+        """Return the digests of the files of a kind that were written of a spend."""
+        return {digest for at, kind, digest in self.closed if (at, kind) == (number, what)}
+
     def receipt(self, number: int) -> Receipt:
         """Return what the ledger said when a spend was written."""
         # as it stood then: later spends are no part of what it said
@@ -243,22 +351,6 @@ class Contents:
     def left_after(self, spend: Spend) -> tuple[float, float]:
         """Return epsilon and delta that could still be spent after one more."""
         return replace(self, spends=(*self.spends, spend)).left
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the ledger as ``python -m dpviz ledger`` prints it; without its salt."""
-        epsilon, delta = self.total
-        left = self.left
-        return {
-            "limit": {"epsilon": self.limit.epsilon, "delta": self.limit.delta},
-            "account": self.account,
-            "relation": str(self.relation),
-            "unit": str(self.unit),
-            "schema": self.schema,
-            "purpose": self.purpose,
-            "total": {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": delta},
-            "left": {"epsilon": left[0], "delta": left[1]},
-            "spends": [spend.to_json() for spend in self.spends],
-        }
 
 
 def _rest(limit: float, spent: float) -> float:
@@ -360,6 +452,7 @@ class Ledger:
         account: str = "basic",
         *,
         unit: Unit = Unit.ROW,
+        rows: int | None = None,
         schema: str = "",
         purpose: str = "",
     ) -> Contents:
@@ -372,9 +465,11 @@ class Ledger:
         relation : Relation
             Under which spends count; those under another are refused.
         account : str
-            ``basic`` or ``zcdp``.
+            One of `ACCOUNTS`.
         unit : Unit
             Who counts as one: a row, or a person, where schemas say how many rows one has.
+        rows : int, optional
+            Most rows of a person; the first release that states a bound says it else.
         schema : str
             Digest of the only schema that may be released; empty for any.
         purpose : str
@@ -388,7 +483,7 @@ class Ledger:
             If the account is not known, or a zcdp account has no limit with a delta.
         """
         if account not in ACCOUNTS:
-            raise InvalidSetting("account", "basic or zcdp", account, "--account")
+            raise InvalidSetting("account", f"one of {', '.join(ACCOUNTS)}", account, "--account")
         if account == "zcdp" and limit.delta == 0:
             raise InvalidSetting(
                 "limit", "given with a delta above 0 for a zcdp account", limit.delta, "--limit"
@@ -408,6 +503,7 @@ class Ledger:
                 "account": account,
                 "relation": str(relation),
                 "unit": str(unit),
+                "rows": rows,
                 "schema": schema,
                 "purpose": purpose,
                 # a key, so that nobody tells by trying which table a fingerprint is of
@@ -446,6 +542,26 @@ class Ledger:
         for piece in content:
             made.update(piece)
         return made.hexdigest()
+
+    def others(self, content: Callable[[], Iterable[bytes]]) -> list[str]:
+        """Return the other ledgers in this one's folder that are about the same table.
+
+        Parameters
+        ----------
+        content : callable
+            Returns the table's bytes, once for each ledger that is about any.
+        """
+        own, found = self.read().identity, []
+        for head in sorted(self.file.parent.glob("*.head")):
+            other = Ledger(head.with_suffix(""))
+            # one that cannot be read has a reader of its own, who will be told
+            with suppress(LedgerError):
+                contents = other.read_alone()
+                if contents.identity == own or not contents.tables:
+                    continue
+                if other.fingerprint(content()) in contents.tables:
+                    found.append(other.path.name)
+        return found
 
     def bind(self, table: str, purpose: str = "") -> Contents:
         """Write down that a table is one this ledger is about.
@@ -502,19 +618,28 @@ class Ledger:
             cannot be written, or another process holds it for more than a minute. Nothing is then
             written.
         """
-        file = self.file
+        return spend_in([self], spend, relation, unit)[0]
+
+    def close(self, number: int, what: str, content: bytes) -> None:
+        """Write down the SHA-256 digest of a file of a spend, once it is written.
+
+        Parameters
+        ----------
+        number : int
+            Of the spend.
+        what : {"release", "card", "page"}
+        content : bytes
+            Of the file.
+        """
+        file, digest = self.file, sha256(content)
         with _Lock(file):
             lines = self._lines()
             contents = self._checked(lines)
-            made = replace(spend, when=_now())
-            # asked again, as another process may have spent since `check`
-            self._payable(contents, made, relation, unit)
-            if made.table and not contents.tables:
-                lines.append(_bound(made.table, "", lines[-1]))
-            number = len(contents.spends) + 1
-            lines.append(_line({"spend": number, **made.to_json()}, _digest_of(lines[-1])))
-            self._write(file, lines)
-        return self._parse(lines).receipt(number)
+            if not 1 <= number <= len(contents.spends):
+                raise LedgerError(f"ledger {self.path.name} has no spend {number}.")
+            if (number, what, digest) not in contents.closed:
+                line = {"closes": number, "what": what, "sha256": digest, "when": _now()}
+                self._write(file, [*lines, _line(line, _digest_of(lines[-1]))])
 
     # --- what is refused ----------------------------------------------------------------------
 
@@ -526,6 +651,8 @@ class Ledger:
                 f"{contents.unit} at a time; this one is under {relation}, one {unit} at a time, "
                 f"and counts differently; {_NOTHING}."
             )
+        if contents.unit is Unit.PERSON:
+            self._same_person(contents, made)
         if contents.schema and made.schema != contents.schema:
             raise LedgerError(
                 f"ledger {name} was made for one schema, and this release has another; {_NOTHING}."
@@ -546,15 +673,36 @@ class Ledger:
                 f"this form was sent before and is spend number {number} of ledger {name}; nothing "
                 "more was spent."
             )
-        epsilon, delta = _total((*contents.spends, made), contents.account, limit)
+        after = replace(contents, spends=(*contents.spends, made))
+        epsilon, delta = after.total
+        cost, here = (numeral(one.epsilon, 6) for one in (made, after.priced[-1]))
+        if here != cost:
+            cost += f", which is {here} for one {after.who},"
         room = 1 + _ROUNDING
-        if epsilon > limit.epsilon * room or delta > limit.delta * room:
+        # what is composed numerically is known to ten digits
+        wide = _COMPOSED_ROOM if contents.account == "composed" else room
+        if epsilon > limit.epsilon * wide or delta > limit.delta * room:
             spent_epsilon, spent_delta = contents.total
             raise LedgerError(
-                f"ledger {name} refuses: epsilon {numeral(made.epsilon, 6)} and delta "
+                f"ledger {name} refuses: epsilon {cost} and delta "
                 f"{numeral(made.delta, 3)} on top of the {numeral(spent_epsilon, 6)} and "
                 f"{numeral(spent_delta, 3)} already spent would pass its limit of "
                 f"{numeral(limit.epsilon, 6)} and {numeral(limit.delta, 6)}; {_NOTHING}."
+            )
+
+    def _same_person(self, contents: Contents, made: Spend) -> None:
+        """Raise where a spend says less of a person's rows, or more, than others of the ledger."""
+        name, rows = self.path.name, contents.rows
+        if made.rows is None:
+            raise LedgerError(
+                f"ledger {name} adds up persons, and this spend does not say how many rows one "
+                f"has; {_NOTHING}."
+            )
+        if rows is not None and made.rows > rows:
+            raise LedgerError(
+                f"ledger {name} counts persons of at most {rows_words(rows)}; this release says "
+                f"that one may have {made.rows:,}, whom earlier spends cost more than they say: "
+                f"make a ledger for {made.rows:,} rows a person; {_NOTHING}."
             )
 
     def _checked(self, lines: list[str]) -> Contents:
@@ -678,7 +826,7 @@ class Ledger:
                 f"{_NOTHING}."
             )
         spends: list[Spend] = []
-        tables, heads, number = [], [], 1
+        tables, heads, closed, number = [], [], set(), 1
         try:
             heading = objects[0]
             epsilon, delta = heading["limit"]
@@ -686,13 +834,20 @@ class Ledger:
             relation, account = Relation(heading["relation"]), heading["account"]
             schema, purpose, salt = (_text(heading[key]) for key in ("schema", "purpose", "salt"))
             bytes.fromhex(salt)
-            unit = Unit(heading["unit"])
+            unit, rows = Unit(heading["unit"]), heading["rows"]
+            rows = None if rows is None else _whole(rows)
             if account not in ACCOUNTS:
                 raise ValueError
             for found in objects[1:]:
                 number += 1
                 if "table" in found and "spend" not in found:
                     tables.append(_text(found["table"]))
+                    continue
+                if "closes" in found:
+                    closes, *said = (found[key] for key in ("closes", "what", "sha256"))
+                    if not 1 <= _whole(closes) <= len(spends):
+                        raise ValueError
+                    closed.add((closes, *map(_text, said)))
                     continue
                 if found["spend"] != len(spends) + 1:
                     raise ValueError
@@ -705,12 +860,14 @@ class Ledger:
             account,
             relation,
             unit,
+            rows,
             schema,
             purpose,
             tuple(spends),
             tuple(tables),
             tuple(found["check"] for found in objects),
             tuple(heads),
+            frozenset(closed),
             salt,
         )
 
@@ -749,6 +906,33 @@ class Ledger:
         with suppress(OSError):
             os.replace(begun[1], _beside(file, ".head"))
         flush_folder(folder)
+
+
+def spend_in(
+    ledgers: Sequence[Ledger], spend: Spend, relation: Relation, unit: Unit
+) -> list[Receipt]:
+    """Write a spend down in several ledgers, in all of them or in none; see `Ledger.spend`."""
+    with ExitStack() as held:
+        # in one order everywhere: two processes that hold two of them never wait for each other
+        for file in sorted({ledger.file for ledger in ledgers}):
+            held.enter_context(_Lock(file))
+        written: list[tuple[Ledger, int, list[str]]] = []
+        for ledger in ledgers:
+            lines = ledger._lines()
+            contents = ledger._checked(lines)
+            made = replace(spend, when=_now())
+            if contents.account != "composed":
+                made = replace(made, composed=None)
+            # asked again, as another process may have spent since `check`
+            ledger._payable(contents, made, relation, unit)
+            if made.table and not contents.tables:
+                lines.append(_bound(made.table, "", lines[-1]))
+            number = len(contents.spends) + 1
+            lines.append(_line({"spend": number, **made.to_json()}, _digest_of(lines[-1])))
+            written.append((ledger, number, lines))
+        for ledger, _, lines in written:
+            ledger._write(ledger.file, lines)
+    return [ledger._parse(lines).receipt(number) for ledger, number, lines in written]
 
 
 def ledger_folder() -> Path:
@@ -865,12 +1049,35 @@ def _total(spends: tuple[Spend, ...], account: str, limit: Budget) -> tuple[floa
             math.fsum(spend.epsilon for spend in spends),
             math.fsum(spend.delta for spend in spends),
         )
+    if account == "composed":
+        return composed_epsilon(spends, limit.delta), limit.delta if spends else 0.0
     rho, failing = _rho(spends)
     # else an empty ledger would stand at the limit's delta
     if rho == 0 and failing == 0:
         return 0.0, 0.0
     left = limit.delta - failing
     return (epsilon_of_rho(rho, left) if left > 0 else math.inf), max(limit.delta, failing)
+
+
+def composed_epsilon(spends: Sequence[Spend], delta: float) -> float:
+    """Return what spends cost together at a delta, by the least account that is known.
+
+    All that they did, composed, or their own epsilons and deltas added up; infinite where neither
+    says anything.
+    """
+    if not spends:
+        return 0.0
+    found = math.inf
+    # epsilons add up at the sum of the deltas, and at no lesser one
+    if math.fsum(spend.delta for spend in spends) <= delta * _COMPOSED_ROOM:
+        found = math.fsum(spend.epsilon for spend in spends)
+    done = [spend.composed for spend in spends if spend.composed is not None]
+    # one that is not composed leaves the others without a common account
+    if len(done) < len(spends):
+        return found
+    parts = tuple(part for one in done for part in one.parts)
+    known = tuple(loss for one in done for loss in one.known)
+    return min(found, Composed(parts, known).loss().epsilon(delta))
 
 
 def _rho(spends: tuple[Spend, ...]) -> tuple[float, float]:
@@ -904,6 +1111,12 @@ def _number(value: object) -> float:
     return float(value)
 
 
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TypeError
+    return value
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
@@ -918,6 +1131,11 @@ def _other(stated: str, purpose: str) -> bool:
     """Return whether a stated purpose is another than that of a ledger."""
     said, own = (" ".join(words.casefold().split()) for words in (stated, purpose))
     return bool(said) and said != own
+
+
+def sha256(content: bytes) -> str:
+    """Return the SHA-256 digest of a file's bytes."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _line(found: dict[str, Any], before: str) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -16,18 +17,20 @@ import numpy as np
 
 from dpviz.core import VERSION
 from dpviz.core.arrays import FloatArray, fix_signs
-from dpviz.core.entries import PRIVATE, PUBLIC, UNIT, Entries, Entry, FeatureBounds
+from dpviz.core.entries import PRIVATE, UNIT, Entries, FeatureBounds, Private, Public
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable, printable
 from dpviz.core.number_text import rows_words
+from dpviz.core.platform import server_options
 from dpviz.core.problem import (
     Budget,
     Relation,
 )
 from dpviz.core.resources import one_blas_thread
 from dpviz.datasets import Table, builtin_tables, is_remote, load
-from dpviz.datasets.formats import SheetText, is_workbook, sheet_text
+from dpviz.datasets.sheet import SheetText, is_workbook, sheet_text
 from dpviz.datasets.source import Source
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
+from dpviz.releasing.declared import PrivacyWarning
 from dpviz.releasing.grid import (
     IntArray,
     bits_for,
@@ -38,7 +41,7 @@ from dpviz.releasing.grid import (
     transform_of,
     within_limits,
 )
-from dpviz.releasing.ledger import RELEASE, Ledger, Receipt, Spend
+from dpviz.releasing.ledger import RELEASE, Ledger, LedgerError, Receipt, Spend
 from dpviz.releasing.noise import (
     BY_MAP,
     COUNT,
@@ -56,173 +59,22 @@ from dpviz.releasing.noise import (
 )
 from dpviz.releasing.options import ReleaseOptions, require_words
 from dpviz.releasing.outputs import Outputs, telling
-from dpviz.releasing.picture import (
-    COUNTS,
-    Counting,
-    PictureRelease,
-    along,
-    cell_counts,
-    counted,
-    counting,
-    frame_of,
-    searched,
-)
+from dpviz.releasing.picture import Counting, counting, pictured
 from dpviz.releasing.records import Records, TableInput, open_records
-from dpviz.releasing.schema import FROM_DATA, Schema, SchemaError, public_schema
-from dpviz.simulation.picture.account import SEARCHED
+from dpviz.releasing.schema import (
+    FROM_DATA,
+    SCHEMA_PUBLIC,
+    Schema,
+    SchemaError,
+    public_schema,
+)
 
 _LARGEST_SCALE = 2.0**55
 _LONGEST_NUMBER = 24  # -2.2250738585072014e-308
 _RECEIPT_BYTES = 1_024
 
 
-@dataclass(frozen=True, eq=False)
-class RealRelease:
-    """What was released, and everything a reader needs to judge it.
-
-    Attributes
-    ----------
-    name : str
-        What the table is called.
-    mechanism : str
-    problem : (n, d, k)
-    relation : Relation
-    schema : Schema
-        How the table was read.
-    declared : Entries
-        Its centre is the private mean, where there is one.
-    mean : ndarray of shape (d,) or None
-        That mean as it was released, in units of the table.
-    assumed_public : tuple of str
-        What nothing protects, in words.
-    bits : int
-    noise : Noise
-    claimed : Budget
-    matrix : ndarray of shape (d, d)
-        The noisy estimate of X'X/n, in squared units of the table (of its scale; none for rows of
-        length one).
-    eigenvalues : ndarray of shape (d,)
-        Of it, descending.
-    components : ndarray of shape (d, k)
-    settings : mapping
-        Every option, as text.
-    made : str
-        Date and time, UTC.
-    receipt : Receipt or None
-        What the ledger says of it; None without one.
-    picture : PictureRelease or None
-    counted : int or None
-        About how many of the rows count, where that was released; what is divided by n else is
-        then divided by it.
-    """
-
-    name: str
-    mechanism: str
-    problem: tuple[int, int, int]
-    relation: Relation
-    schema: Schema
-    declared: Entries
-    mean: FloatArray | None
-    assumed_public: tuple[str, ...]
-    bits: int
-    noise: Noise
-    claimed: Budget
-    matrix: FloatArray
-    eigenvalues: FloatArray
-    components: FloatArray
-    settings: Mapping[str, str]
-    made: str
-    receipt: Receipt | None
-    picture: PictureRelease | None = None
-    counted: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the release as its file holds it."""
-        n, d, k = self.problem
-        declared, noise = self.declared, self.noise
-        return {
-            "dpviz_release": 1,
-            "name": self.name,
-            "made": self.made,
-            "purpose": self.settings.get("purpose", ""),
-            "by": self.settings.get("by", ""),
-            "mechanism": self.mechanism,
-            "relation": str(self.relation),
-            "unit": {
-                "protected": str(self.schema.unit),
-                "rows": self.schema.rows_a_person or 1,
-                "person": self.schema.person or None,
-            },
-            "n": n,
-            **({} if self.counted is None else {"counted": self.counted}),
-            "d": d,
-            "k": k,
-            "declared": {
-                "columns": list(declared.bounds.value.names),
-                "low": list(declared.bounds.value.low),
-                "high": list(declared.bounds.value.high),
-                "typical": self.schema.limits_used.T[2].tolist(),
-                "log": [column.name for column in self.schema.used if column.log],
-                "missing": [list(column.missing) for column in self.schema.used],
-                **self.schema.scales,
-                "center": list(declared.center.value),
-                "scale": list(declared.scale.value or ()),
-                "rows": "unit" if declared.row_bound.value == UNIT else "bound",
-                "row_bound": row_bound_in(declared),
-                "schema": self.schema.digest,
-            },
-            "assumed_public": list(self.assumed_public),
-            "claimed": {"epsilon": self.claimed.epsilon, "delta": self.claimed.delta},
-            "proved": {
-                "epsilon": noise.proved.epsilon,
-                "delta": noise.proved.delta,
-                "rho": noise.rho,
-                "source": noise.source,
-            },
-            "opendp": {
-                "epsilon": noise.mapped.epsilon,
-                "delta": noise.mapped.delta,
-                "source": BY_MAP,
-            },
-            "noise": {
-                "law": str(noise.law),
-                "scale": noise.scale,
-                "sensitivity": noise.sensitivity,
-                "grid_bits": self.bits,
-                "weights": [70, 99] if noise.law is Law.NORMAL else [1, 1],
-            },
-            "beside": [asdict(side) for side in noise.sides],
-            "mean": None if self.mean is None else self.mean.tolist(),
-            "components": self.components.T.tolist(),
-            "eigenvalues": self.eigenvalues.tolist(),
-            "matrix": self.matrix.tolist(),
-            "picture": None if self.picture is None else self.picture.to_json(),
-            "settings": dict(self.settings),
-            "settings_hash": digest(self.settings),
-            "ledger": None if self.receipt is None else self.receipt.to_json(),
-            "versions": {
-                "dpviz": VERSION,
-                "opendp": opendp_version(),
-                "numpy": installed("numpy"),
-                "python": platform.python_version(),
-            },
-        }
-
-    def to_text(self) -> bytes:
-        """Return the release's file."""
-        return f"{json.dumps(self.to_json(), indent=1, allow_nan=False)}\n".encode()
-
-    @property
-    def said(self) -> str:
-        """What the ledger says after this release, in one sentence; empty without one."""
-        return "" if self.receipt is None else self.receipt.said
-
-
 ROWS_PUBLIC = "the number of rows n"
-SCHEMA_PUBLIC = (
-    "the schema (names, bounds, typical values, how the table is written), agreed before the table "
-    "was read"
-)
 SCHEMA_FROM_DATA = (
     "the schema (names, bounds, typical values, how the table is written), TAKEN FROM THE TABLE "
     "without protection"
@@ -307,10 +159,10 @@ def declare(options: ReleaseOptions, schema: Schema) -> Entries:
     width = tuple((high / 2 - low / 2).tolist()) if options.scale == "limits" else None
     paid = options.center == PRIVATE
     stated = Entries(
-        Entry(PUBLIC, FeatureBounds(tuple(low.tolist()), tuple(high.tolist()), schema.names_used)),
-        Entry(PRIVATE, center, options.mean_share) if paid else Entry(PUBLIC, center),
-        Entry(PUBLIC, width),
-        Entry(PUBLIC, UNIT if options.rows == "unit" else float(options.row_bound)),
+        Public(FeatureBounds(tuple(low.tolist()), tuple(high.tolist()), schema.names_used)),
+        Private(options.mean_share, center) if paid else Public(center),
+        Public(width),
+        Public(UNIT if options.rows == "unit" else float(options.row_bound)),
     )
     transform_of(stated)  # refuses what no row could be prepared by
     return stated
@@ -343,15 +195,6 @@ def in_force(table: TableInput, schema: Schema | None, *, from_data: bool) -> Sc
             "then lists; nothing was spent."
         )
     return schema
-
-
-def counts_rows(options: ReleaseOptions, schema: Schema) -> bool:
-    """Return whether a release must tell how many rows count.
-
-    Where those of one person are cut to m, that depends on the rows, and a mean or a picture of
-    fewer rows than n would be off by as much as their number is.
-    """
-    return bool(schema.person) and (options.center == PRIVATE or options.picture > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,7 +246,8 @@ class Plan:
         token : str
             Of the form that asks.
         """
-        noise = self.noise
+        noise, d = self.noise, len(self.schema.used)
+        coordinates = d * (d + 1) // 2 + sum(side.entries for side in noise.sides)
         return Spend(
             mechanism=self.mechanism,
             epsilon=noise.proved.epsilon,
@@ -416,6 +260,10 @@ class Plan:
             token=token,
             stated_purpose=self.options.purpose,
             by=self.options.by,
+            rows=0 if self.schema.person else self.schema.rows_a_person or 0,
+            noise=(noise.scale, noise.sensitivity, coordinates)
+            if noise.law is Law.NORMAL
+            else None,
         )
 
     def count(self) -> int:
@@ -448,7 +296,7 @@ class Plan:
 
     def pictured(
         self, declared: Entries, matrix: FloatArray, components: FloatArray, n: int
-    ) -> PictureRelease | None:
+    ) -> dict[str, Any] | None:
         """Return the picture along released components, None where none is asked for.
 
         Here the rows are looked at once more; the noise is drawn here, once.
@@ -466,34 +314,14 @@ class Plan:
         """
         if self.counting is None:
             return None
-        made, noise = self.counting.among(n), self.noise
-        variances = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
-        disk, frame = frame_of(made, noise, variances)
-        found, how = [], transform_of(declared)
-        for block, codes in self.records.labelled():
-            whole = quantised(self.schema.filled(block), how, self.bits)
-            found.append(along(whole, codes, components, made, disk=disk))
-        places, codes = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        answers = []
-        if made.plan.frame == SEARCHED:
-            both = [
-                searched(None, np.sort(np.abs(places[:, axis])), made, noise)
-                for axis in range(made.plan.axes)
-            ]
-            frame, answers = [reach for reach, _ in both], [said for _, said in both]
-        # without categories all points are of one kind
-        if not made.kinds:
-            codes = np.zeros_like(codes)
-        exact = cell_counts(places, codes, np.array(frame, dtype=np.int64), made.plan)
-        counts = np.array(counted(exact.ravel(), made, noise, COUNTS), dtype=np.int64)
-        return PictureRelease(
-            made,
+        return pictured(
+            ((self.schema.filled(block), codes) for block, codes in self.records.labelled()),
+            transform_of(declared),
+            components,
+            np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64),
+            self.counting.among(n),
+            self.noise,
             self.schema.label,
-            tuple(reach / made.unit for reach in frame),
-            disk,
-            answers,
-            counts.reshape(made.plan.shape),
-            noise,
         )
 
     def centred(self, mean: FloatArray | None) -> Entries:
@@ -510,7 +338,7 @@ class Plan:
         made: str,
         receipt: Receipt | None,
         declared: Entries | None = None,
-        picture: PictureRelease | None = None,
+        picture: dict[str, Any] | None = None,
         counted: int | None = None,
     ) -> RealRelease:
         """Return the release of a noisy matrix with these eigenpairs, ascending.
@@ -518,28 +346,17 @@ class Plan:
         ``declared`` holds the centre that was released, and ``counted`` how many rows count, where
         there is one.
         """
-        declared = declared or self.declared
         values, vectors = pairs
         return RealRelease(
-            name=self.name,
-            mechanism=self.mechanism,
-            problem=(self.records.n, len(self.schema.used), self.options.k),
-            relation=self.relation,
-            schema=self.schema,
-            declared=declared,
-            mean=np.array(declared.center.value) if self.noise.side(MEAN) else None,
-            assumed_public=self.assumed_public,
-            bits=self.bits,
-            noise=self.noise,
-            claimed=self.claimed,
-            matrix=matrix,
-            eigenvalues=values[::-1].copy(),
-            components=self.components(vectors),
-            settings=self.settings,
-            made=made,
-            receipt=receipt,
-            picture=picture,
-            counted=counted,
+            self,
+            declared or self.declared,
+            matrix,
+            values[::-1].copy(),
+            self.components(vectors),
+            made,
+            receipt,
+            picture,
+            counted,
         )
 
     def components(self, vectors: FloatArray) -> FloatArray:
@@ -561,6 +378,125 @@ class Plan:
             numbers += 2 * math.prod(made.plan.shape) + 64
             size += _RECEIPT_BYTES + sum(len(json.dumps(name)) + 8 for name in made.kinds)
         return size + numbers * _LONGEST_NUMBER
+
+
+@dataclass(frozen=True, eq=False)
+class RealRelease:
+    """What was released, and everything a reader needs to judge it.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was public before.
+    declared : Entries
+        Its centre is the private mean, where there is one.
+    matrix : ndarray of shape (d, d)
+        The noisy estimate of X'X/n, in squared units of the table (of its scale; none for rows of
+        length one).
+    eigenvalues : ndarray of shape (d,)
+        Of it, descending.
+    components : ndarray of shape (d, k)
+    made : str
+        Date and time, UTC.
+    receipt : Receipt or None
+        What the ledger says of it; None without one.
+    picture : dict or None
+        As its file holds it.
+    counted : int or None
+        About how many of the rows count, where that was released; what is divided by n else is
+        then divided by it.
+    """
+
+    plan: Plan
+    declared: Entries
+    matrix: FloatArray
+    eigenvalues: FloatArray
+    components: FloatArray
+    made: str
+    receipt: Receipt | None
+    picture: dict[str, Any] | None = None
+    counted: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the release as its file holds it."""
+        plan, declared, noise, schema = self.plan, self.declared, self.plan.noise, self.plan.schema
+        (d, k), claimed, mean = self.components.shape, plan.claimed, noise.side(MEAN)
+        return {
+            "dpviz_release": 1,
+            "name": plan.name,
+            "made": self.made,
+            "purpose": plan.settings.get("purpose", ""),
+            "by": plan.settings.get("by", ""),
+            "mechanism": plan.mechanism,
+            "relation": str(plan.relation),
+            "unit": {
+                "protected": str(schema.unit),
+                "rows": schema.rows_a_person or 1,
+                "person": schema.person or None,
+            },
+            "n": plan.records.n,
+            **({} if self.counted is None else {"counted": self.counted}),
+            "d": d,
+            "k": k,
+            "declared": {
+                "columns": list(declared.bounds.value.names),
+                "low": list(declared.bounds.value.low),
+                "high": list(declared.bounds.value.high),
+                "typical": schema.limits_used.T[2].tolist(),
+                "log": [column.name for column in schema.used if column.log],
+                "missing": [list(column.missing) for column in schema.used],
+                **schema.scales,
+                "center": list(declared.center.value),
+                "scale": list(declared.scale.value or ()),
+                "rows": "unit" if declared.row_bound.value == UNIT else "bound",
+                "row_bound": row_bound_in(declared),
+                "schema": schema.digest,
+            },
+            "assumed_public": list(plan.assumed_public),
+            "claimed": {"epsilon": claimed.epsilon, "delta": claimed.delta},
+            "proved": {
+                "epsilon": noise.proved.epsilon,
+                "delta": noise.proved.delta,
+                "rho": noise.rho,
+                "source": noise.source,
+            },
+            "opendp": {
+                "epsilon": noise.mapped.epsilon,
+                "delta": noise.mapped.delta,
+                "source": BY_MAP,
+            },
+            "noise": {
+                "law": str(noise.law),
+                "scale": noise.scale,
+                "sensitivity": noise.sensitivity,
+                "grid_bits": plan.bits,
+                "weights": [70, 99] if noise.law is Law.NORMAL else [1, 1],
+            },
+            "beside": [asdict(side) for side in noise.sides],
+            "mean": None if mean is None else list(declared.center.value),
+            "components": self.components.T.tolist(),
+            "eigenvalues": self.eigenvalues.tolist(),
+            "matrix": self.matrix.tolist(),
+            "picture": self.picture,
+            "settings": dict(plan.settings),
+            "settings_hash": digest(plan.settings),
+            "ledger": None if self.receipt is None else self.receipt.to_json(),
+            "versions": {
+                "dpviz": VERSION,
+                "opendp": opendp_version(),
+                "numpy": installed("numpy"),
+                "python": platform.python_version(),
+            },
+        }
+
+    def to_text(self) -> bytes:
+        """Return the release's file."""
+        return f"{json.dumps(self.to_json(), indent=1, allow_nan=False)}\n".encode()
+
+    @property
+    def said(self) -> str:
+        """What the ledger says after this release, in one sentence; empty without one."""
+        return "" if self.receipt is None else self.receipt.said
 
 
 def plan(
@@ -608,7 +544,9 @@ def plan(
         share = options.mean_share
         paid = options.center == PRIVATE
         sides = [mean_side(law, relation, d, bits, rows, share=share)] if paid else []
-        if counts_rows(options, schema):
+        if schema.person:
+            # how many rows count depends on the rows; a mean or a variance of fewer rows than n
+            # would be off by as much as their number is
             sides.append(count_side(bits, rows))
         made = None
         if options.picture:
@@ -682,6 +620,8 @@ def make(
         spend = planned.spend(ledger.fingerprint(content_of(table)), token)
         # refused before room is taken; `spend` asks once more under the lock
         ledger.check(spend, *counts)
+        if elsewhere := paid_elsewhere(table, ledger):
+            warnings.warn(elsewhere, PrivacyWarning, stacklevel=2)
     outputs = Outputs(ledger, out, planned.largest_file)
     try:
         receipt = None if ledger is None else ledger.spend(spend, *counts)
@@ -703,6 +643,26 @@ def make(
     finally:
         outputs.drop()
     return made
+
+
+def paid_elsewhere(table: TableInput, ledger: Ledger) -> str:
+    """Return that other ledgers beside this one pay for the table too, in a sentence; or nothing.
+
+    Raises
+    ------
+    LedgerError
+        If there are any, and whoever runs this machine has said ``DPVIZ_ONE_LEDGER=on``.
+    """
+    found = ledger.others(lambda: content_of(table))
+    if not found:
+        return ""
+    said = (
+        f"{' and '.join(found)} in the same folder {'pays' if len(found) == 1 else 'pay'} for this "
+        "table too: what they spent adds up for its people, and no limit holds for all"
+    )
+    if server_options().one_ledger:
+        raise LedgerError(f"{said}; a table has one ledger here; nothing was spent.")
+    return f"{said}."
 
 
 def content_of(table: TableInput) -> Iterator[bytes]:

@@ -43,7 +43,7 @@ from dpviz.accounting.gaussian import least_scale, proved_epsilon
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.platform import NO_OPENDP
-from dpviz.core.problem import Budget, Relation
+from dpviz.core.problem import EPSILON_RANGE, Budget, Relation
 from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT, IntArray
 
 
@@ -117,6 +117,10 @@ class Noise:
     def side(self, name: str) -> Side | None:
         """Return what is released beside the moment under a name, or None."""
         return next((side for side in self.sides if side.name == name), None)
+
+    def added(self, scale: float, values: list[int]) -> list[int]:
+        """Return whole numbers with noise of this law: drawn here, once, for a release."""
+        return drawn(self.law, scale, values)
 
 
 BY_MAP = "privacy map of OpenDP for discrete noise on whole numbers"
@@ -315,6 +319,8 @@ def calibrated(
     if exact is not None and exact < mapped:
         proved, source = exact, BY_THEOREM
     delta = budget.delta
+    # a budget has a least epsilon, and what is proved below it is claimed as the least
+    proved, mapped = (max(one, EPSILON_RANGE[0]) for one in (proved, mapped))
     return Noise(
         law,
         scale,
@@ -360,7 +366,7 @@ def _laplace(budget: Budget, own: int, sides: Sequence[Side], left: Fraction) ->
         epsilon = math.nextafter(epsilon + more, math.inf)
     if epsilon > budget.epsilon:  # by the last digits of a sum
         return _laplace(Budget(budget.epsilon * (1 - 1e-15)), own, sides, left)
-    claimed = Budget(epsilon)
+    claimed = Budget(max(epsilon, EPSILON_RANGE[0]))
     rho = rho_of_pure(epsilon)
     return Noise(Law.LAPLACE, scale, own, claimed, BY_MAP, claimed, rho, tuple(found))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import QUOTED, DpvizError, InvalidSetting, printable
+from dpviz.core.number_text import number_in, numeral
 from dpviz.core.params import (
     Declared,
     choice,
@@ -38,12 +39,17 @@ ACCEPT = {
     "to be published",
 }
 """What needs an explicit word in a release, and what it means."""
+ACCEPT_LIMIT = {
+    "limit-above-10": "a limit above epsilon 10 lets all releases together make the odds on what "
+    "one person's row is grow by a factor of more than 22,000",
+}
+"""What needs an explicit word when a ledger is made: above `USUAL_EPSILON` it limits little."""
 
 
 def stated_row_bound(value: str) -> str:
     """Return a row bound in canonical text; only a number is public."""
     try:
-        bound = float(value)
+        bound = number_in(value)
     except ValueError:
         bound = math.nan
     if not 0 < bound < math.inf:
@@ -77,12 +83,19 @@ def one_line(name: str) -> Callable[[str], str]:
     return check
 
 
-def _accepted(words: tuple[str, ...]) -> tuple[str, ...]:
-    for word in words:
-        if word not in ACCEPT:
-            raise InvalidSetting("accept", f"one of {', '.join(ACCEPT)}", word, "--accept")
-    # in one order, so that the same words have one digest
-    return tuple(word for word in ACCEPT if word in words)
+def accepted(
+    known: Mapping[str, str], among: str = "one of"
+) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+    """Return the check of explicit words."""
+
+    def check(words: tuple[str, ...]) -> tuple[str, ...]:
+        for word in words:
+            if word not in known:
+                raise InvalidSetting("accept", f"{among} {', '.join(known)}", word, "--accept")
+        # in one order, so that the same words have one digest
+        return tuple(word for word in known if word in words)
+
+    return check
 
 
 def words_needed(epsilon: float, delta: float, n: int) -> dict[str, str]:
@@ -105,7 +118,8 @@ def _limit(written: str) -> str:
         return ""
     first, _, second = written.partition(",")
     try:
-        budget = Budget(float(first), check_delta(float(second)))  # what is fixed for ever is said
+        # what is fixed for ever is said
+        budget = Budget(number_in(first), check_delta(number_in(second)))
     except ValueError:
         raise InvalidSetting(
             "limit",
@@ -142,6 +156,13 @@ class LedgerOptions(Declared):
         label="Counts",
         help="Who counts as one: a row, or a person, where the schema says how many rows one has.",
     )
+    rows_a_person: int | None = inherit(
+        Settings,
+        "rows_a_person",
+        help="Most rows of one person, for a ledger of persons: releases for fewer are priced for "
+        "so many, and releases for more are refused. Left out, the first release says it.",
+        group="",
+    )
     account: str = choice(
         "basic",
         {"basic": "epsilons and deltas add up", "zcdp": "rhos add up (zCDP)"},
@@ -155,6 +176,16 @@ class LedgerOptions(Declared):
         check=one_line("purpose"),
         examples=("a study",),
     )
+    accept: tuple[str, ...] = texts(
+        (),
+        label="Accepted",
+        help="What is meant although it limits little: "
+        + "; ".join(f"{word}: {meaning}" for word, meaning in ACCEPT_LIMIT.items())
+        + ".",
+        check=accepted(ACCEPT_LIMIT),
+        examples=(("limit-above-10",),),
+        choices=dict.fromkeys(ACCEPT_LIMIT, ""),
+    )
 
     def create(self, ledger: Ledger, schema: str = "") -> None:
         """Make the ledger; one that is there keeps its limit, and this is refused.
@@ -166,12 +197,26 @@ class LedgerOptions(Declared):
         """
         if not self.limit:
             raise InvalidSetting("limit", "stated as EPSILON,DELTA", "nothing", "--limit")
+        if self.rows_a_person is not None and self.unit != Unit.PERSON:
+            raise InvalidSetting(
+                "rows a person",
+                "stated for a ledger of persons only",
+                self.rows_a_person,
+                "--rows-a-person",
+            )
         epsilon, delta = (float(part) for part in self.limit.split(","))
+        for word, meaning in ACCEPT_LIMIT.items():
+            if epsilon > USUAL_EPSILON and word not in self.accept:
+                raise DpvizError(
+                    f"limit {numeral(epsilon, 6)}: {meaning}; say --accept {word} if that is "
+                    "meant; no ledger was made."
+                )
         ledger.create(
             Budget(epsilon, delta),
             Relation(self.relation),
             self.account,
             unit=Unit(self.unit),
+            rows=self.rows_a_person,
             schema=schema,
             purpose=self.purpose,
         )
@@ -297,7 +342,7 @@ class ReleaseOptions(Declared):
         help="What is meant although it protects little: "
         + "; ".join(f"{word}: {meaning}" for word, meaning in ACCEPT.items())
         + ".",
-        check=_accepted,
+        check=accepted(ACCEPT),
         examples=(("epsilon-above-10",),),
         choices=dict.fromkeys(ACCEPT, ""),
     )

@@ -11,7 +11,7 @@ from typing import Any
 from dpviz.core.errors import CannotWrite, DpvizError
 from dpviz.core.files import Reserved, cannot_write, strict_json
 from dpviz.core.number_text import numeral
-from dpviz.releasing.ledger import Ledger, Receipt
+from dpviz.releasing.ledger import RELEASE, Ledger, LedgerError, Receipt
 
 
 class SpentWithoutFile(DpvizError):
@@ -83,6 +83,14 @@ class Outputs:
                 written.append(name)
             except CannotWrite as error:
                 failed.append(error)
+        if written and receipt is not None and self._ledger is not None:
+            try:
+                self._ledger.close(receipt.number, RELEASE, content)
+            except LedgerError as error:
+                raise SpentWithoutFile(
+                    f"{spent(self._ledger, receipt)} and the release is in {written[0]}, of which "
+                    f"the ledger has no digest, as {error}"
+                ) from None
         if failed and (receipt is None or self._ledger is None):
             raise failed[0]
         if failed and receipt is not None and self._ledger is not None:

@@ -36,17 +36,13 @@ from dpviz.core.errors import CannotRun
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import generator
-from dpviz.releasing.grid import OTHER_WEIGHT, IntArray
+from dpviz.preparation.transform import Transform
+from dpviz.releasing.grid import OTHER_WEIGHT, IntArray, quantised
 from dpviz.releasing.noise import (
-    COUNT,
-    MEAN,
     Law,
     Noise,
     Side,
-    drawn,
     off_diagonal_std,
-    sensitivity_l1,
-    sensitivity_l2,
 )
 from dpviz.releasing.records import Codes
 from dpviz.sampling.limits import SemiCircle
@@ -64,8 +60,8 @@ from dpviz.simulation.picture.account import (
     PicturePlan,
     cells_along,
 )
-from dpviz.simulation.picture.counting import DISK_EDGE, WIDE, Picture, variances_along
-from dpviz.simulation.picture.quality import Expected, expected
+from dpviz.simulation.picture.counting import Picture, counts_in, frame_from
+from dpviz.simulation.picture.quality import expected
 from dpviz.simulation.picture.shown import drowned, points, steady
 
 STAMP = "nobody's row"
@@ -262,30 +258,24 @@ def cell_counts(along: IntArray, codes: Codes, frame: IntArray, plan: PicturePla
         In the same unit, above 0.
     plan : PicturePlan
     """
-    flat = codes.astype(np.int64)
-    for axis in range(plan.axes):
-        reach = int(frame[axis])
-        # whole numbers throughout: no rounding moves a row across the edge of a cell
-        inside = np.clip(along[:, axis], -reach, reach) + reach
-        flat = flat * plan.cells + np.minimum(inside * plan.cells // (2 * reach), plan.cells - 1)
-    found = np.bincount(flat.astype(np.intp), minlength=math.prod(plan.shape)).astype(np.int64)
-    return found.reshape(plan.shape)
+    # whole numbers throughout: no rounding moves a row across the edge of a cell
+    inside = np.clip(along, -frame, frame) + frame
+    return counts_in(inside * plan.cells // (2 * frame), codes, plan)
 
 
 def searched(
-    beyond: Sequence[int] | None, lengths: IntArray | None, made: Counting, noise: Noise
+    lengths: IntArray, made: Counting, noise: Noise, people: int = 1
 ) -> tuple[int, list[int]]:
     """Return how far the frame reaches on one axis, and the noisy counts that said so.
 
     Parameters
     ----------
-    beyond : sequence of int or None
-        Noisy counts of a search that was made, to find its frame again; None to search.
-    lengths : ndarray of int64, shape (m,), or None
-        Sorted distances of rows from the origin on the axis; read only to search.
-        In ``made.unit``.
+    lengths : ndarray of int64, shape (m,)
+        Sorted distances of rows from the origin on the axis, in ``made.unit``.
     made : Counting
     noise : Noise
+    people : int
+        That each row stands for; 1 in a release.
     """
     answers: list[int] = []
 
@@ -294,12 +284,9 @@ def searched(
         low = 0
         for step in reversed(range(count)):
             at = low + (1 << step) - 1
-            if beyond is not None:
-                answer = beyond[len(answers)]
-            else:
-                assert lengths is not None
-                exact = len(lengths) - int(np.searchsorted(lengths, grid[at], side="right"))
-                (answer,) = counted([exact], made, noise, name)
+            exact = len(lengths) - int(np.searchsorted(lengths, grid[at], side="right"))
+            exact *= people
+            (answer,) = counted([exact], made, noise, name)
             answers.append(answer)
             if answer > target:
                 low += 1 << step
@@ -318,60 +305,56 @@ def counted(exact: Iterable[int], made: Counting, noise: Noise, name: str) -> li
     side = noise.side(name)
     assert side is not None
     weight = made.weight
-    answers = drawn(noise.law, side.scale, [int(count) * weight for count in exact])
+    answers = noise.added(side.scale, [int(count) * weight for count in exact])
     # to the nearest person: rounding is post-processing
     return [(answer + weight // 2) // weight for answer in answers]
 
 
-@dataclass(frozen=True, eq=False)
-class PictureRelease:
-    """The picture of a release; all of it may be shown to anybody.
+def written(
+    made: Counting,
+    noise: Noise,
+    label: str,
+    frame: Sequence[int],
+    answers: Sequence[Sequence[int]],
+    counts: IntArray,
+    *,
+    disk: bool,
+) -> dict[str, Any]:
+    """Return a picture as the file of a release holds it; all of it may be shown to anybody.
 
-    Attributes
+    Parameters
     ----------
     made : Counting
+    noise : Noise
     label : str
         Column of the labels; empty without them.
-    frame : tuple of float
-        How far it reaches along each component, in row bounds; in units of each row's own length
-        where it shows directions alone.
-    disk : bool
-        Whether it shows directions alone.
-    answers : list of list of int
+    frame : sequence of int
+        How far it reaches along each component, in ``made.unit``.
+    answers : sequence of sequence of int
         Noisy counts of the searches for the frame, by axis; none without searches.
     counts : ndarray of shape ``made.plan.shape``, int64
         Noisy counts by label and cell.
-    noise : Noise
+    disk : bool
+        Whether it shows directions alone, in units of each row's own length.
     """
-
-    made: Counting
-    label: str
-    frame: tuple[float, ...]
-    disk: bool
-    answers: list[list[int]]
-    counts: IntArray
-    noise: Noise
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as the file of a release holds it."""
-        plan = self.made.plan
-        return {
-            "stamp": STAMP,
-            "share": plan.options.share,
-            "axes": plan.axes,
-            "cells": plan.cells,
-            "label": self.label,
-            "categories": list(self.made.categories),
-            "labels": list(self.made.kinds),
-            "frame": {
-                "from": DISK if self.disk else plan.frame,
-                "reach": list(self.frame),
-                "unit": "length of each row" if self.disk else "row bound",
-                "answers": self.answers,
-            },
-            "noise": {"weight": self.made.weight, "std": self.made.std(self.noise, COUNTS)},
-            "counts": self.counts.tolist(),
-        }
+    plan = made.plan
+    return {
+        "stamp": STAMP,
+        "share": plan.options.share,
+        "axes": plan.axes,
+        "cells": plan.cells,
+        "label": label,
+        "categories": list(made.categories),
+        "labels": list(made.kinds),
+        "frame": {
+            "from": DISK if disk else plan.frame,
+            "reach": [reach / made.unit for reach in frame],
+            "unit": "length of each row" if disk else "row bound",
+            "answers": list(answers),
+        },
+        "noise": {"weight": made.weight, "std": made.std(noise, COUNTS)},
+        "counts": counts.tolist(),
+    }
 
 
 def frame_of(made: Counting, noise: Noise, eigenvalues: FloatArray) -> tuple[bool, list[int]]:
@@ -384,14 +367,63 @@ def frame_of(made: Counting, noise: Noise, eigenvalues: FloatArray) -> tuple[boo
     eigenvalues : ndarray of shape (d,)
         Released, descending, in squared row bounds.
     """
-    axes, d, unit = made.plan.axes, len(eigenvalues), made.unit
-    law = SemiCircle(off_diagonal_std(noise.law, noise.scale, made.plan.n, made.bits), d)
     if made.plan.frame == SEARCHED:
         return False, []
-    if eigenvalues[axes - 1] <= law.edges[1]:
-        return True, [math.ceil(DISK_EDGE * unit)] * axes
-    reach = np.minimum(WIDE * np.sqrt(variances_along(eigenvalues, law, axes)), 1.0)
-    return False, [max(math.ceil(one * unit), 1) for one in reach.tolist()]
+    std = off_diagonal_std(noise.law, noise.scale, made.plan.n, made.bits)
+    disk, reach = frame_from(made.plan, eigenvalues, SemiCircle(std, len(eigenvalues)))
+    return disk, [max(math.ceil(min(one, 1.0) * made.unit), 1) for one in reach.tolist()]
+
+
+def pictured(
+    labelled: Iterable[tuple[FloatArray, Codes]],
+    how: Transform,
+    components: FloatArray,
+    variances: FloatArray,
+    made: Counting,
+    noise: Noise,
+    label: str = "",
+    people: int = 1,
+) -> dict[str, Any]:
+    """Return the picture along released components: the rows are looked at, the noise is drawn.
+
+    Parameters
+    ----------
+    labelled : iterable of (ndarray of shape (m, d), ndarray of int of shape (m,))
+        Rows within their limits, with their labels.
+    how : Transform
+        How rows are bounded around the centre that was released.
+    components : ndarray of shape (d, k)
+        Released.
+    variances : ndarray of shape (d,)
+        Released eigenvalues, descending, in squared row bounds.
+    made : Counting
+        Of about as many rows as count.
+    noise : Noise
+    label : str
+        Column of the labels.
+    people : int
+        That each row stands for: 1 in a release, more where a sample of the rows is simulated.
+    """
+    disk, frame = frame_of(made, noise, variances)
+    found = [
+        along(quantised(rows, how, made.bits), codes, components, made, disk=disk)
+        for rows, codes in labelled
+    ]
+    places, codes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    answers = []
+    if made.plan.frame == SEARCHED:
+        both = [
+            searched(np.sort(np.abs(places[:, axis])), made, noise, people)
+            for axis in range(made.plan.axes)
+        ]
+        frame, answers = [reach for reach, _ in both], [said for _, said in both]
+    # without categories all points are of one kind
+    if not made.kinds:
+        codes = np.zeros_like(codes)
+    exact = people * cell_counts(places, codes, np.array(frame, dtype=np.int64), made.plan)
+    counts = np.array(counted(exact.ravel(), made, noise, COUNTS), dtype=np.int64)
+    shown = counts.reshape(made.plan.shape)
+    return written(made, noise, label, frame, answers, shown, disk=disk)
 
 
 # --- what may be read from a file ----------------------------------------------------------------
@@ -400,63 +432,6 @@ def frame_of(made: Counting, noise: Noise, eigenvalues: FloatArray) -> tuple[boo
 def rows_of(release: Mapping[str, Any]) -> int:
     """Return how many rows a release averages over: about as many as count, or n."""
     return int(release.get("counted") or release["n"])
-
-
-def differing(release: Mapping[str, Any]) -> list[str]:
-    """Return what a picture in a release's file says that its public numbers do not make it.
-
-    How rows were counted follows from what was declared, the frame from the searches' noisy counts
-    or the released variances, and the parts of the account cost no more than the whole proves.
-
-    Parameters
-    ----------
-    release : mapping
-        With a picture.
-    """
-    found, law = release["picture"], Law(release["noise"]["law"])
-    relation, bits, d = Relation(release["relation"]), release["noise"]["grid_bits"], release["d"]
-    rows, frame = release["unit"]["rows"], found["frame"]
-    sides = tuple(Side(**side) for side in release["beside"])
-    proved = Budget(release["proved"]["epsilon"], release["proved"]["delta"])
-    scale, length = release["noise"]["scale"], release["noise"]["sensitivity"]
-    noise = Noise(law, scale, length, proved, "", proved, release["proved"]["rho"], sides)
-    made = counting(
-        found["share"],
-        law,
-        Budget(**release["claimed"]),
-        relation,
-        release["n"],
-        release["k"],
-        found["categories"],
-        bits,
-        rows,
-    )
-    right_sides = list(made.sides)
-    stated = [replace(side, scale=0.0) for side in sides if side.name not in (MEAN, COUNT)]
-    made = made.among(rows_of(release))
-    variances = np.array(release["eigenvalues"]) / release["declared"]["row_bound"] ** 2
-    disk, reach = frame_of(made, noise, variances)
-    if made.plan.frame == SEARCHED:
-        reach = [searched(answers, None, made, noise)[0] for answers in frame["answers"]]
-    if law is Law.LAPLACE:
-        own = rows * sensitivity_l1(relation, d, bits)
-        paid = math.fsum([own / scale, *(side.sensitivity / side.scale for side in sides)])
-        whole = proved.epsilon
-    else:
-        own = rows * sensitivity_l2(relation, bits)
-        paid = math.hypot(own / scale, *(side.sensitivity / side.scale for side in sides))
-        whole = length / scale
-    right = {
-        "how its rows were counted": stated == right_sides
-        and found["cells"] == made.plan.cells
-        and found["labels"] == list(made.kinds)
-        and np.array(found["counts"]).shape == made.plan.shape,
-        "its frame": np.allclose([one / made.unit for one in reach], frame["reach"], rtol=1e-9)
-        and frame["from"] == (DISK if disk else made.plan.frame),
-        "its noise": math.isclose(found["noise"]["std"], made.std(noise, COUNTS), rel_tol=1e-9),
-        "its cost": paid <= whole * (1 + 1e-9),
-    }
-    return [what for what, holds in right.items() if not holds]
 
 
 def picture_in(release: Mapping[str, Any]) -> Picture | None:
@@ -495,8 +470,6 @@ def shown_of(release: Mapping[str, Any]) -> dict[str, Any] | None:
     seen = points(picture, steady(_POINTS))
     # of the frame, so that whoever draws them needs no unit
     places = np.round(seen.places / picture.frame, 4)
-    worth: Expected | None = expected(picture, generator(0, "expected", "release"))
-    assert worth is not None
     return {
         "stamp": found["stamp"],
         "cells": plan.cells,
@@ -506,8 +479,7 @@ def shown_of(release: Mapping[str, Any]) -> dict[str, Any] | None:
         "drowned": [found["labels"][kind] for kind in drowned(picture)],
         "frame": found["frame"]["from"],
         "std": plan.std,
-        "error": list(worth.error),
-        "right": None if worth.right is None else list(worth.right),
+        "error": expected(picture, generator(0, "expected", "release")),
         "points": np.column_stack(
             [places, seen.colours if plan.kinds > 1 else np.zeros(_POINTS)]
         ).tolist(),

@@ -1,25 +1,23 @@
 """What a release would keep, predicted from the rows for exactly the pipeline that it runs.
 
 The rows are read under the schema, bounded, centred and scaled by the programs of the release
-itself; noise of its law is drawn from a named stream, continuous in the place of discrete, which
-differs by less than anybody can see. What comes of it is a function of private rows: a working view
-for who may see them, and no release.
+itself; releases of them are drawn by `dpviz.releasing.chain`. What comes of it is a function of
+private rows: a working view for who may see them, and no release.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
-from scipy.special import bdtr
 
 from dpviz.accounting.gaussian import mu_of
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.entries import PRIVATE
-from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.metrics import chance_share, nothing_to_recover, recovery_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import towards
@@ -27,25 +25,30 @@ from dpviz.core.params import format_number
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import generator
 from dpviz.preparation.transform import Transform
+from dpviz.releasing.chain import Size, below, between, simulated, turned_to
 from dpviz.releasing.grid import (
     OTHER_WEIGHT,
+    bits_for,
     bounded,
     center_at,
     row_bound_in,
     transform_of,
     within_limits,
 )
-from dpviz.releasing.making import counts_rows, declare
-from dpviz.releasing.noise import COUNT_SHARE, Law, mean_side, sensitivity_l1, sensitivity_l2
+from dpviz.releasing.making import declare
+from dpviz.releasing.noise import Law, Noise
 from dpviz.releasing.options import ReleaseOptions
-from dpviz.releasing.records import TableInput, open_records
-from dpviz.releasing.schema import Schema
-from dpviz.simulation.bounds import noise_edge
+from dpviz.releasing.picture import Counting, counting, pictured, shown_of
+from dpviz.releasing.records import Codes, TableInput, open_records
+from dpviz.releasing.schema import Column, Schema
+from dpviz.simulation.goal import RELEASES, SURE, enough, first_enough, may_miss, releases_at
 
-DRAWS = 128
+DRAWS = RELEASES
+"""Of which the third and the last but two close 95 of 100, and the sixth 95 from below."""
+EPSILONS = np.geomspace(0.01, 100.0, 231)
+"""Where a release is looked at for the least epsilon: 4 % apart."""
 MOST_ROWS = 4_000
 """Rows that a prediction looks at; of more of them, evenly spread ones."""
-_BITS = 20
 LOUD = 0.5
 """Share of the rows' squared length in their common centre from which on that is a warning."""
 
@@ -72,8 +75,9 @@ class Outlook:
         Where 95 of 100 releases put them.
     cosines : ndarray of shape (k,)
         Mean |cosine| between each released component and the table's own.
-    readable : float
-        Share of releases whose k components all can be told from noise, as `reading.read` does.
+    readable : ndarray of shape (k,)
+        Share of releases whose components up to each can all be told from noise and from the next,
+        as `reading.read` does.
     """
 
     options: ReleaseOptions
@@ -85,7 +89,7 @@ class Outlook:
     low_bars: FloatArray
     high_bars: FloatArray
     cosines: FloatArray
-    readable: float
+    readable: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +105,15 @@ class SchemaRows:
         As they are read; what is missing is typical, and nothing is cut.
     counted : float
         Share of the n rows that count; the others are too many of one person.
+    codes : ndarray of int or None
+        Labels of the rows, as places among the schema's kinds.
     """
 
     schema: Schema
     n: int
     cells: FloatArray
     counted: float = 1.0
+    codes: Codes | None = None
 
     @classmethod
     def of(cls, table: TableInput, schema: Schema) -> SchemaRows:
@@ -115,13 +122,29 @@ class SchemaRows:
         records = open_records(table, schema)
         if records.n < 2:
             raise DpvizError(f"the table must have at least 2 rows; it has {records.n}.")
-        step, kept, start = math.ceil(records.n / MOST_ROWS), [], 0
-        for block in records.blocks():
+        step, kept, labels, start = math.ceil(records.n / MOST_ROWS), [], [], 0
+        for block, codes in records.labelled():
             # every step-th row of the table, wherever its blocks begin
             kept.append(np.array(block[-start % step :: step], dtype=np.float64))
+            labels.append(codes[-start % step :: step])
             start += len(block)
         cells = schema.filled(np.concatenate(kept), cut=False)
-        return cls(schema, records.n, cells, start / records.n)
+        return cls(schema, records.n, cells, start / records.n, np.concatenate(labels))
+
+    @classmethod
+    def of_plan(cls, variances: FloatArray, n: int) -> SchemaRows:
+        """Return rows of people who are not there yet: normal, with variances that are guessed.
+
+        Each feature is a component, and the limits of all are four times the largest standard
+        deviation: public, as everything about them is.
+        """
+        few = max(500, 3 * len(variances))
+        rows = generator(0, "a plan").standard_normal((few, len(variances)))
+        # of exactly these variances, however few rows stand for all people
+        rows = np.linalg.qr(rows - rows.mean(0))[0] * np.sqrt(few * variances)
+        reach = 4 * math.sqrt(variances.max())
+        columns = (Column(f"feature {at + 1}", -reach, reach) for at in range(len(variances)))
+        return cls(Schema(tuple(columns)), n, rows)
 
     @cached_property
     def cut(self) -> FloatArray:
@@ -163,55 +186,111 @@ class SchemaRows:
         """
         seen = self._seen(options)
         d, k, people = seen.d, options.k, n or self.n
-        exact = seen.moment(np.zeros(d + 1), people)
-        size = _Size.of(options, self.schema, d)
-        edge = noise_edge(size.off / people, d)
-        found, turned, told = [], np.empty((draws, d, k)), np.empty(draws, dtype=bool)
-        for at in range(draws):
-            noisy = seen.noisy(exact, size, _standard(size.law, d, at), people)
-            heights, bases = np.linalg.eigh(noisy)
-            components = bases[:, ::-1][:, :k]
+        size = Size.of(options, self.schema, d)
+        near = seen.near(np.zeros(d + 1), people) if options.center == PRIVATE else None
+        edge = size.edge(d, people, near)
+        found, turned, told = [], np.empty((draws, d, k)), np.empty((draws, k))
+        moment = partial(seen.moment, people=people)
+        made = simulated(moment, size, d, people, k, range(draws))
+        for at, (heights, components) in enumerate(made):
             found.append(seen.kept(components))
-            turned[at] = _turned_to(seen.truth, components)
+            turned[at] = turned_to(seen.truth, components)
             # told apart from the next, so that noise of this size does not swap them
-            told[at] = (-np.diff(heights[::-1])[:k] > edge).all()
-        low, high = np.quantile(turned, [0.025, 0.975], axis=0)
+            told[at] = np.cumprod(-np.diff(heights) > edge)
+        low, high = between(turned)
         return Outlook(
             options,
             float(np.mean(found)),
-            _surely(found),
+            -float(below(-np.array(found))),
             seen.without_noise(people),
             seen.centre_share,
             seen.truth,
             low,
             high,
             np.abs((turned * seen.truth).sum(1)).mean(0),
-            float(told.mean()),
+            told.mean(0),
         )
 
-    def recoveries(
+    def sample(
         self,
         options: ReleaseOptions,
-        epsilons: Sequence[float],
+        draws: range,
         *,
         n: int | None = None,
-        draws: int = DRAWS,
-    ) -> list[float]:
-        """Return the recovery of `outlook` at each epsilon, from the same draws.
+        mean_known: bool = False,
+    ) -> FloatArray:
+        """Return the recovery of each draw of `outlook`.
 
-        What no epsilon changes is computed once.
+        Parameters
+        ----------
+        options : ReleaseOptions
+        draws : range
+        n : int, optional
+            As in `outlook`.
+        mean_known : bool
+            Whether rows are centred at their exact mean and nothing is paid for it: no release.
         """
-        seen = self._seen(options)
-        d, k, people = seen.d, options.k, n or self.n
-        exact = seen.moment(np.zeros(d + 1), people)
-        sizes = [_Size.of(replace(options, epsilon=each), self.schema, d) for each in epsilons]
-        found = np.empty((len(sizes), draws))
-        for at in range(draws):
-            standard = _standard(sizes[0].law, d, at)
-            for place, size in enumerate(sizes):
-                noisy = seen.noisy(exact, size, standard, people)
-                found[place, at] = seen.kept(np.linalg.eigh(noisy)[1][:, ::-1][:, :k])
-        return [float(np.mean(kept)) for kept in found]
+        seen = self._seen(replace(options, center=PRIVATE) if mean_known else options)
+        stated = replace(options, center="typical") if mean_known else options
+        size, people = Size.of(stated, self.schema, seen.d), n or self.n
+        exact = seen.moment(np.zeros(seen.d + 1), people) if mean_known else None
+
+        def moment(noise: FloatArray) -> FloatArray:
+            return seen.moment(noise, people) if exact is None else exact
+
+        made = simulated(moment, size, seen.d, people, options.k, draws)
+        return np.array([seen.kept(components) for _, components in made])
+
+    def drowns(self, options: ReleaseOptions) -> bool:
+        """Return whether a release would refuse to count a picture that is asked for."""
+        try:
+            self._counting(options)
+        except CannotRun:
+            return True
+        return False
+
+    def _counting(self, options: ReleaseOptions) -> Counting:
+        """Return how a picture would be counted, by the program that a release asks."""
+        law = Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
+        return counting(
+            options.picture, law, Budget(options.epsilon, options.stated_delta),
+            Relation(options.relation), self.n, options.k, self.schema.kinds,
+            bits_for(self.n, options.grid), self.schema.rows_a_person or 1,
+        )  # fmt: skip
+
+    def map(self, options: ReleaseOptions) -> dict[str, Any]:
+        """Return a picture that such a release could print, as its card would hold it.
+
+        It is one simulated release: frame and counts follow from simulated components, and noise is
+        continuous in the place of discrete.
+
+        Raises
+        ------
+        CannotRun
+            If it would drown.
+        """
+        seen, made = self._seen(options), self._counting(options)
+        size, d, beside = Size.of(options, self.schema, seen.d), seen.d, []
+
+        def moment(noise: FloatArray) -> FloatArray:
+            beside.append(noise)
+            return seen.moment(noise, self.n)
+
+        ((heights, vectors),) = simulated(moment, size, d, self.n, d - 1, range(1))
+        how = seen.near(beside[0], self.n) if options.center == PRIVATE else seen.how
+        noise = SimulatedNoise.of(size, made, Budget(options.epsilon, options.stated_delta))
+        n = max(round(self.counted * self.n), 1)
+        codes = np.zeros(len(self.cut), dtype=np.intp) if self.codes is None else self.codes
+        found = pictured(
+            [(self.cut, codes)], how, fix_signs(vectors[:, : options.k]), heights,
+            made.among(n), noise, self.schema.label, max(round(n / len(self.cut)), 1),
+        )  # fmt: skip
+        shown = shown_of({
+            "n": self.n, "counted": n, "relation": options.relation,
+            "noise": {"law": size.law}, "picture": found,
+        })  # fmt: skip
+        assert shown is not None  # it was counted above
+        return shown
 
     def without_noise(self, options: ReleaseOptions) -> float:
         """Return the recovery of what is released before any noise: what bounds alone leave."""
@@ -237,41 +316,80 @@ class SchemaRows:
             for center in ("typical", PRIVATE)
         ]
 
-    def best(self, options: ReleaseOptions, *, n: int | None = None) -> Outlook:
-        """Return the outlook of the pipeline that is predicted to keep most."""
-        few = [self.outlook(each, n=n, draws=DRAWS // 10) for each in self.pipelines(options)]
-        most = max(few, key=lambda one: one.recovery)
-        return self.outlook(most.options, n=n)
-
     def least_epsilon(
-        self, options: ReleaseOptions, recovery: float, *, n: int | None = None
+        self,
+        options: ReleaseOptions,
+        recovery: float,
+        *,
+        n: int | None = None,
+        near: float = 1.0,
+        up_to: float = math.inf,
+        mean_known: bool = False,
     ) -> float | None:
-        """Return about the least epsilon at which a release keeps so much, two digits, rounded up.
+        """Return about the least epsilon, of two digits, at which 95 of 100 releases keep so much.
 
-        None where 100 is not enough. The draws are the same at every epsilon.
+        `dpviz.simulation.least.about` asks the same of the idealised preparation.
+
+        Parameters
+        ----------
+        options : ReleaseOptions
+        recovery : float
+        n, mean_known
+            As in `sample`.
+        near : float
+            About where it may be: it changes the work alone.
+        up_to : float
+            Where nobody asks for more.
+
+        Returns
+        -------
+        float or None
+            Two digits, rounded up; None where 100, or ``up_to``, is not enough.
         """
-        low, high = math.log(0.01), math.log(100.0)
+        points = EPSILONS[up_to >= EPSILONS]
+        releases = releases_at(len(self.schema.used))
 
-        def enough(log_epsilon: float) -> bool:
-            (kept,) = self.recoveries(
-                options, [min(math.exp(log_epsilon), 100.0)], n=n, draws=DRAWS // 5
-            )
-            return kept >= recovery
+        def reached(place: int) -> bool:
+            here = replace(options, epsilon=float(points[place]))
+            if options.picture and self.drowns(here):
+                return False
 
-        if not enough(high):
-            return None
-        # two per cent of epsilon, finer than the two digits that are said
-        while high - low > 0.02:
-            middle = (low + high) / 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return towards(math.exp(high), 2, 1)
+            def met(draws: range) -> FloatArray:
+                kept = self.sample(here, draws, n=n, mean_known=mean_known)
+                return (kept >= recovery).astype(float)
+
+            return enough(met, may_miss(SURE, releases), releases)
+
+        place = first_enough(len(points), reached, int(np.searchsorted(points, near)))
+        return None if place == len(points) else towards(float(points[place]), 2, 1)
 
 
-def _surely(found: Sequence[float]) -> float:
-    """Return what 95 % of releases keep at least; with enough draws, at confidence .95."""
-    # so few draws lie below the true quantile with a probability of .05 at most
-    below = int((bdtr(np.arange(len(found)), len(found), 0.05) <= 0.05).sum())
-    return float(np.sort(found)[max(below, 1) - 1])
+@dataclass(frozen=True)
+class SimulatedNoise(Noise):
+    """The noise of a release that may be: continuous, and the same each time it is asked for."""
+
+    @classmethod
+    def of(cls, size: Size, made: Counting, budget: Budget) -> SimulatedNoise:
+        """Return noise as large as that of a release."""
+        unit = 4.0**made.bits
+        if size.law is Law.NORMAL:
+            unit *= OTHER_WEIGHT
+            loss = mu_of(budget)
+            parts = [math.sqrt(side.share) * loss for side in made.sides]
+        else:
+            parts = [side.share * budget.epsilon for side in made.sides]
+        sides = (
+            replace(side, scale=side.sensitivity / part)
+            for side, part in zip(made.sides, parts, strict=True)
+        )
+        return cls(size.law, size.entry * unit, 1, budget, "", budget, 0.0, tuple(sides))
+
+    def added(self, scale: float, values: list[int]) -> list[int]:
+        """Return whole numbers with rounded noise of a named stream."""
+        rng = generator(0, "a map that may be", len(values))
+        drawn = rng.standard_normal if self.law is Law.NORMAL else rng.laplace
+        noise = np.rint(scale * drawn(size=len(values))).tolist()
+        return [value + int(one) for value, one in zip(values, noise, strict=True)]
 
 
 def _moment(rows: FloatArray) -> FloatArray:
@@ -350,79 +468,17 @@ class _Seen:
         exact = self.moment(np.zeros(self.d + 1), people)
         return self.kept(np.linalg.eigh(exact)[1][:, ::-1][:, : self.k])
 
+    def near(self, noise: FloatArray, people: int) -> Transform:
+        """Return how rows are bounded around a mean with noise on the sum of rows and its count."""
+        counted = self.rows.counted
+        share = counted + noise[self.d]
+        # a released count is at least one row and at most all, as in `released_count`
+        off = (counted * self.mean + noise[: self.d]) / min(max(share, 1 / people), 1.0)
+        return replace(self.how, center=center_at(off, self.how))
+
     def moment(self, noise: FloatArray, people: int) -> FloatArray:
         """Return the moment with noise on the sum of rows and, at its end, on how many count."""
         counted = self.rows.counted
         if self.around is not None:
             return counted * self.around
-        share = counted + noise[self.d]
-        # a released count is at least one row and at most all, as in `released_count`
-        off = (counted * self.mean + noise[: self.d]) / min(max(share, 1 / people), 1.0)
-        near = replace(self.how, center=center_at(off, self.how))
-        return counted * _moment(bounded(self.rows.cut, near))
-
-    def noisy(
-        self, exact: FloatArray, size: _Size, standard: tuple[FloatArray, FloatArray], people: int
-    ) -> FloatArray:
-        """Return the moment as one release has it: noise of this size, from one standard draw."""
-        vector, matrix = standard
-        if self.around is None:
-            of_mean = np.append(size.mean * vector[: self.d], size.count * vector[self.d])
-            exact = self.moment(of_mean / people, people)
-        return exact + size.entry * matrix / people
-
-
-@dataclass(frozen=True)
-class _Size:
-    """How large noise is: on the sum of rows, on their count and on X'X, in row bounds.
-
-    Each over n is what is added. `off` is the standard deviation on X'X off the diagonal.
-    """
-
-    law: Law
-    mean: float
-    count: float
-    entry: float
-    off: float
-
-    @classmethod
-    def of(cls, options: ReleaseOptions, schema: Schema, d: int) -> _Size:
-        law = Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
-        relation, rows = Relation(options.relation), schema.rows_a_person or 1
-        share = options.mean_share if options.center == PRIVATE else 0.0
-        of_count = COUNT_SHARE if counts_rows(options, schema) else 0.0
-        left = 1 - share - of_count - options.picture
-        # whatever the grid is: it cancels
-        length = mean_side(law, relation, d, _BITS, rows, share=share).sensitivity
-        of_mean = length / (OTHER_WEIGHT << (2 * _BITS))
-        if law is Law.NORMAL:
-            mu = mu_of(Budget(options.epsilon, options.stated_delta))
-            entry = rows * sensitivity_l2(relation, _BITS) / (OTHER_WEIGHT << (2 * _BITS))
-            std = entry / (mu * math.sqrt(left))
-            std_mean = of_mean / (mu * math.sqrt(share)) if share else 0.0
-            std_count = rows / (mu * math.sqrt(of_count)) if of_count else 0.0
-        else:
-            entry = rows * sensitivity_l1(relation, d, _BITS) / 4.0**_BITS
-            std = entry / (options.epsilon * left)
-            std_mean = of_mean / (options.epsilon * share) if share else 0.0
-            std_count = rows / (options.epsilon * of_count) if of_count else 0.0
-        # a Laplace of scale 1 has variance 2
-        return cls(law, std_mean, std_count, std, std if law is Law.NORMAL else math.sqrt(2) * std)
-
-
-def _turned_to(truth: FloatArray, components: FloatArray) -> FloatArray:
-    """Return components turned to the table's side, as none has a sign of its own."""
-    signs = np.sign((components * truth).sum(0))
-    return np.asarray(components * np.where(signs == 0, 1, signs))
-
-
-def _standard(law: Law, d: int, draw: int) -> tuple[FloatArray, FloatArray]:
-    """Return one draw of standard noise: d + 1 numbers for the rows' sum and count, and X'X's."""
-    # one stream a draw, so that every epsilon and every pipeline meets the same noise
-    rng = generator(0, "a release that may be", draw)
-    if law is Law.NORMAL:
-        # with its transpose: standard deviation 1 off the diagonal, sqrt 2 on it
-        square = rng.standard_normal((d, d)) / math.sqrt(2)
-        return rng.standard_normal(d + 1), square + square.T
-    upper = np.triu(rng.laplace(size=(d, d)))
-    return rng.laplace(size=d + 1), upper + np.triu(upper, 1).T
+        return counted * _moment(bounded(self.rows.cut, self.near(noise, people)))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import math
+import inspect
 import os
 import secrets
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,35 +23,43 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from dpviz.accounting.composition import rho_of
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.by_length import ByLength, InBlocks, squares_along
-from dpviz.core.entries import PUBLIC, Entries, Entry, Pairs
+from dpviz.core.entries import PRIVATE, Public
 from dpviz.core.errors import CannotRun, InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
-from dpviz.core.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
+from dpviz.core.params import params_of
+from dpviz.core.problem import (
+    EPSILON_RANGE,
+    Budget,
+    Domain,
+    Problem,
+    Relation,
+    Unit,
+    default_delta,
+)
 from dpviz.core.release import Release, Status, Verdict
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.dataframes import FrameBatches, SparseRows
-from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import PreparedMechanism, prepared_mechanism
 from dpviz.preparation.draws import noisy_variances, radius_to_cut, run
 from dpviz.preparation.steps import RADIUS as VARIANCE_RADIUS
 from dpviz.preparation.steps import Preparation, PrivateSteps, is_share
 from dpviz.preparation.transform import Transform
 from dpviz.releasing.budget import carried, check_open, pay, received
-from dpviz.releasing.declared import AUTO, BOUND_ALLOWED, NONE, PrivacyWarning, checked, public_part
-from dpviz.releasing.ledger import FIT, Ledger, Spend
-from dpviz.releasing.options import ACCEPT, DELTA_STATED, words_needed
+from dpviz.releasing.declared import (
+    APPROXIMATE,
+    FIT_ACCEPT,
+    FitOptions,
+    PrivacyWarning,
+    public_part,
+)
+from dpviz.releasing.ledger import FIT, Ledger, Spend, writable
+from dpviz.releasing.model import ReleasedModel, kept_variances
+from dpviz.releasing.options import words_needed
 from dpviz.releasing.rows import Rows, Summed, file_rows
 from dpviz.simulation.defaults import has_variances, picked_for, with_variances
 from dpviz.simulation.simulate import Named, Trials, simulate
-
-APPROXIMATE = "approximate-draws"
-_WORDS = ACCEPT | {
-    APPROXIMATE: "its draws have the law that was proved only in the limit, and the epsilon of "
-    "that law is what would be written down"
-}
-
 
 _SOMETIMES = (
     "clipping_radius_", "noise_variance_", "variance_radius_", "explained_variance_",
@@ -121,6 +128,19 @@ class _Once:
         self.said = False
 
 
+def _signature() -> inspect.Signature:
+    """Return the signature of `PrivatePCA`: the parameters of a fit, all but the first by name."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    own = [inspect.Parameter("self", kinds[0])]
+    for name, param in params_of(FitOptions).items():
+        kind = kinds[name != "n_components"]
+        own.append(inspect.Parameter(name, kind, default=param.default))
+    return inspect.Signature(own)
+
+
+_SIGNATURE = _signature()
+
+
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Principal components with differential privacy.
 
@@ -149,9 +169,15 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         stay as long as they come, and only a mechanism that bounds what each does by itself can
         run, as what ``"auto"`` takes does.
     relation : {"replace", "zero-out"}, default="replace"
-        What one person may change: their row, or whether they are in.
+        What one row may become: any other, or nobody's.
+    rows_a_person : int, default=None
+        Most rows of one person: noise then covers all of them, and ``spent_`` is the person's. None
+        says that nobody knows: one row is protected. No row is left out; who passes more than that
+        of a person protects them less.
     center : {"none", "midpoint", "private", "from data (not private)"}, default=None
-        None is ``"midpoint"`` where bounds are given and ``"none"`` elsewhere.
+        None is ``"private"`` where bounds are given, for a share of the budget; elsewhere the
+        centre must be stated, since around the origin the first component is the mean. ``"none"``
+        is for rows that are centred already.
     scale : {"none", "private", "from data (not private)"}, default="none"
     bounds : pair of float or array-like of shape (n_features,), mapping or str, default=None
         Public lowest and highest value of each feature; rows are cut to them. What is private
@@ -258,46 +284,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     (2, 64)
     """
 
-    def __init__(
-        self,
-        n_components: int | float | None = 2,
-        *,
-        mechanism: str | Mechanism = AUTO,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        row_bound: float | str | None = None,
-        relation: str = "replace",
-        center: str | None = None,
-        scale: str = NONE,
-        bounds: tuple[ArrayLike, ArrayLike] | Pairs | str | None = None,
-        random_state: Any = None,
-        ledger: str | Path | None = None,
-        spectrum: Any = None,
-        shares: Mapping[str, float] | None = None,
-        variance_share: float = 0.1,
-        count: str = PUBLIC,
-        whiten: bool = False,
-        allow_refuted: bool = False,
-        accept: Sequence[str] = (),
-    ) -> None:
-        self.n_components = n_components
-        self.mechanism = mechanism
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_bound = row_bound
-        self.relation = relation
-        self.center = center
-        self.scale = scale
-        self.bounds = bounds
-        self.random_state = random_state
-        self.ledger = ledger
-        self.spectrum = spectrum
-        self.shares = shares
-        self.variance_share = variance_share
-        self.count = count
-        self.whiten = whiten
-        self.allow_refuted = allow_refuted
-        self.accept = accept
+    def __init__(self, *stated: Any, **parameters: Any) -> None:
+        bound = _SIGNATURE.bind(self, *stated, **parameters)
+        bound.apply_defaults()
+        for name in params_of(FitOptions):
+            setattr(self, name, bound.arguments[name])
+
+    # declared once, in `FitOptions`: scikit-learn and readers see these names and defaults
+    __init__.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a parameter; a ledger's path is made absolute where it is given."""
@@ -320,8 +314,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             If a parameter is missing or wrong, the claim is false, or the ledger refuses. Nothing
             is then spent.
         """
-        declared = self._before()
-        return self._fit(declared, self._rows_of(X))
+        options = self._before()
+        return self._fit(options, self._rows_of(X))
 
     def fit_path(self, path: str | Path, columns: Sequence[str] | None = None) -> Self:
         """Make one private release of the components of a Parquet file of any size.
@@ -339,8 +333,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         DpvizError
             As `fit`; also where rows have gaps, or a mechanism needs the rows in memory.
         """
-        declared = self._before()
-        return self._fit(declared, self._named(file_rows(path, columns)))
+        options = self._before()
+        return self._fit(options, self._named(file_rows(path, columns)))
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Add rows to those that `finalize` makes one release of; each person's must come once.
@@ -359,19 +353,20 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             As `fit`; also where what is declared would have to be found from the rows first.
         """
         summed = getattr(self, "_summed", None)
-        declared = self._check_parameters() if summed is not None else self._before()
+        options = self._options if summed is not None else self._before()
+        declared, named = options.entries, options.named
         if declared.asks_rows:
             raise InvalidSetting(
                 declared.asks_rows,
                 "known beforehand for partial_fit, which sees each row once",
-                getattr(self, declared.asks_rows),
+                getattr(self, declared.asks_rows) or PRIVATE,
             )
-        named = None if self.mechanism == AUTO else parse_variant(self.mechanism)
         if named is not None and named.needs_rows and not named.by_length:
             raise CannotRun(named.text, _IN_MEMORY)
-        rows = self._rows_of(X, reset=summed is None, least=1)
-        names = self._names
-        public, _ = public_part(declared, None, rows.d, None, names)
+        # rows of another width than those of a fit would be of another table
+        fresh = summed is None and not self.__sklearn_is_fitted__()
+        rows = self._rows_of(X, reset=fresh, least=1)
+        public, _ = public_part(declared, None, rows.d, None, self._names)
         how = (declared.center, declared.row_bound, public.low.tobytes(), public.high.tobytes())
         if summed is None:
             summed = self._summed = Summed(rows.d, public, rows.dtype)
@@ -390,27 +385,168 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         summed = getattr(self, "_summed", None)
         if summed is None or summed.sums.n < 2:
             raise InvalidTable("finalize needs at least 2 rows, given to partial_fit before")
-        declared = self._before()
+        options = self._before()
         rows = Rows(InBlocks(np.empty((0, summed.d))), summed.sums.n, summed.d, summed.dtype)
-        self._fit(declared, rows, summed.sums)
+        self._fit(options, rows, summed.sums)
         # exact sums of rows: released is what was drawn, and these would give the rest away
         del self._summed, self._summed_how
         return self
 
-    def _before(self) -> Entries:
-        """Return what is declared; refuse what is spent, before a single value is looked at."""
-        declared = self._check_parameters()
-        if self.ledger is not None:
-            Ledger(Path(self.ledger)).check(
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return rows along the private components, shape (n_samples, n_components).
+
+        The components are private; what comes out is about the rows that go in, and is not.
+        """
+        check_is_fitted(self)
+        with _without_cells(X):
+            rows: Any = validate_data(
+                self, X, accept_sparse=True, dtype=[np.float64, np.float32], reset=False
+            )
+        self._say_unprotected("transform")
+        model = self._model
+        along = model.transform(rows)
+        return np.asarray(along / model.deviations if self.whiten else along, dtype=rows.dtype)
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Return rows of the original space that have these coordinates along the components."""
+        check_is_fitted(self)
+        with _without_cells(X):
+            along = check_array(X, dtype=[np.float64, np.float32])
+        if along.shape[1] != self.n_components_:
+            raise InvalidTable(
+                f"X has {along.shape[1]} features, but there are {self.n_components_} components."
+            )
+        model = self._model
+        back = model.inverse_transform(along * model.deviations if self.whiten else along)
+        return np.asarray(back, dtype=along.dtype)
+
+    @available_if(_has_variances)  # type: ignore[untyped-decorator]
+    def get_covariance(self) -> FloatArray:
+        """Return the covariance about ``mean_``, in units of the table, shape (d, d).
+
+        That of the model that scikit-learn's PCA has too: the noisy variances along the components
+        and ``noise_variance_`` along all other directions.
+        """
+        return self._model.covariance()
+
+    @available_if(_has_variances)  # type: ignore[untyped-decorator]
+    def get_precision(self) -> FloatArray:
+        """Return the inverse of the covariance, shape (d, d)."""
+        return self._model.precision()
+
+    @available_if(_has_variances)  # type: ignore[untyped-decorator]
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Return the log-likelihood of each row, shape (n_samples,), under the released model.
+
+        It is about the rows that go in, as what `transform` returns is.
+        """
+        check_is_fitted(self)
+        with _without_cells(X):
+            rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        self._say_unprotected("score")
+        return self._model.score_samples(rows)
+
+    @available_if(_has_variances)  # type: ignore[untyped-decorator]
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Return the mean log-likelihood of rows; choosing parameters by it protects nobody."""
+        return float(self.score_samples(X).mean())
+
+    @property
+    def expected_failed_checks(self) -> dict[str, str]:
+        """Which of scikit-learn's checks this estimator fails, and why; for `check_estimator`.
+
+        None, unless something about the rows is to be found before they are summed up.
+        """
+        asks = self._options.entries.asks_rows
+        if not asks:
+            return {}
+        reason = f"partial_fit sees each row once, and {asks} would take another look"
+        return dict.fromkeys(
+            ("check_fit_score_takes_y", "check_n_features_in_after_fitting"), reason
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether a release was made; sums of rows alone are none."""
+        return hasattr(self, "components_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: float32 stays float32, and sparse rows are taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def __getstate__(self) -> Any:
+        """Return the state, with the budgets that hold where it is packed."""
+        taken = carried()
+        return {**super().__getstate__(), **({"_budgets": taken} if taken[1] else {})}
+
+    def __setstate__(self, state: Any) -> None:
+        """Take the state, and let those budgets hold in another process."""
+        kept = dict(state)
+        received(kept.pop("_budgets", (os.getpid(), ())))
+        super().__setstate__(kept)
+
+    # --- what fit is made of ------------------------------------------------------------------
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of the features; empty where the rows have none."""
+        return tuple(map(str, getattr(self, "feature_names_in_", ())))
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns that `transform` returns."""
+        return len(self.components_)
+
+    @property
+    def _options(self) -> FitOptions:
+        """The parameters, checked."""
+        return FitOptions(**self.get_params(deep=False))
+
+    @property
+    def _model(self) -> ReleasedModel:
+        """What was released."""
+        check_is_fitted(self)
+        variances = getattr(self, "explained_variance_", None)
+        rest = getattr(self, "noise_variance_", 0.0)
+        return ReleasedModel(
+            self.components_, self.mean_, self.scale_, variances, rest, self._largest_mean
+        )
+
+    def _say_unprotected(self, name: str) -> None:
+        if not self._transformed.said:
+            self._transformed.said = True
+            warnings.warn(
+                f"Rows seen through private components are still rows: what {name} returns is not "
+                "protected.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+
+    def _before(self) -> FitOptions:
+        """Return what is asked; refuse what is spent, before a single value is looked at."""
+        options = self._options
+        if options.ledger is not None:
+            Ledger(Path(options.ledger)).check(
                 # what it costs as a rho is known only once n is
-                Spend(str(self.mechanism), self.epsilon, self.delta or 0.0, rho=0.0),
-                Relation(self.relation),
+                Spend(
+                    str(self.mechanism),
+                    options.epsilon,
+                    options.delta or 0.0,
+                    rho=0.0,
+                    rows=options.rows_a_person or 0,
+                ),
+                Relation(options.relation),
+                Unit.ROW if options.rows_a_person is None else Unit.PERSON,
             )
         check_open()
-        return declared
+        return options
 
     def _rows_of(self, X: Any, *, reset: bool = True, least: int = 2) -> Rows:
         """Return the rows of an array, a sparse one or a Dask frame, none of which is copied."""
+        if hasattr(type(X), "collect"):  # a lazy frame
+            X = X.collect()
         if hasattr(X, "to_delayed") and hasattr(X, "dtypes"):
             return self._named(FrameBatches(X))
         with _without_cells(X, ": nothing was spent"):
@@ -439,25 +575,27 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.n_features_in_ = rows.d
         return rows
 
-    def _fit(self, declared: Entries, rows: Rows, sums: ByLength | None = None) -> Self:
+    def _fit(self, options: FitOptions, rows: Rows, sums: ByLength | None = None) -> Self:
         n, d = rows.n, rows.d
-        budget = Budget(self.epsilon, default_delta(n) if self.delta is None else self.delta)
-        whole, picked = self._chosen(declared, n, d, budget)
+        budget = Budget(
+            options.epsilon, default_delta(n) if options.delta is None else options.delta
+        )
+        whole, picked = _chosen(options, n, d, budget, array=rows.array is not None)
         mechanism = whole.mechanism
         if mechanism.needs_rows and not mechanism.by_length and rows.array is None:
             raise CannotRun(mechanism.text, _IN_MEMORY)
         status = mechanism.status(whole.problem, whole.rest)
-        self._check_claim(whole, status)
-        ledger = None if self.ledger is None else Ledger(Path(self.ledger))
-        if ledger is not None:
-            self._check_words(whole, status)
-        public, assumed = public_part(declared, rows, d, whole, self._names)
-        seed = self._seed()
-        pay(whole, warns=ledger is None)
-        if ledger is not None:
-            self._spend(ledger, whole, status)
+        _check_claim(options, whole, status)
+        ledger = None if options.ledger is None else Ledger(Path(options.ledger))
+        public, assumed = public_part(options.entries, rows, d, whole, self._names)
+        seed = _seed(options.random_state)
+        given = {name: str(value) for name, value in self.get_params(deep=False).items()}
+        text = "\n".join(f"{name}={given[name]}" for name in sorted(given))
+        settings = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        spend = _spend_of(whole, status, settings, options.rows_a_person or 0)
+        pay(spend, whole.problem, mechanism.text, ledger)
         with one_blas_thread():
-            self._release(rows, sums, public, whole, seed)
+            self._release(options, rows, sums, public, whole, seed)
         self.mechanism_, self.picked_ = mechanism.text, picked
         self.claim_, self.spent_, self.status_ = _claim(whole), whole.spent, status
         self.assumed_public_ = (*assumed, *mechanism.assumed_public)
@@ -465,328 +603,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self._transformed = _Once()
         return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return rows along the private components, shape (n_samples, n_components).
-
-        The components are private; what comes out is about the rows that go in, and is not.
-        """
-        check_is_fitted(self)
-        with _without_cells(X):
-            rows: Any = validate_data(
-                self, X, accept_sparse=True, dtype=[np.float64, np.float32], reset=False
-            )
-        self._say_unprotected("transform")
-        stored: bool = sparse.issparse(rows)
-        if stored:  # the mean is taken off afterwards, so that zeros stay unstored
-            along = self.components_.T / np.reshape(self.scale_, (-1, 1))
-            projected = rows @ along - self.mean_ @ along
-        else:
-            projected = ((rows - self.mean_) / self.scale_) @ self.components_.T
-        if self.whiten:
-            projected /= self._deviations
-        return np.asarray(projected, dtype=rows.dtype)
-
-    def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Return rows of the original space that have these coordinates along the components."""
-        check_is_fitted(self)
-        with _without_cells(X):
-            along = check_array(X, dtype=[np.float64, np.float32])
-        if along.shape[1] != self.n_components_:
-            raise InvalidTable(
-                f"X has {along.shape[1]} features, but there are {self.n_components_} components."
-            )
-        wide = along * self._deviations if self.whiten else along
-        back = (wide @ self.components_) * self.scale_ + self.mean_
-        return np.asarray(back, dtype=along.dtype)
-
-    @available_if(_has_variances)  # type: ignore[untyped-decorator]
-    def get_covariance(self) -> FloatArray:
-        """Return the covariance about ``mean_``, in units of the table, shape (d, d).
-
-        That of the model that scikit-learn's PCA has too: the noisy variances along the components
-        and ``noise_variance_`` along all other directions.
-        """
-        check_is_fitted(self)
-        above = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
-        matrix = (self.components_.T * above) @ self.components_
-        matrix[np.diag_indices_from(matrix)] += self.noise_variance_
-        covariance: FloatArray = matrix * np.outer(self.scale_, self.scale_)
-        return covariance
-
-    @available_if(_has_variances)  # type: ignore[untyped-decorator]
-    def get_precision(self) -> FloatArray:
-        """Return the inverse of the covariance, shape (d, d)."""
-        check_is_fitted(self)
-        along, rest = self._positive_variances()
-        matrix = (self.components_.T * (1 / along - 1 / rest)) @ self.components_
-        matrix[np.diag_indices_from(matrix)] += 1 / rest
-        precision: FloatArray = matrix / np.outer(self.scale_, self.scale_)
-        return precision
-
-    @available_if(_has_variances)  # type: ignore[untyped-decorator]
-    def score_samples(self, X: ArrayLike) -> FloatArray:
-        """Return the log-likelihood of each row, shape (n_samples,), under the released model.
-
-        It is about the rows that go in, as what `transform` returns is.
-        """
-        check_is_fitted(self)
-        with _without_cells(X):
-            rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        along, rest = self._positive_variances()
-        self._say_unprotected("score")
-        z = (rows - self.mean_) / self.scale_
-        projected = z @ self.components_.T
-        left = np.maximum(np.square(z).sum(axis=1) - np.square(projected).sum(axis=1), 0.0)
-        d, k = self.n_features_in_, len(along)
-        log_volume = np.log(along).sum() + (d - k) * math.log(rest) + 2 * np.log(self.scale_).sum()
-        squares = np.square(projected) @ (1 / along) + left / rest
-        likelihood: FloatArray = -0.5 * (d * math.log(2 * math.pi) + log_volume + squares)
-        return likelihood
-
-    @available_if(_has_variances)  # type: ignore[untyped-decorator]
-    def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Return the mean log-likelihood of rows; choosing parameters by it protects nobody."""
-        return float(self.score_samples(X).mean())
-
-    def _positive_variances(self) -> tuple[FloatArray, float]:
-        """Return variances along the components, and along each of the other directions.
-
-        The likelihood of a row has no bound where one is 0: what noise left below a thousandth of
-        their mean is taken for that, and their mean, where noise left nothing, for the largest that
-        rows of bounded length can have.
-        """
-        rest = self.noise_variance_
-        k, d = self.components_.shape
-        mean = (float(self.explained_variance_.sum()) + (d - k) * rest) / d
-        least = mean / 1000 or self._largest_mean
-        return np.maximum(self.explained_variance_, max(rest, least)), max(rest, least)
-
-    @property
-    def _deviations(self) -> FloatArray:
-        """What whitening divides by: a variance that noise left at 0 is as the least above 0."""
-        found = self.explained_variance_
-        least = found[found > 0].min(initial=np.inf)
-        deviations: FloatArray = np.sqrt(np.maximum(found, least if np.isfinite(least) else 1.0))
-        return deviations
-
-    def _say_unprotected(self, name: str) -> None:
-        if not self._transformed.said:
-            self._transformed.said = True
-            warnings.warn(
-                f"Rows seen through private components are still rows: what {name} returns is not "
-                "protected.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
-
-    @property
-    def expected_failed_checks(self) -> dict[str, str]:
-        """Which of scikit-learn's checks this estimator fails, and why; for `check_estimator`.
-
-        None, unless something about the rows is to be found before they are summed up.
-        """
-        declared = self._declared
-        if not declared.asks_rows:
-            return {}
-        reason = f"partial_fit sees each row once, and {declared.asks_rows} would take another look"
-        return dict.fromkeys(
-            ("check_fit_score_takes_y", "check_n_features_in_after_fitting"), reason
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether a release was made; sums of rows alone are none."""
-        return hasattr(self, "components_")
-
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: float32 stays float32, and sparse rows are taken."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def __getstate__(self) -> Any:
-        """Return the state, with the budgets that hold where it is packed."""
-        taken = carried()
-        return {**super().__getstate__(), **({"_budgets": taken} if taken[1] else {})}
-
-    def __setstate__(self, state: Any) -> None:
-        """Take the state, and let those budgets hold in another process."""
-        kept = dict(state)
-        received(kept.pop("_budgets", (os.getpid(), ())))
-        super().__setstate__(kept)
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        """Names of the features; empty where the rows have none."""
-        return tuple(map(str, getattr(self, "feature_names_in_", ())))
-
-    @property
-    def _n_features_out(self) -> int:
-        """Number of columns that `transform` returns."""
-        return len(self.components_)
-
-    # --- what fit is made of ------------------------------------------------------------------
-
-    @property
-    def _declared(self) -> Entries:
-        """How rows are to be prepared."""
-        return checked(
-            self.center, self.scale, self.row_bound, self.bounds, self.count, self.shares
-        )
-
-    def _check_parameters(self) -> Entries:
-        """Return what is declared of the rows; the data is not needed for it."""
-        self._check_types()
-        k = self.n_components
-        whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool) and k >= 1
-        if not (k is None or whole or is_share(k)):
-            raise InvalidSetting(
-                "n_components",
-                "a whole number of at least 1, a share between 0 and 1, or None",
-                k,
-            )
-        if not (is_share(self.variance_share) or self.variance_share in (0, 0.0)):
-            raise InvalidSetting("variance_share", "from 0 to below 1", self.variance_share)
-        if self.variance_share == 0 and is_share(k):
-            raise InvalidSetting(
-                "variance_share", "above 0 where n_components is a share of the variance", 0
-            )
-        if self.relation not in tuple(Relation):
-            raise InvalidSetting("relation", f"one of {', '.join(Relation)}", self.relation)
-        declared = self._declared
-        Budget(self.epsilon, self.delta or 0.0)
-        if self.ledger is not None and self.delta is None:
-            raise InvalidSetting("delta", f"{DELTA_STATED}, where a ledger is given", None)
-        for word in self.accept:
-            if word not in _WORDS:
-                raise InvalidSetting("accept", f"among {', '.join(_WORDS)}", word)
-        if self.mechanism != AUTO:
-            parse_variant(self.mechanism)
-        return declared
-
-    def _check_types(self) -> None:
-        """Raise `InvalidSetting` where a parameter is of a kind that it never is."""
-        a_word = ("relation", "scale", "count")
-        for name, kinds, allowed in (
-            *((name, (str,), "a word") for name in a_word),
-            ("mechanism", (str, Mechanism), "a word or a Mechanism"),
-            ("center", (str, type(None)), "a word or None"),
-            ("row_bound", (Real, str, type(None)), BOUND_ALLOWED),
-            ("delta", (Real, type(None)), "a number or None"),
-            ("epsilon", (Real,), "a number"),
-            ("variance_share", (Real,), "from 0 to below 1"),
-            ("shares", (Mapping, type(None)), "a mapping from steps to shares, or None"),
-            ("ledger", (str, Path, type(None)), "a path or None"),
-            ("whiten", (bool, np.bool_), "True or False"),
-            ("allow_refuted", (bool, np.bool_), "True or False"),
-            ("accept", (tuple, list, set, frozenset), "a tuple of words"),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, kinds) or (Real in kinds and isinstance(value, bool)):
-                raise InvalidSetting(name, allowed, _shown(value))
-
-    def _chosen(
-        self, declared: Entries, n: int, d: int, budget: Budget
-    ) -> tuple[PreparedMechanism, str]:
-        """Return what will run, and why where it was picked; public numbers alone decide."""
-        domain = Domain.unbounded(d) if declared.row_bound == Entry() else Domain.ball(d)
-        relation, private = Relation(self.relation), PrivateSteps.of(declared)
-        named = None if self.mechanism == AUTO else parse_variant(self.mechanism)
-        k = self.n_components
-        if k is None or k == d or is_share(k):
-            # the last direction is what the others leave
-            k = d if named is not None and named.info.release != "subspace" else d - 1
-        if not 1 <= k <= d:
-            raise InvalidSetting("n_components", f"a whole number from 1 to {d}", k)
-        problem = Problem(n, d, int(k), relation, domain)
-        picked = ""
-        if named is None:
-            whole, picked = picked_for(problem, budget, private, self.spectrum)
-        else:
-            named.check(problem, budget)
-            whole = prepared_mechanism(named, problem, budget, private)
-        every = is_share(self.n_components)
-        whole = with_variances(whole, self.variance_share, every=every)
-        if self.whiten and not has_variances(whole):
-            raise InvalidSetting(
-                "variance_share", "above 0 where whiten needs variances", self.variance_share
-            )
-        return whole, picked
-
-    def _check_claim(self, whole: PreparedMechanism, status: Status) -> None:
-        if self.allow_refuted or status.verdict in (
-            Verdict.HOLDS,
-            Verdict.LOOSE,
-            Verdict.APPROXIMATE,
-        ):
-            return
-        raise CannotRun(
-            whole.mechanism.text,
-            f"{status.words} here; allow_refuted=True runs it all the same. {status.evidence}",
-        )
-
-    def _check_words(self, whole: PreparedMechanism, status: Status) -> None:
-        """Raise where a ledger needs an explicit word that ``accept`` does not hold."""
-        claim = _claim(whole) or whole.budget
-        needed = words_needed(claim.epsilon, claim.delta, whole.problem.n)
-        if status.verdict is Verdict.APPROXIMATE:
-            needed[APPROXIMATE] = _WORDS[APPROXIMATE]
-        for word, meaning in needed.items():
-            if word not in self.accept:
-                raise CannotRun(
-                    whole.mechanism.text,
-                    f"{meaning}; accept=({word!r},) lets it into a ledger all the same",
-                )
-
-    def _seed(self) -> int:
-        if self.random_state is None:
-            return secrets.randbits(63)
-        warnings.warn(
-            "A fixed random_state repeats the noise: whoever knows it can subtract it. Leave it "
-            "None for a release.",
-            PrivacyWarning,
-            stacklevel=3,
-        )
-        if isinstance(self.random_state, (int, np.integer)):
-            if self.random_state < 0:
-                raise InvalidSetting("random_state", "at least 0", self.random_state)
-            return int(self.random_state)
-        if isinstance(self.random_state, np.random.Generator):
-            return int(self.random_state.integers(2**63 - 1))
-        if isinstance(self.random_state, np.random.RandomState):
-            return int(self.random_state.randint(2**31 - 1))
-        raise InvalidSetting(
-            "random_state", "None, a whole number or a NumPy generator", self.random_state
-        )
-
-    def _spend(self, ledger: Ledger, whole: PreparedMechanism, status: Status) -> None:
-        spent = whole.spent
-        if spent is None or not np.isfinite(spent.epsilon):
-            raise CannotRun(
-                whole.mechanism.text, "no epsilon describes it, so no ledger can take it down"
-            )
-        # a budget has a range, and less than its least is taken down as the least
-        least, most = EPSILON_RANGE
-        parts = whole.mechanism.calibrate(whole.problem, whole.rest).parts
-        known = bool(parts) and whole.mechanism.row_profile(whole.problem, whole.rest) is None
-        settings = {name: str(value) for name, value in self.get_params(deep=False).items()}
-        text = "\n".join(f"{name}={settings[name]}" for name in sorted(settings))
-        budget = Budget(min(max(spent.epsilon, least), most), spent.delta)
-        ledger.spend(
-            Spend(
-                mechanism=whole.mechanism.text,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                rho=rho_of((*whole.preparation.parts, *parts)) if known else None,
-                purpose=FIT,
-                settings=hashlib.blake2b(text.encode(), digest_size=16).hexdigest(),
-                approximate=status.verdict is Verdict.APPROXIMATE,
-            ),
-            whole.problem.relation,
-        )
-
     def _release(
         self,
+        options: FitOptions,
         rows: Rows,
         sums: ByLength | None,
         public: Transform,
@@ -794,8 +613,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         seed: int,
     ) -> None:
         """Prepare and release, and keep what came out."""
-        mechanism, d = whole.mechanism, rows.d
-        plan = whole.preparation
+        mechanism, plan, d = whole.mechanism, whole.preparation, rows.d
         prepared = run(rows.source, public, plan, Draws.trials(seed, "prepare", [0]), moments=False)
         calibration = mechanism.calibrate(whole.problem, whole.rest)
         moment = SecondMoment.of_lengths(sums or rows.lengths(prepared.transform(public, 0)), d)
@@ -811,61 +629,129 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.row_bound_ = float(prepared.row_bound[0])
         self.n_samples_ = round(float(prepared.count[0]))
         for name in _SOMETIMES:
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
         unit = float(prepared.unit[0])
         if release.radius is not None:
             self.clipping_radius_ = float(release.radius[0]) * unit
         directions = release.components[0]
-        if self._from_all(d):
+        if options.from_all(d):
             directions = _completed(directions)
+        k = directions.shape[1]
         values = release.eigenvalues if release.eigenvalues is not None else release.variances
-        if whole.preparation.private.variance:
+        variances = None
+        if plan.private.variance:
             draws = Draws.trials(seed, "variances", [0])
-            along, radius = _bought(moment, release, directions, whole.preparation, draws)
-            if VARIANCE_RADIUS in whole.preparation.noises:
+            along, radius = _bought(moment, release, directions, plan, draws)
+            if VARIANCE_RADIUS in plan.noises:
                 self.variance_radius_ = radius * unit
             order = np.argsort(-along[:-1], kind="stable")
             directions = directions[:, order]
             unit *= radius
-            self._keep_variances(along[:-1][order], along[-1], d, unit**2)
+            variances = along[:-1][order] * unit**2, along[-1] * unit**2
         elif values is not None:
-            k = directions.shape[1]
-            self._keep_variances(values[0, :k], values[0, k:].sum(), d, unit**2)
+            variances = values[0, :k] * unit**2, values[0, k:].sum() * unit**2
             unit = getattr(self, "clipping_radius_", unit)
         self._largest_mean = unit**2 / d
-        self.n_components_ = self._count_kept(d)
+        k = int(options.n_components or d)
+        if variances is not None:
+            share = options.n_components if is_share(options.n_components) else None
+            kept, self.noise_variance_ = kept_variances(*variances, d, share)
+            self.explained_variance_, k = kept, len(kept)
+            self.singular_values_ = np.sqrt(self.n_samples_ * kept)
+        self.n_components_ = k
         # alone in the rows' precision: squares of single ones leave its range
-        self.components_ = np.ascontiguousarray(
-            directions[:, : self.n_components_].T, dtype=rows.dtype
+        self.components_ = np.ascontiguousarray(directions[:, :k].T, dtype=rows.dtype)
+        if variances is not None:
+            self.explained_variance_ratio_ = self.explained_variance_ / (self._model.total or 1.0)
+
+
+def _chosen(
+    options: FitOptions, n: int, d: int, budget: Budget, *, array: bool
+) -> tuple[PreparedMechanism, str]:
+    """Return what will run, and why where it was picked; public numbers alone decide."""
+    entries, named, k = options.entries, options.named, options.n_components
+    if options.from_all(d):
+        # the last direction is what the others leave
+        k = d if named is not None and named.info.release != "subspace" else d - 1
+    assert k is not None
+    if not 1 <= k <= d:
+        raise InvalidSetting("n_components", f"a whole number from 1 to {d}", k)
+    domain = Domain.unbounded(d) if entries.row_bound == Public() else Domain.ball(d)
+    problem = Problem(
+        n, d, int(k), Relation(options.relation), domain, rows_a_person=options.rows_a_person
+    )
+    private, picked = PrivateSteps.of(entries), ""
+    if named is None:
+        whole, picked = picked_for(problem, budget, private, options.spectrum, array=array)
+    else:
+        named.check(problem, budget)
+        whole = prepared_mechanism(named, problem, budget, private)
+    every = is_share(options.n_components)
+    whole = with_variances(whole, options.variance_share, every=every)
+    if options.whiten and not has_variances(whole):
+        raise InvalidSetting(
+            "variance_share", "above 0 where whiten needs variances", options.variance_share
         )
-
-    def _from_all(self, d: int) -> bool:
-        """Return whether components are taken from a whole basis."""
-        return self.n_components is None or self.n_components == d or is_share(self.n_components)
-
-    def _keep_variances(self, along: FloatArray, rest: float, d: int, unit: float) -> None:
-        """Keep noisy variances along directions in order, and what is told of the rest."""
-        along, k = along * unit, d
-        reached = np.cumsum(np.maximum(along, 0.0))
-        total = max(float(along.sum() + rest * unit), float(reached[-1]))
-        if isinstance(self.n_components, (float, np.floating)):
-            k = int(np.searchsorted(reached, self.n_components * total)) + 1
-        k = min(k, len(along))
-        self.explained_variance_ = np.maximum(along[:k], 0.0)
-        self.explained_variance_ratio_ = self.explained_variance_ / (total or 1.0)
-        self.singular_values_ = np.sqrt(self.n_samples_ * self.explained_variance_)
-        self.noise_variance_ = (total - float(reached[k - 1])) / (d - k) if k < d else 0.0
-
-    def _count_kept(self, d: int) -> int:
-        if hasattr(self, "explained_variance_"):
-            return len(self.explained_variance_)
-        return int(self.n_components or d)
+    return whole, picked
 
 
-def _shown(value: object) -> object:
-    """Return a number or a word as it is, and of anything else its kind."""
-    return value if isinstance(value, (str, Real)) else f"a {type(value).__name__}"
+def _check_claim(options: FitOptions, whole: PreparedMechanism, status: Status) -> None:
+    """Raise where a claim is false, or a ledger needs an explicit word that nobody said."""
+    text, verdict = whole.mechanism.text, status.verdict
+    sound = (Verdict.HOLDS, Verdict.LOOSE, Verdict.APPROXIMATE)
+    if not (options.allow_refuted or verdict in sound):
+        raise CannotRun(
+            text, f"{status.words} here; allow_refuted=True runs it all the same. {status.evidence}"
+        )
+    if options.ledger is None:
+        return
+    claim = _claim(whole) or whole.budget
+    needed = words_needed(claim.epsilon, claim.delta, whole.problem.n)
+    if verdict is Verdict.APPROXIMATE:
+        needed[APPROXIMATE] = FIT_ACCEPT[APPROXIMATE]
+    for word, meaning in needed.items():
+        if word not in options.accept:
+            raise CannotRun(
+                text, f"{meaning}; accept=({word!r},) lets it into a ledger all the same"
+            )
+
+
+def _seed(state: Any) -> int:
+    if state is None:
+        return secrets.randbits(63)
+    warnings.warn(
+        "A fixed random_state repeats the noise: whoever knows it can subtract it. Leave it "
+        "None for a release.",
+        PrivacyWarning,
+        stacklevel=4,
+    )
+    if isinstance(state, np.random.Generator):
+        return int(state.integers(2**63 - 1))
+    if isinstance(state, np.random.RandomState):
+        return int(state.randint(2**31 - 1))
+    return int(state)
+
+
+def _spend_of(whole: PreparedMechanism, status: Status, settings: str, rows: int) -> Spend | None:
+    """Return what a ledger would write down of a fit; None where no epsilon describes it."""
+    spent, mechanism = whole.spent, whole.mechanism
+    if spent is None or not np.isfinite(spent.epsilon):
+        return None
+    # a budget has a range, and less than its least is taken down as the least
+    least, most = EPSILON_RANGE
+    parts = mechanism.calibrate(whole.problem, whole.rest).parts
+    known = bool(parts) and mechanism.row_profile(whole.problem, whole.rest) is None
+    return Spend(
+        mechanism=mechanism.text,
+        epsilon=min(max(spent.epsilon, least), most),
+        delta=spent.delta,
+        rho=rho_of((*whole.preparation.parts, *parts)) if known else None,
+        purpose=FIT,
+        settings=settings,
+        approximate=status.verdict is Verdict.APPROXIMATE,
+        rows=rows,
+        composed=writable(whole.composed),
+    )
 
 
 def _completed(directions: FloatArray) -> FloatArray:

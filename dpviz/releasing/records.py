@@ -9,9 +9,10 @@ of its column where it is one of them, and missing otherwise. How many lines the
 are, and what the line of names says, is public; nothing else can stop a reader.
 
 Where the schema names the column of the person, the first so many rows of each count, and the rest
-are rows of missing cells: what is left of a person depends on that person's lines alone.
+are left out, as are rows that name nobody: what is left of a person depends on that person's lines
+alone.
 
-A sheet of a workbook comes here as text, of which the same is true (`formats.sheet_text`).
+A sheet of a workbook comes here as text, of which the same is true (`datasets.sheet`).
 
 Memory is bounded by the block of rows and `LONGEST_LINE`, whatever stands in the file, and by the
 people that a schema tells apart.
@@ -23,7 +24,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
@@ -33,7 +34,6 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
@@ -41,13 +41,27 @@ from dpviz.core.entries import OTHER
 from dpviz.core.errors import InvalidTable, printable
 from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
-from dpviz.datasets.claims import DAMAGED, claims_of
-from dpviz.datasets.columns import clean_names, to_numpy
-from dpviz.datasets.files import keyed
-from dpviz.datasets.source import Source, readable, refuse_foreign
-from dpviz.datasets.survey import is_number, is_text, plain_numbers
-from dpviz.datasets.table import label_text
-from dpviz.releasing.schema import MOST_COLUMNS, Column, Schema
+from dpviz.datasets.columns import (
+    MISSING_MARKERS,
+    clean_names,
+    is_number,
+    plain_numbers,
+    to_numpy,
+)
+from dpviz.datasets.files import keyed, open_file, schema_of
+from dpviz.datasets.process import sentence
+from dpviz.datasets.raw import CELLS, unit_words
+from dpviz.datasets.reader import Refused, refuse_foreign
+from dpviz.datasets.source import Source
+from dpviz.datasets.table import NAMELESS, label_text
+from dpviz.releasing.schema import (
+    FROM_DATA,
+    MOST_COLUMNS,
+    SCHEMA_PUBLIC,
+    Column,
+    Schema,
+    SchemaError,
+)
 
 Codes: TypeAlias = NDArray[np.intp]
 """Each row's label, as a place among the kinds of a schema; shape (m,)."""
@@ -63,6 +77,7 @@ _CELLS = 1 << 18  # of a block
 _BLOCK_BYTES = 1 << 23
 _BOM = b"\xef\xbb\xbf"
 _QUOTE = b'"'
+_NOBODY = frozenset(marker.encode() for marker in MISSING_MARKERS)
 _BLANK, _SEEN = re.compile(rb"\s"), re.compile(rb"\S")
 
 
@@ -90,6 +105,7 @@ class _Records(ABC):
     """Rows whose last column is the code of the label, where the schema declares one."""
 
     _schema: Schema
+    whole = False
 
     @abstractmethod
     def _read(self) -> Iterator[FloatArray]:
@@ -117,13 +133,15 @@ def _coder(schema: Schema, encoding: str = "utf-8") -> Callable[[bytes], int]:
     return lambda cell: known.get(cell.strip(), other)
 
 
-def open_records(table: TableInput, schema: Schema) -> Records:
+def open_records(table: TableInput, schema: Schema, *, whole: bool = False) -> Records:
     """Return the records of a table under a schema.
 
     Parameters
     ----------
     table : Table, Path, bytes-like or binary file
     schema : Schema
+    whole : bool
+        Whether rows that do not count stand as missing in their places, and are not left out.
 
     Raises
     ------
@@ -131,6 +149,12 @@ def open_records(table: TableInput, schema: Schema) -> Records:
         If the table cannot be opened, or its names are not those of the schema. No message and no
         refusal depends on a row.
     """
+    found = _opened(table, schema)
+    found.whole = whole
+    return found
+
+
+def _opened(table: TableInput, schema: Schema) -> _OfTable | _OfText | _OfParquet:
     if isinstance(table, Table):
         return _OfTable(table, schema)
     source = Source(table, printable(table.name) if isinstance(table, Path) else "the table")
@@ -159,6 +183,53 @@ def places_of(names: Sequence[str], schema: Schema, name: str) -> list[int]:
     return [known[column] for column in wanted]
 
 
+def declared_table(table: TableInput, schema: Schema) -> Table:
+    """Return all rows of a table as a release reads them, with the bounds that are declared.
+
+    Typical values are taken off, as a release centres: a missing cell is 0, and a row that is one
+    too many of a person, or nobody's, is a row of zeros that n still counts. So names, n and bounds
+    follow from the schema and the number of rows, and each row from its own person alone.
+
+    Parameters
+    ----------
+    table : Table, Path, bytes-like or binary file
+    schema : Schema
+
+    Raises
+    ------
+    InvalidTable
+        As in `open_records`, and where there are more cells than are held in memory.
+    SchemaError
+        If the schema is not complete, or was taken from the data.
+    """
+    schema.require()
+    if schema.from_data:
+        raise SchemaError(
+            f"the schema is still marked {FROM_DATA!r}: put in what was known before anybody "
+            "looked at the table and call it public; until then nothing of it may be published."
+        )
+    records, (low, high, typical) = open_records(table, schema, whole=True), schema.limits_used.T
+    n, d = records.n, len(typical)
+    if n * d > CELLS:
+        raise InvalidTable(f"the table would need {n} x {d} numbers, more than fit in memory.")
+    rows, codes, at = np.zeros((n, d)), np.zeros(n, dtype=np.intp), 0
+    for block, found in records.labelled():
+        stop = at + len(block)
+        rows[at:stop], codes[at:stop] = schema.filled(block) - typical, found
+        at = stop
+    return Table(
+        NAMELESS,
+        rows,
+        schema.names_used,
+        np.array(schema.kinds)[codes] if schema.label else None,
+        schema.label or None,
+        assumed_public=(unit_words(schema.rows_a_person), SCHEMA_PUBLIC),
+        bounds=np.column_stack([low - typical, high - typical]),
+        categories=schema.categories,
+        declared=True,
+    )
+
+
 class _People:
     """Which rows of a table count, where a schema says how many one person has at most.
 
@@ -168,17 +239,35 @@ class _People:
     move X'X, however many she has, and taking hers away, or putting those of somebody who is not
     in the table in their place, changes at most m of its rows, one after the other: m times what
     one row does. Were they filled with typical values, those would go with her as well.
+
+    A row that names nobody never counts, by its own cell alone. Were all such rows those of one
+    person, a row of hers without a name would decide whether another's counts: it would move the
+    sums with hers.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(
+        self,
+        most: int,
+        missing: Collection[float],
+        words: Collection[bytes],
+        number: Callable[[bytes], float],
+        instead: list[float] | None,
+    ):
+        self._most, self._missing, self._number = most, missing, number
+        self._nobody = _NOBODY | {*words}
+        self.instead = instead
         self._met: Counter[bytes] = Counter()
 
-    def over(self, person: bytes) -> bool:
-        """Count one more row of a person; return whether it is one too many.
+    def nobody(self, person: bytes) -> bool:
+        """Return whether a cell names nobody: empty, or a word or number that means "missing"."""
+        if person in self._nobody:
+            return True
+        return bool(self._missing) and self._number(person) in self._missing
 
-        Rows without a person are those of one, so that nobody escapes the limit by a gap.
-        """
+    def over(self, person: bytes) -> bool:
+        """Count one more row of a person; return whether it is one too many, or nobody's."""
+        if self.nobody(person):
+            return True
         # a name is kept for each person: none may take more memory than others, nor be taken for
         # another that begins as it does
         if len(person) > LONGEST_NUMBER:
@@ -187,17 +276,24 @@ class _People:
         return self._met[person] > self._most
 
     def first(self, rows: FloatArray, people: Iterable[bytes]) -> FloatArray:
-        """Return the rows that count."""
+        """Return the rows that count, others left out or missing in their places."""
         over = np.fromiter((self.over(person) for person in people), bool, len(rows))
-        found: FloatArray = rows[~over]
+        found: FloatArray = rows[~over] if self.instead is None else rows.copy()
+        if self.instead is not None:
+            found[over] = self.instead
         return found
 
 
-def _people(schema: Schema) -> _People | None:
+def _people(schema: Schema, whole: bool) -> _People | None:
     if not schema.person:
         return None
     assert schema.rows_a_person is not None
-    return _People(schema.rows_a_person)
+    own = next((column for column in schema.columns if column.name == schema.person), None)
+    codes = () if own is None else own.codes
+    words = () if own is None else [word.encode(schema.encoding, "replace") for word in own.words]
+    other = [float(schema.kinds.index(OTHER))] if schema.label else []
+    instead = [math.nan] * len(schema.used) + other if whole else None
+    return _People(schema.rows_a_person, codes, words, number_parser(schema), instead)
 
 
 class _OfTable(_Records):
@@ -218,7 +314,7 @@ class _OfTable(_Records):
 
     def _read(self) -> Iterator[FloatArray]:
         schema, d = self._schema, len(self._schema.used)
-        people = _people(schema)
+        people = _people(schema, self.whole)
         step = max(1, _CELLS // len(self._places))
         for start in range(0, self.n, step):
             cells = self._table.rows[start : start + step][:, self._places]
@@ -229,8 +325,7 @@ class _OfTable(_Records):
                 codes = [coder(_text(label)) for label in np.asarray(labels).tolist()]
                 found = np.column_stack([found, codes])
             if people is not None:
-                names = cells[:, d] + 0.0  # -0 names whom 0 names
-                found = people.first(found, (value.tobytes() for value in names))
+                found = people.first(found, (_text(value) for value in cells[:, d].tolist()))
             yield found
 
 
@@ -245,7 +340,10 @@ class _OfText(_Records):
             line = next((found for at, found in enumerate(lines) if at == schema.skip), None)
             if line is None:
                 raise InvalidTable(f"{source.name} has no line of names.")
-            refuse_foreign(line, source.name)
+            try:
+                refuse_foreign(line)
+            except Refused as error:
+                raise sentence(error, source.name) from None
             cells = split(line, schema.delimiter.encode(), MOST_COLUMNS + 1)
             names = [cell.decode(schema.encoding, "replace") for cell in cells]
             self._places = places_of(names, schema, source.name)
@@ -273,8 +371,9 @@ class _OfText(_Records):
                 rows, size = [], 0
         if rows:
             yield np.array(rows, dtype=np.float64)
-        # n was counted and is public, so lines that are gone since count as missing
-        while left > 0:
+        # n was counted and is public, so lines that are gone since count as missing: of nobody,
+        # where a line names its person
+        while left > 0 and self._person is None:
             gone = min(left, most)
             missing = np.full((gone, len(self._schema.used)), np.nan)
             other = self._schema.kinds.index(OTHER) if self._schema.label else 0
@@ -283,7 +382,7 @@ class _OfText(_Records):
 
     def _parser(self) -> Callable[[bytes], list[float] | None]:
         """Return what reads the lines in order: None for one too many of a person."""
-        parse, people = line_parser(self._schema, self._places), _people(self._schema)
+        parse, people = line_parser(self._schema, self._places), _people(self._schema, self.whole)
         person, label = self._person, self._label
         # nothing beside the features: a line need not be cut twice
         if person is None and label is None:
@@ -296,7 +395,7 @@ class _OfText(_Records):
             # a short line lacks its last cells, and is read all the same
             cells += [b""] * (most - len(cells))
             if people is not None and person is not None and people.over(cells[person].strip()):
-                return None
+                return people.instead
             found = parse(line)
             return found if code is None or label is None else [*found, code(cells[label])]
 
@@ -333,121 +432,98 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _OfParquet(_Records):
-    """Typed columns; those of text are read cell by cell."""
+    """Columns of numbers, of truth values, and those of them that are coded by a dictionary.
+
+    Each value of such a column takes as much as its type says, so that what reading takes follows
+    from the number of rows and the types, which are public. A text may be as long as one person
+    writes it, and whether it fits in memory would decide whether everybody's table is read: so
+    columns of texts are refused by their type, those of the label and of the person as well.
+    """
 
     def __init__(self, source: Source, schema: Schema) -> None:
-        self._source, self._schema = source, schema
-        with readable(DAMAGED.format(source.name)):
-            file = parquet.ParquetFile(source.open())
-            self.n: int = file.metadata.num_rows
-            columns = keyed(file.schema_arrow.empty_table())
-        keys = list(columns)
-        places = places_of([name for name, _ in keys], schema, source.name)
-        self._keys = [keys[place] for place in places]
-        for column, key in zip(schema.used, self._keys, strict=False):  # that of the person is last
-            if not usable(columns[key].type):
-                raise InvalidTable(
-                    f"column {column.name!r} of {source.name} must hold numbers or texts; its type "
-                    "is another."
-                )
-        # by name Arrow reads every column that has it
+        self._schema = schema
+        self._file = open_file(source.given, source.name, stream=True)
+        self._file.close()  # it is asked for rows later, and again
+        self.n = self._file.rows
+        types = schema_of(self._file)
+        keys = list(keyed(types.empty_table()))
+        self._keys = [
+            keys[place] for place in places_of([name for name, _ in keys], schema, source.name)
+        ]
+        # by name Arrow reads every column that has it, and what lies within one of that name
         self._names = list(dict.fromkeys(name for name, _ in self._keys))
-        self._claims = claims_of(source, set(self._names))
+        for field in types:
+            meant = next((name for name in self._names if _overlap(name, field.name)), None)
+            if meant is not None and not usable(field.type):
+                raise InvalidTable(
+                    f"column {meant!r} of {source.name} must hold numbers or truth values in a "
+                    "Parquet file that is released: how long a text is could decide whether the "
+                    "file is read. Save the table as CSV, or write numbers in their place."
+                )
 
     def _read(self) -> Iterator[FloatArray]:
-        readers = [cell_parser(self._schema, column, "utf-8") for column in self._schema.used]
-        people = _people(self._schema)
-        step = self._claims.rows(_CELLS // len(self._keys), self._names)
-        with readable(DAMAGED.format(self._source.name)):
-            file = parquet.ParquetFile(self._source.open(), read_dictionary=self._claims.coded)
-            for batch in file.iter_batches(batch_size=step, columns=self._names):
-                read = keyed(batch)
-                columns = [read[key] for key in self._keys]
-                labels = columns.pop() if self._schema.label else None
-                persons = None if people is None else columns.pop()
-                block = np.empty((batch.num_rows, len(columns)))
-                for j, (column, reader) in enumerate(zip(columns, readers, strict=True)):
-                    block[:, j] = _numbers(column, reader)
-                if labels is not None:
-                    coder = _coder(self._schema)
-                    codes = [coder(label) for label in _texts(labels)]
-                    block = np.column_stack([block, codes])
-                if people is not None and persons is not None:
-                    block = people.first(block, _texts(persons))
-                yield block
+        people, d = _people(self._schema, self.whole), len(self._schema.used)
+        rows = max(1, _CELLS // len(self._keys))
+        for batch in self._file.batches({"columns": self._names, "rows": rows}):
+            read = keyed(batch)
+            columns = [read[key] for key in self._keys]
+            block = np.empty((batch.num_rows, d))
+            for j, column in enumerate(columns[:d]):
+                block[:, j] = _numbers(column)
+            if self._schema.label:
+                coder = _coder(self._schema)
+                block = np.column_stack([block, [coder(label) for label in _texts(columns[-1])]])
+            yield block if people is None else people.first(block, _texts(columns[d]))
+
+
+def _overlap(name: str, other: str) -> bool:
+    """Return whether Arrow reads one column where it is asked for the other, by their names."""
+    return name == other or name.startswith(other + ".") or other.startswith(name + ".")
 
 
 def _text(cell: Any) -> bytes:
-    """Return a cell of numbers or texts as a line of text would have it."""
-    return cell.strip() if isinstance(cell, bytes) else label_text(cell).encode(errors="replace")
+    """Return a number or a label as a line of text would have it."""
+    return label_text(cell).encode(errors="replace")
 
 
 def _texts(values: Any) -> list[bytes]:
-    """Return the cells of a Parquet column as lines of text would have them.
-
-    What Python has no value for, such as a date of the year 10000, is missing: no cell stops all.
-    """
-    if pa.types.is_dictionary(values.type):
-        known = _texts(values.dictionary)
-        return [b"" if at is None else known[at] for at in values.indices.to_pylist()]
-    if is_text(values.type):  # as bytes: a text of a Parquet file need not be UTF-8
-        return [_text(cell) for cell in values.cast(pa.large_binary()).to_pylist()]
-
-    def alone(cell: Any) -> bytes:
-        try:
-            return _text(cell.as_py())
-        except (ValueError, OverflowError):
-            return b""
-
-    try:
-        return [_text(cell) for cell in values.to_pylist()]
-    except (ValueError, OverflowError):
-        return [alone(cell) for cell in values]
+    return [_text(cell) for cell in values.to_pylist()]
 
 
 def usable(kind: Any) -> bool:
-    """Return whether a Parquet column of a type can be read cell by cell as numbers."""
-    kind = _plain(kind)
-    return is_text(kind) or is_number(kind) or bool(pa.types.is_null(kind))
+    """Return whether a Parquet column of a type is read as numbers."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return is_number(kind) or bool(pa.types.is_null(kind))
 
 
-def _plain(kind: Any) -> Any:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _numbers(values: Any, number: Callable[[bytes], float]) -> FloatArray:
-    """Return a Parquet column as doubles, NaN for a gap and for what is no number."""
-    kind = values.type
-    if pa.types.is_null(kind):
+def _numbers(values: Any) -> FloatArray:
+    """Return a Parquet column as doubles, NaN for a gap."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
-    if pa.types.is_dictionary(kind):
-        codes = to_numpy(values.indices.fill_null(-1)).astype(np.int64)
-        # a dictionary may list words that no row has
-        met, places = np.unique(codes[codes >= 0], return_inverse=True)
-        found = np.full(len(codes), np.nan)
-        found[codes >= 0] = _numbers(values.dictionary.take(pa.array(met)), number)[places]
-        return found
-    if is_text(kind):
-        # as bytes: a text of a Parquet file need not be UTF-8
-        texts = values.cast(pa.large_binary()).to_pylist()
-        return np.array([np.nan if text is None else number(text) for text in texts], np.float64)
     return np.asarray(to_numpy(plain_numbers(values)), dtype=np.float64)
 
 
-def _numeral(schema: Schema) -> re.Pattern[bytes]:
+def _numeral(decimal: str, thousands: str) -> re.Pattern[bytes]:
     """Return how a number is written."""
-    mark, group = re.escape(schema.decimal).encode(), re.escape(schema.thousands).encode()
+    mark, group = re.escape(decimal).encode(), re.escape(thousands).encode()
     digits = rb"[0-9]+"
-    if schema.thousands:
+    if thousands:
         digits = rb"(?:[0-9]{1,3}(?:" + group + rb"[0-9]{3})+|[0-9]+)"
     body = rb"(?:" + digits + rb"(?:" + mark + rb"[0-9]*)?|" + mark + rb"[0-9]+)"
     return re.compile(rb"[+-]?" + body + rb"(?:[eE][+-]?[0-9]+)?")
 
 
-def number_parser(schema: Schema) -> Callable[[bytes], float]:
-    """Return what reads one cell: its number, infinite where a double is too small, else NaN."""
-    numeral = _numeral(schema).fullmatch
-    mark, group = schema.decimal.encode(), schema.thousands.encode()
+def number_parser(schema: Schema, column: Column | None = None) -> Callable[[bytes], float]:
+    """Return what reads one cell: its number, infinite where a double is too small, else NaN.
+
+    By the marks of a column, or else of the table.
+    """
+    decimal = (column.decimal if column is not None else "") or schema.decimal
+    thousands = "" if decimal == schema.thousands else schema.thousands
+    numeral = _numeral(decimal, thousands).fullmatch
+    mark, group = decimal.encode(), thousands.encode()
 
     def number(cell: bytes) -> float:
         cell = cell.strip()
@@ -463,7 +539,7 @@ def number_parser(schema: Schema) -> Callable[[bytes], float]:
 
 def cell_parser(schema: Schema, column: Column, encoding: str) -> Callable[[bytes], float]:
     """Return what reads a cell of one column: its number, or the place of its word, else NaN."""
-    number = number_parser(schema)
+    number = number_parser(schema, column)
     if not column.levels:
         return number
     places = {plain_word(word): float(at) for at, word in enumerate(column.levels, 1)}
@@ -535,7 +611,9 @@ def line_parser(schema: Schema, places: Sequence[int]) -> Callable[[bytes], list
     # Of these characters alone, float() reads what `number` reads and nothing else: no letter but
     # e, no underscore. A decimal comma is written as a point first, where it is no delimiter.
     plain = b"0123456789+-eE" + mark + delimiter
-    quick = mark != delimiter
+    quick = mark != delimiter and all(
+        column.decimal in ("", schema.decimal) for column in schema.used
+    )
     pick: Callable[[Sequence[float]], Sequence[float]] = itemgetter(*places, places[0])
 
     def parse(line: bytes) -> list[float]:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -23,14 +25,18 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.entries import LARGEST, FeatureBounds, kinds_of, stated_categories
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.files import NamedTwice, atomic_write, strict_json
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import number_in, numeral
 from dpviz.core.problem import Unit
-from dpviz.core.settings import is_scale
+from dpviz.core.settings import is_scale, plain_word
 from dpviz.datasets import Table
 
 FORMAT = 1
 PUBLIC = "public"
 FROM_DATA = "taken from the data, not private"
+SCHEMA_PUBLIC = (
+    "the schema (names, bounds, typical values, how the table is written), agreed before the table "
+    "was read"
+)
 MIDPOINT = "midpoint"
 MOST_COLUMNS = 20_000
 MOST_SKIPPED = 1_000
@@ -64,8 +70,9 @@ class Column:
         Public bounds; None where they are still to be filled in.
     typical : float or None
         What stands for a cell that holds no number; None for the middle of the bounds.
-    missing : tuple of float
-        Numbers that mean "missing". Texts need none: what is no number is missing.
+    missing : tuple of float or str
+        Numbers and words that mean "missing". Words change no number, as what is no number is
+        missing all the same; in the column of the person they name nobody.
     use : bool
         Whether the column takes part.
     log : bool
@@ -75,16 +82,19 @@ class Column:
         Words from the least to the most that count as 1, 2, ... in the place of numbers, whatever
         their case: answers such as never, sometimes, often. Bounds are then 1 and their number,
         unless others are stated.
+    decimal : str
+        What stands before its decimals; empty for the mark of the table.
     """
 
     name: str
     low: float | None = None
     high: float | None = None
     typical: float | None = None
-    missing: tuple[float, ...] = ()
+    missing: tuple[float | str, ...] = ()
     use: bool = True
     log: bool = False
     levels: tuple[str, ...] = ()
+    decimal: str = ""
 
     def __post_init__(self) -> None:
         name = printable(self.name) if isinstance(self.name, str) else ""
@@ -95,13 +105,14 @@ class Column:
         for what in ("use", "log"):
             if not isinstance(getattr(self, what), bool):
                 raise InvalidSetting(f"{what} {shown}", "true or false", getattr(self, what))
+        if self.decimal not in ("", *DECIMALS):
+            raise InvalidSetting(f"decimal {shown}", "one of '', '.', ','", self.decimal)
         for what in ("low", "high", "typical"):
             value = getattr(self, what)
             if value is not None:
                 object.__setattr__(self, what, _number(f"{what} {shown}", value))
-        numbers = self.missing if isinstance(self.missing, (tuple, list)) else (self.missing,)
-        found = tuple(_number(f"missing {shown}", value) for value in numbers)
-        object.__setattr__(self, "missing", found)
+        given = self.missing if isinstance(self.missing, (tuple, list)) else (self.missing,)
+        object.__setattr__(self, "missing", tuple(_marker(f"missing {shown}", x) for x in given))
         self._check_levels(shown)
         low, high = self.low, self.high
         if self.log and low is not None and not low > 0:
@@ -121,11 +132,23 @@ class Column:
         if not (all(isinstance(word, str) for word in words) and is_scale(words)):
             allowed = "3 to 7 different words from the least to the most"
             raise InvalidSetting(f"levels {shown}", allowed, self.levels)
+        if {plain_word(word) for word in words} & {*map(plain_word, self.words)}:
+            raise InvalidSetting(f"levels {shown}", "other words than those for missing", words)
         object.__setattr__(self, "levels", tuple(printable(word) for word in words))
         if self.low is None and self.high is None:
             # words count as 1, 2, ..., so their number bounds them
             object.__setattr__(self, "low", 1.0)
             object.__setattr__(self, "high", float(len(words)))
+
+    @property
+    def codes(self) -> tuple[float, ...]:
+        """The numbers that mean "missing"."""
+        return tuple(code for code in self.missing if not isinstance(code, str))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that mean "missing"."""
+        return tuple(word for word in self.missing if isinstance(word, str))
 
     @property
     def middle(self) -> float:
@@ -156,6 +179,8 @@ class Schema:
         Lines above the line of names, or above the rows, that are not read.
     delimiter, decimal, thousands : str
         What stands between cells, before decimals and between thousands; no thousands mark is "".
+        A column may have a decimal mark of its own; where it is the thousands mark of the others,
+        nothing stands between its thousands.
     encoding : str
         How names are written.
     packing : {"auto", "text", "gzip"}
@@ -333,7 +358,7 @@ class Schema:
         """
         gone = ~np.isfinite(values)
         for j, column in enumerate(self.used):
-            for code in column.missing:
+            for code in column.codes:
                 gone[:, j] |= values[:, j] == code
         low, high, typical = self.limits.T
         found: FloatArray = np.where(gone, typical, values)
@@ -474,6 +499,8 @@ def _column_json(column: Column) -> dict[str, Any]:
         found["log"] = True
     if column.levels:
         found["levels"] = list(column.levels)
+    if column.decimal:
+        found["decimal"] = column.decimal
     return found
 
 
@@ -484,7 +511,7 @@ def _column_from(item: Any) -> Column:
     found = dict(item)
     if found.get("typical") == MIDPOINT:
         found["typical"] = None
-    for name, what in (("missing", "numbers"), ("levels", "words")):
+    for name, what in (("missing", "numbers and words"), ("levels", "words")):
         if name in found and not isinstance(found[name], list):
             raise InvalidSetting(name, f"a list of {what}", found[name])
     return Column(**{"name": "", **found})
@@ -494,6 +521,19 @@ def _known(what: str, found: Mapping[str, Any], names: Sequence[str]) -> None:
     for name in found:
         if name not in names:
             raise InvalidSetting(f"an entry of {what}", f"one of {', '.join(names)}", name)
+
+
+def _marker(name: str, value: Any) -> float | str:
+    """Return a number or a word that means "missing"; a number in quotes is neither."""
+    if not isinstance(value, str):
+        return _number(name, value)
+    word = printable(value)
+    with suppress(ValueError):
+        number_in(word)
+        word = ""
+    if not any(letter.isalpha() for letter in word) and (not word or re.search(r"\d", word)):
+        raise InvalidSetting(name, "a number without quotes, or a word", value)
+    return word
 
 
 def _number(name: str, value: Any) -> float:

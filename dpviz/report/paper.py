@@ -1,7 +1,6 @@
 """What an answer gives to a paper: figures, tables, references, methods and the command.
 
-Figures are a column wide, as SVG and PDF of our own (`dpviz.report.figures.drawing`); tables are of
-LaTeX with booktabs.
+Figures are a column wide, as SVG and PDF (`dpviz.report.print`); tables are of LaTeX with booktabs.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpviz.core import VERSION
 from dpviz.core.errors import InvalidSetting
@@ -20,13 +19,17 @@ from dpviz.core.problem import Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.prepared import Measured
-from dpviz.report.figures.drawing import Drawing
 from dpviz.report.figures.handout import bibtex, references, sources_of
+from dpviz.report.print import to_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "ε": r"$\varepsilon$", "δ": r"$\delta$", "≤": r"$\le$", "±": r"$\pm$", "✓": "", "✗": "",
+    "↑": r"$\uparrow$", "↓": r"$\downarrow$",
 }  # fmt: skip
 
 
@@ -58,6 +61,13 @@ def cited(mechanism: Mechanism) -> str:
     keys = [found[source] for source in dict.fromkeys(sources_of(mechanism)) if source in found]
     return latex(mechanism.label) + (rf"~\cite{{{','.join(keys)}}}" if keys else "")
 
+
+_SOFTWARE = f"""@software{{dpviz,
+  author = {{{{The dpviz authors}}}},
+  title = {{dpviz: see what differential privacy costs a principal component analysis}},
+  version = {{{VERSION}}}
+}}"""
+"""As CITATION.cff has it."""
 
 _NEIGHBOURS = {
     Relation.REPLACE: "one row is replaced by any other legal row",
@@ -109,8 +119,8 @@ def methods(
         "Claims were checked against exact accounts and refutations: "
         + "; ".join(f"{cited(one)}: {latex(words).strip()}" for one, words in claims)
         + ".",
-        f"All was computed with dpviz {VERSION}, in floating point, and is compared with the exact "
-        "components; none of it is a private release.",
+        rf"All was computed with dpviz {VERSION}~\cite{{dpviz}}, in floating point, and is "
+        "compared with the exact components; none of it is a private release.",
     ]
     return "\n".join(sentences)
 
@@ -118,7 +128,7 @@ def methods(
 def write_paper(
     folder: str | PathLike[str],
     *,
-    figures: Mapping[str, Drawing],
+    figures: Mapping[str, Figure],
     table: str,
     mechanisms: Sequence[Mechanism],
     methods: str,
@@ -130,7 +140,7 @@ def write_paper(
     ----------
     folder : path
         Made if it is not there, in a folder that is.
-    figures : mapping of str to Picture
+    figures : mapping of str to Figure
         By the name of the file.
     table, methods : str
         LaTeX.
@@ -153,10 +163,9 @@ def write_paper(
     again = f"% The same again: {command}\n" if command else ""
     files: dict[str, bytes] = {}
     for name, picture in figures.items():
-        files[f"{name}.svg"] = picture.svg().encode()
-        files[f"{name}.pdf"] = picture.pdf()
+        files |= {f"{name}.{kind}": to_bytes(kind, picture) for kind in ("svg", "pdf")}
     files["table.tex"] = (again + table).encode()
-    files["references.bib"] = (bibtex(mechanisms) + "\n").encode()
+    files["references.bib"] = f"{_SOFTWARE}\n\n{bibtex(mechanisms)}\n".encode()
     files["methods.tex"] = (again + methods + "\n").encode()
     for name, content in files.items():
         with atomic_write(home / name) as aside:

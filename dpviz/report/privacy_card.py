@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.util import find_spec
 from typing import Any
 
 from dpviz.accounting.accounting import Spent
 from dpviz.core.entries import OTHER
 from dpviz.core.number_text import decimals, numeral, percent, rows_words
-from dpviz.report.figures.drawing import loadings_picture
+from dpviz.core.problem import Relation, Unit
+from dpviz.core.quantity import Kind, Quantity
 from dpviz.report.figures.svg import hundred
+from dpviz.report.print import inline, loadings, published
 from dpviz.report.sentences.phrases import capital, risk_words
-from dpviz.report.tables.projection import LABEL_COLOURS
 
 CARD_FORMAT = 1
 RELEASED, PLAN = "RELEASED", "PLAN"
@@ -67,12 +71,46 @@ code { font-size: 10.4px; overflow-wrap: anywhere; }
 """
 
 
-def suspicion_words(suspicion: Mapping[str, float]) -> str:
+_OPEN = "0" * 64
+_SEAL = re.compile(rb"<code id=seal>([0-9a-f]{64})</code>")
+
+
+def sealed(page: bytes) -> bool:
+    """Return whether a page carries its own digest: SHA-256 of it with 64 zeros for the digest."""
+    found = _SEAL.search(page)
+    if found is None:
+        return False
+    zeros = page[: found.start(1)] + _OPEN.encode() + page[found.end(1) :]
+    return hashlib.sha256(zeros).hexdigest().encode() == found[1]
+
+
+def suspicion_words(suspicion: Mapping[str, Any], places: int = 0) -> str:
     """Return what a suspicion may become, in natural frequencies, rounded up."""
+    before = _bound(suspicion["before"]).of_hundred()
     return (
-        f"A suspicion that is right {_of_hundred(suspicion['before'])} may become right at most "
-        f"{_of_hundred(suspicion['after'])}."
+        f"A suspicion that is right {before} time{'s' * (before != '1')} in 100 may become right "
+        f"{Kind.UPPER_BOUND.prefix}{_bound(suspicion['after']).of_hundred(places)} times in 100."
     )
+
+
+def promise(card: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a card says first: its ledger's total, or the release that has no ledger."""
+    claim: Mapping[str, Any] = card["ledger"] or card["claim"]
+    return claim
+
+
+def promise_words(card: Mapping[str, Any]) -> str:
+    """Return what a suspicion may become by all that was released so far, not by the last alone."""
+    words, paid = suspicion_words(promise(card)["suspicions"][0]), card["ledger"]
+    if paid is None or paid["number"] == 1:
+        return words
+    return (
+        f"By all {paid['number']:,} releases of this ledger together: {words[0].lower()}{words[1:]}"
+    )
+
+
+def _bound(share: float) -> Quantity:
+    return Quantity(share, Kind.UPPER_BOUND)
 
 
 def to_html(card: Mapping[str, Any]) -> str:
@@ -97,11 +135,14 @@ def to_html(card: Mapping[str, Any]) -> str:
         _not_covered(card["not_covered"]),
         _checks(card),
     ]
-    return (
+    page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: privacy card'
         f'</title><meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
         f"<body><main{_fit(card)}>{''.join(parts)}</main></body></html>\n"
     )
+    digest = hashlib.sha256(page.encode()).hexdigest()
+    # what people wrote is escaped, so that the one seal is the page's own
+    return page.replace(f"<code id=seal>{_OPEN}<", f"<code id=seal>{digest}<")
 
 
 def _fit(card: Mapping[str, Any]) -> str:
@@ -124,12 +165,6 @@ def _fit(card: Mapping[str, Any]) -> str:
     return f' style="zoom:{zoom};width:calc(210mm / {zoom});min-height:0"'
 
 
-def _of_hundred(share: float) -> str:
-    # Rounded up: a claim is never rounded to the kind side. 1e-9 forgives binary fractions.
-    count = math.ceil(100 * share - 1e-9)
-    return f"{count} time{'' if count == 1 else 's'} in 100"
-
-
 def _head(card: Mapping[str, Any]) -> str:
     said = [
         f"{word}: {_or_open(card[key])}"
@@ -139,7 +174,7 @@ def _head(card: Mapping[str, Any]) -> str:
         )
     ]  # fmt: skip
     # never green where there is hardly protection
-    look = " look" * (card["claim"]["suspicions"][0]["after"] >= 0.5)
+    look = " look" * (promise(card)["suspicions"][0]["after"] >= 0.5)
     number = "" if card["ledger"] is None else f" · release {card['ledger']['number']}"
     return (
         f"<header><div><h1>Privacy card</h1><p><b>{escape(card['title'])}</b>{number}</p>"
@@ -149,14 +184,15 @@ def _head(card: Mapping[str, Any]) -> str:
 
 
 def _lead(card: Mapping[str, Any]) -> str:
-    first, *others = card["claim"]["suspicions"]
+    first, *others = promise(card)["suspicions"]
     grids = "".join(
         f"<figure>{hundred(math.ceil(100 * share - 1e-9), words, 84)}<figcaption>{words}"
         "</figcaption></figure>"
         for share, words in ((first["before"], "before"), (first["after"], "after, at most"))
     )
     more = ", ".join(
-        f"{round(100 * one['before'])} in 100 become at most {math.ceil(100 * one['after'] - 1e-9)}"
+        f"{round(100 * one['before'])} in 100 become {Kind.UPPER_BOUND.prefix}"
+        f"{_bound(one['after']).of_hundred()}"
         for one in others
     )
     beyond = card["claim"]["odds_more_than_doubled"]
@@ -167,12 +203,14 @@ def _lead(card: Mapping[str, Any]) -> str:
     )
     claim = card["claim"]
     spent = Spent(claim["epsilon"], claim["delta"], False, "claim")
-    risk = capital(risk_words("this release", spent, claim["epsilon"]))
+    unit = card["unit"]
+    relation, protected = Relation(unit["neighbours"]), Unit(unit["protected"])
+    risk = risk_words("this release", spent, claim["epsilon"], relation, protected)
     warning = ' <b class="open">? Hardly protection.</b>' if first["after"] >= 0.5 else ""
     return (
-        f'<div class="lead">{grids}<div><strong>{suspicion_words(first)}</strong>{warning}<p>For '
-        f"each {card['unit']['protected']}, whatever else the suspicious reader knows. {more}. "
-        f"{risk}.{odds}</p></div></div>"
+        f'<div class="lead">{grids}<div><strong>{promise_words(card)}</strong>{warning}<p>For '
+        f"each {protected}, whatever else the suspicious reader knows. {more}. "
+        f"{capital(risk)}.{odds}</p></div></div>"
     )
 
 
@@ -212,8 +250,8 @@ def _loadings(use: Mapping[str, Any]) -> str:
         if count > 0
     ]
     said = f"<p>{'; '.join(more)}</p>" if more else ""
-    picture = loadings_picture(use)
-    return f"{_inline(picture.svg(), picture.words)}{said}"
+    # an installation without what draws files the card all the same; the file has the numbers
+    return f"{inline(loadings(use))}{said}" if find_spec("matplotlib") else said
 
 
 def _picture(card: Mapping[str, Any]) -> str:
@@ -221,11 +259,20 @@ def _picture(card: Mapping[str, Any]) -> str:
     shown = card.get("picture")
     if shown is None:
         return ""
-    return f"<div>{picture_svg(shown, _PICTURE)}<p>{escape(picture_words(shown))}</p></div>"
+    drawn = inline(published(shown)) if find_spec("matplotlib") else ""
+    return f"<div>{drawn}<p>{escape(picture_words(shown))}</p></div>"
+
+
+def noise_words(error: float) -> str:
+    """Return how far noise put the shape of a published picture off, as a sentence."""
+    return (
+        f"In 95 of 100 pictures noise puts the shape off by at most {percent(min(error, 1.0))} "
+        f"(one dot for all: {percent(1.0)}); how people lie within a cell is not shown."
+    )
 
 
 def picture_words(shown: Mapping[str, Any]) -> str:
-    """Return what a published picture shows, and how good it is by simulation round itself.
+    """Return what a published picture shows, and how far noise put it off.
 
     Parameters
     ----------
@@ -240,62 +287,8 @@ def picture_words(shown: Mapping[str, Any]) -> str:
         said.append("Labels would drown.")
     elif hidden:
         said.append(f"{' and '.join(hidden)} cannot be told apart at this ε.")
-    low, high = (percent(min(end, 1.0)) for end in shown["error"])
-    said.append(
-        f"By simulation its shape is off by {low} to {high} (one dot for all: {percent(1.0)})."
-    )
+    said.append(noise_words(shown["error"]))
     return " ".join(said)
-
-
-def picture_svg(shown: Mapping[str, Any], high: int = 260) -> str:
-    """Return a published picture: points that stand for people, stamped, with its labels.
-
-    Parameters
-    ----------
-    shown : mapping
-        What a card holds of its picture.
-    high : int
-        Pixels.
-    """
-    side, labels = high - 20, shown["labels"]
-    dots = []
-    for at, (x, *others, kind) in enumerate(shown["points"]):
-        # on one axis heights only keep points apart
-        y = others[0] if others else 1.8 * ((at * 0.618034) % 1) - 0.9
-        colour = _PALE
-        if not labels:
-            colour = _BLUE
-        elif kind >= 0:
-            colour = LABEL_COLOURS[int(kind) % len(LABEL_COLOURS)]
-        dots.append(
-            f'<circle cx="{decimals(10 + side * (x + 1) / 2, 1)}" '
-            f'cy="{decimals(10 + side * (1 - y) / 2, 1)}" r="2" fill="{colour}"/>'
-        )
-    seen = {int(point[-1]) for point in shown["points"]}
-    names = [(at, name) for at, name in enumerate(labels) if at in seen][:10]
-    keys = [
-        f'<circle cx="{side + 26}" cy="{44 + 14 * row}" r="3.4" '
-        f'fill="{LABEL_COLOURS[at % len(LABEL_COLOURS)]}"/><text x="{side + 34}" '
-        f'y="{48 + 14 * row}" font-size="11">{escape(name[:18])}</text>'
-        for row, (at, name) in enumerate(names)
-    ]
-    stamp = escape(f"published: {shown['stamp']}")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side + 190} {high}" '
-        f'width="{side + 190}" height="{high}" style="max-width:100%;height:auto" role="img" '
-        f'aria-label="Published picture of {len(dots)} points: {stamp}" font-family="sans-serif">'
-        f'<rect width="{side + 190}" height="{high}" fill="#fff"/><path d="M10 10h{side}v{side}'
-        f'h-{side}zM{10 + side / 2} 10v{side}M10 {10 + side / 2}h{side}" fill="none" '
-        f'stroke="#c6ccd3"/>{"".join(dots)}<text x="{side + 20}" y="24" font-size="11" '
-        f'font-weight="600" fill="#21796e">{stamp}</text>{"".join(keys)}</svg>'
-    )
-
-
-def _inline(svg: str, words: str) -> str:
-    """Return a picture as it stands in the page, with its words."""
-    named = f'<svg role="img" aria-label="{words}" style="max-width:100%;height:auto" '
-    # inline, as a page that is printed must not lose its pictures
-    return svg.replace("<svg ", named, 1)
 
 
 def _layers(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -323,7 +316,7 @@ def _claims(card: Mapping[str, Any]) -> str:
     body = "".join(
         f"<tr><td>{name}</td><td class=n><b>{numeral(one['epsilon'], 4)}</b></td>"
         f"<td class=n>{_delta(one['delta'])}</td>"
-        f"<td>at most {math.ceil(100 * one['suspicions'][0]['after'] - 1e-9)}</td>"
+        f"<td>at most {_bound(one['suspicions'][0]['after']).of_hundred()}</td>"
         f"<td>{escape(words)}</td></tr>"
         for name, one, words in rows
     )
@@ -346,14 +339,14 @@ def _unit(unit: Mapping[str, Any]) -> str:
         )
     elif unit["person"]:
         who = f"<b>A person</b>, by the column “{escape(unit['person'])}”; " + (
-            "the first of her rows counts."
+            "the first row of each counts."
             if unit["rows"] == 1
-            else f"the first {unit['rows']} of her rows count."
+            else f"the first {unit['rows']} rows of each count."
         )
     else:
         who = f"<b>A person</b>, who is said to have at most {rows_words(unit['rows'])}."
     changed = {"replace": "replaced by any other", "zero-out": "taken away, the number staying"}
-    whose = "one row" if unit["protected"] == "row" else "her rows"
+    whose = "one row" if unit["protected"] == "row" else "all rows of one person"
     return f"{who} Neighbours: {whose} {changed[unit['neighbours']]}."
 
 
@@ -379,6 +372,13 @@ def _mechanism(mechanism: Mapping[str, Any]) -> str:
 def use_words(use: Mapping[str, Any], k: int) -> str:
     """Return what is left of the structure, and which of k components can be told from noise."""
     kept, readable = use["recovery"], use["readable_components"]
+    if use.get("centre_unknown"):
+        return (
+            "The centre is a released mean. Its error moved all rows alike before they were cut to "
+            "a length, and no released number tells how that turned the components: the first may "
+            "be that error. Do not interpret a component by itself; how much survives cannot be "
+            "told."
+        )
     if kept is not None:
         said = (
             f"About {round(100 * kept)} of 100 parts of the structure survive, judged by "
@@ -428,9 +428,13 @@ def _data(card: Mapping[str, Any]) -> str:
     words = f"{n:,} rows{some} and {d:,} columns used."
     if card["copy"] == "file":
         counts = card["data"]
+        columns = ", ".join(
+            f"{escape(name)} {cells:,}" for name, cells in counts["filled_by_column"].items()
+        )
         words += (
             f" In <b>{counts['rows_changed']:,} of {counts['rows']:,}</b> rows "
-            f"{counts['cells_filled']:,} cells held no number and became the typical value; "
+            f"{counts['cells_filled']:,} cells held no number and became the typical value"
+            f"{columns and f' ({columns})'}; "
             f"{counts['cells_cut']:,} were cut to the limits. "
             '<span class="tag">counts from the rows: file copy only</span>'
         )
@@ -457,11 +461,15 @@ def _checks(card: Mapping[str, Any]) -> str:
     lines = [
         ("Release", f"{release['file']}, SHA-256 {release['sha256']}"),
         *([("Ledger", f"{name}, spend {paid['number']}, head {paid['head']}")] if paid else []),
-        ("Check", f"dpviz verify CARD.json {release['file']} {name}"),
+        ("Check", f"dpviz release verify CARD.json {release['file']} {name}"),
         ("Versions", f"{versions} · card format {card['dpviz_card']}"),
     ]
     rows = "".join(
         f"<tr><td>{what}</td><td><code>{escape(said)}</code></td></tr>" for what, said in lines
+    )
+    rows += (
+        f"<tr><td>This page</td><td>SHA-256 <code id=seal>{_OPEN}</code>, of the page with zeros "
+        "for these 64 digits</td></tr>"
     )
     signed = "".join(
         f"<div><span>For the {escape(one['role'])}: name, signature</span><span>date</span></div>"

@@ -174,10 +174,10 @@ def _energies(
     most = double_gaps[-1] - double_gaps[: len(shifts)]
     energy = np.zeros(len(shifts))
     for _ in range(100):
-        own = 1.0 / (energy + shifts)
+        inverse = 1.0 / (energy + shifts)
         others = earlier / (energy[:, None] + lower + shifts)
-        slope = dimensions * own + others.sum(axis=1) - 1.0
-        bend = dimensions * np.square(own) + np.square(others).sum(axis=1)
+        slope = dimensions * inverse + others.sum(axis=1) - 1.0
+        bend = dimensions * np.square(inverse) + np.square(others).sum(axis=1)
         # The slope is convex and falls, so Newton's method climbs to its root from the left.
         moved = np.minimum(np.maximum(energy + slope / bend, 0.0), most)
         step, energy = np.abs(moved - energy), moved
@@ -214,9 +214,9 @@ def _proposed(
         columns, log_probability = envelope.column(j, frames, normal)
         # One exponential for all columns: they are accepted together, and given up early.
         patience = patience + log_probability
-        kept = patience >= 0
-        patience, owners, places = patience[kept], owners[kept], places[kept]
-        frames = np.concatenate([frames[kept], columns[kept][:, :, None]], axis=2)
+        accepted = patience >= 0
+        patience, owners, places = patience[accepted], owners[accepted], places[accepted]
+        frames = np.concatenate([frames[accepted], columns[accepted][:, :, None]], axis=2)
     return frames, owners, places
 
 
@@ -286,10 +286,10 @@ def exact_frames(
         todo = group
         while len(todo):
             frames, owners, places = _proposed(envelope, k, streams_of(draws, todo), block)
-            found, first = np.unique(owners, return_index=True)
-            out[todo[found]] = frames[first]
-            proposals += int((places[first] + 1).sum()) + block * (len(todo) - len(found))
-            todo = np.delete(todo, found)
+            finished, first = np.unique(owners, return_index=True)
+            out[todo[finished]] = frames[first]
+            proposals += int((places[first] + 1).sum()) + block * (len(todo) - len(finished))
+            todo = np.delete(todo, finished)
     frames = np.linalg.qr(out).Q @ uniform_frames(draws, k, k)
     return frames, proposals
 

@@ -149,10 +149,10 @@ def first_accepted(
             proposed, log_probability = propose(streams, todo)
             accepted = streams.exponential(block) >= -log_probability
             first = accepted.argmax(axis=1)
-            found = accepted.any(axis=1)
-            proposals += int(np.where(found, first + 1, block).sum())
-            out[todo[found]] = proposed[found, first[found]]
-            todo = todo[~found]
+            finished = accepted.any(axis=1)
+            proposals += int(np.where(finished, first + 1, block).sum())
+            out[todo[finished]] = proposed[finished, first[finished]]
+            todo = todo[~finished]
     return out, proposals
 
 
@@ -175,8 +175,8 @@ def exact_vectors(double_gaps: FloatArray, draws: Draws) -> BinghamDraws:
     def propose(streams: Draws, todo: IntArray) -> tuple[FloatArray, FloatArray]:
         return scaled(streams.normal(block, q), scale)
 
-    found, proposals = first_accepted(draws, (q,), block, propose)
-    return BinghamDraws(unit_rows(found), proposals)
+    vectors, proposals = first_accepted(draws, (q,), block, propose)
+    return BinghamDraws(unit_rows(vectors), proposals)
 
 
 def sample_bingham(eigenvalues: ArrayLike, draws: Draws) -> BinghamDraws:

@@ -131,7 +131,7 @@ def _shifts(law: ColumnLaw, fixed: FloatArray, column: FloatArray) -> tuple[Floa
     start = law.q + 0.5 * math.sqrt(2.0 * law.q) - energy
     shift = np.clip(start, law.lower, law.upper)
     result = np.full(chains, law.upper)
-    found = np.zeros(chains, dtype=np.bool_)
+    settled = np.zeros(chains, dtype=np.bool_)
     todo = np.arange(chains)
     # `upper` exceeds 0, so it is always legal. Newton's method on 1/trace never lands right of the
     # best shift: from a legal point left of it, it climbs; from the right it may fall out of the
@@ -139,16 +139,16 @@ def _shifts(law: ColumnLaw, fixed: FloatArray, column: FloatArray) -> tuple[Floa
     illegal = np.full(chains, -np.inf)
     legal = np.full(chains, law.upper)
     for _ in range(80):
-        here = shift[todo]
-        definite, first, second = _inverse_moments(here, law, fixed[todo])
+        current = shift[todo]
+        definite, first, second = _inverse_moments(current, law, fixed[todo])
         # Missing the best by d(shift) costs about second * d(shift)^2 / 4 in log acceptance.
         done = definite & (np.square(first - 1.0) <= 0.1 * second)
-        result[todo[done]] = here[done]
-        found[todo[done]] = True
+        result[todo[done]] = current[done]
+        settled[todo[done]] = True
         with np.errstate(divide="ignore", invalid="ignore"):
-            newton = here + first * (first - 1.0) / second
-            safe = np.minimum(here, here - 0.95 / np.sqrt(second))
-        illegal[todo] = np.where(definite, illegal[todo], here)
+            newton = current + first * (first - 1.0) / second
+            safe = np.minimum(current, current - 0.95 / np.sqrt(second))
+        illegal[todo] = np.where(definite, illegal[todo], current)
         legal[todo] = np.where(definite, safe, legal[todo])
         middle = 0.5 * (illegal[todo] + legal[todo])
         usable = definite & (newton > illegal[todo])
@@ -156,7 +156,7 @@ def _shifts(law: ColumnLaw, fixed: FloatArray, column: FloatArray) -> tuple[Floa
         todo = todo[~done]
         if not len(todo):
             break
-    return result, found
+    return result, settled
 
 
 @dataclass(frozen=True)
@@ -223,9 +223,9 @@ def _envelope(law: ColumnLaw, fixed: FloatArray, shift: FloatArray) -> _Envelope
     pivots, worst = _pivots(fixed, m)
     free = np.ones_like(m)
     free[each, pivots] = 0.0
-    left = np.where(free > 0, m, 1.0)
-    sound = (worst > 1e-6) & (left > 0).all(axis=1)
-    scale = free / np.sqrt(np.where(left > 0, left, 1.0))
+    remaining = np.where(free > 0, m, 1.0)
+    sound = (worst > 1e-6) & (remaining > 0).all(axis=1)
+    scale = free / np.sqrt(np.where(remaining > 0, remaining, 1.0))
     corner = fixed[each, pivots]
     corner[~sound] = np.eye(p)
     whole = np.asarray(np.linalg.solve(_flip(corner), _flip(fixed)), dtype=np.float64)
@@ -261,9 +261,9 @@ def fast_columns(
         Which they are depends on the fixed and current columns alone, so the
         choice of route does not bend the law.
     """
-    shift, found = _shifts(law, fixed, column)
+    shift, settled = _shifts(law, fixed, column)
     envelope = _envelope(law, fixed, shift)
-    drawn = found & envelope.sound
+    drawn = settled & envelope.sound
     d = fixed.shape[1]
     out = np.zeros((len(fixed), d))
     proposals = 0
@@ -349,5 +349,5 @@ def _each(double_gaps: FloatArray, block: int, draws: Draws) -> tuple[FloatArray
     def propose(streams: Draws, todo: IntArray) -> tuple[FloatArray, FloatArray]:
         return scaled(streams.normal(block, q), scale[todo, None, :])
 
-    found, proposals = first_accepted(draws, (q,), block, propose)
-    return unit_rows(found), proposals
+    vectors, proposals = first_accepted(draws, (q,), block, propose)
+    return unit_rows(vectors), proposals

@@ -124,9 +124,9 @@ class FreeNoise(ABC):
         Benaych-Georges and Nadakuditi 2011, Theorem 2.2.
         """
         theta = np.asarray(eigenvalue, dtype=float)
-        seen = theta > self.visible_above
-        safe = np.where(seen, theta, 2 * self.visible_above)
-        overlap: FloatArray = np.where(seen, -self.k_slope(1 / safe) / safe**2, 0.0)
+        visible = theta > self.visible_above
+        safe = np.where(visible, theta, 2 * self.visible_above)
+        overlap: FloatArray = np.where(visible, -self.k_slope(1 / safe) / safe**2, 0.0)
         return overlap
 
 

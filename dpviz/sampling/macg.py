@@ -115,8 +115,8 @@ def exact_frames(
         check_cancelled()  # of many columns a block takes seconds
         return proposed
 
-    found, proposals = first_accepted(draws, (d, k), block, propose)
-    basis = np.linalg.qr(found).Q
+    matrices, proposals = first_accepted(draws, (d, k), block, propose)
+    basis = np.linalg.qr(matrices).Q
     check_cancelled()
     turns = uniform_frames(draws, k, k)
     check_cancelled()

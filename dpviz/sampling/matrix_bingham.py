@@ -75,10 +75,10 @@ def matrix_bingham(
         small = matrix_bingham(-values, len(values) - k, draws, sweeps, rejection)
         return _by_complement(small, values, order, draws)
     suited = macg.rejected if k > WIDE else anchored.rejected
-    found = (rejection or suited)(2.0 * (values[0] - values), k, draws)
-    if found is None:
+    sample = (rejection or suited)(2.0 * (values[0] - values), k, draws)
+    if sample is None:
         return stiefel_bingham(eigenvalues, k, draws, sweeps)
-    frames, proposals = found
+    frames, proposals = sample
     return StiefelDraws(
         frames=restored(frames, order),
         trace=traces(values, frames)[None],
@@ -94,7 +94,7 @@ def _by_complement(
     small: StiefelDraws, values: FloatArray, order: IntArray, draws: Draws
 ) -> StiefelDraws:
     """Return frames by their complements W: tr(V'BV) = tr B - tr(W'BW), and W is smaller."""
-    left = small.frames.shape[2]
-    rest = np.linalg.qr(small.frames, mode="complete").Q[:, :, left:]
+    columns = small.frames.shape[2]
+    rest = np.linalg.qr(small.frames, mode="complete").Q[:, :, columns:]
     frames = rest @ uniform_frames(draws, rest.shape[2], rest.shape[2])
     return replace(small, frames=restored(frames, order), trace=values.sum() + small.trace)

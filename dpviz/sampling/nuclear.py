@@ -88,13 +88,13 @@ class _Ensemble:
 
 def _functions(x: FloatArray, recurrence: FloatArray) -> FloatArray:
     # by order first: neighbours in memory are then read together
-    found = np.empty((len(recurrence), *x.shape))
-    found[0] = np.exp(-np.abs(x))
-    for i in range(1, len(found)):
-        np.divide(x * found[i - 1], recurrence[i - 1], out=found[i])
+    functions = np.empty((len(recurrence), *x.shape))
+    functions[0] = np.exp(-np.abs(x))
+    for i in range(1, len(functions)):
+        np.divide(x * functions[i - 1], recurrence[i - 1], out=functions[i])
         if i > 1:
-            found[i] -= recurrence[i - 2] / recurrence[i - 1] * found[i - 2]
-    return np.ascontiguousarray(np.moveaxis(found, 0, -1))
+            functions[i] -= recurrence[i - 2] / recurrence[i - 1] * functions[i - 2]
+    return np.ascontiguousarray(np.moveaxis(functions, 0, -1))
 
 
 def _edge(d: int) -> float:
@@ -149,16 +149,16 @@ def _ensemble(d: int) -> _Ensemble:
 def _recurrence(nodes: FloatArray, mass: FloatArray, d: int) -> FloatArray:
     """Return the coefficients of polynomials orthonormal in exp(-2|x|), by Stieltjes."""
     weight = mass * np.exp(-2 * np.abs(nodes))
-    found = np.empty(d)
-    before, here = np.zeros_like(nodes), np.full_like(nodes, 1 / math.sqrt(weight.sum()))
+    coefficients = np.empty(d)
+    before, current = np.zeros_like(nodes), np.full_like(nodes, 1 / math.sqrt(weight.sum()))
     last = 0.0
     # The polynomials grow as fast as the weight falls; their product stays small.
     for i in range(d):
-        raised = nodes * here - last * before
+        raised = nodes * current - last * before
         last = math.sqrt(float((weight * raised * raised).sum()))
-        found[i] = last
-        before, here = here, raised / last
-    return found
+        coefficients[i] = last
+        before, current = current, raised / last
+    return coefficients
 
 
 @lru_cache(maxsize=4)
@@ -240,14 +240,14 @@ def _kept(uniforms: FloatArray) -> FloatArray:
     """Return `eigenvalues_at`, which is a function of the uniforms alone, from memory if known."""
     names = [row.tobytes() for row in uniforms]
     # looked up once: another thread may drop what is there
-    known = {name: one for name in names if (one := _KEPT.get(name)) is not None}
-    unknown = [place for place, name in enumerate(names) if name not in known]
+    memory = {name: one for name in names if (one := _KEPT.get(name)) is not None}
+    unknown = [place for place, name in enumerate(names) if name not in memory]
     if unknown:
         for place, one in zip(unknown, _in_blocks(uniforms[unknown]), strict=True):
-            known[names[place]] = _KEPT[names[place]] = one.copy()
+            memory[names[place]] = _KEPT[names[place]] = one.copy()
     while len(_KEPT) > _MOST_KEPT:
         _KEPT.popitem(last=False)
-    return np.array([known[name] for name in names])
+    return np.array([memory[name] for name in names])
 
 
 def _in_blocks(uniforms: FloatArray) -> FloatArray:
@@ -277,20 +277,20 @@ def eigenvalues_at(uniforms: FloatArray) -> FloatArray:
     """
     size, d = uniforms.shape
     ensemble = _ensemble(d)
-    found = np.empty((size, d))
+    eigenvalues = np.empty((size, d))
     # combinations that vanish at what is drawn already
-    left: FloatArray = np.broadcast_to(np.eye(d), (size, d, d))
+    combinations: FloatArray = np.broadcast_to(np.eye(d), (size, d, d))
     panel = np.full(size, len(ensemble.ends) - 2)
     right = np.full(size, ensemble.ends[-1])
     for place in range(d):
-        stage = _Stage(ensemble, left, alike=place == 0)
+        stage = _Stage(ensemble, combinations, alike=place == 0)
         level = stage.log_below(panel, right) + np.log(uniforms[:, place])
         panel = stage.panel_of(panel, level)
         right = np.minimum(right, ensemble.ends[panel + 1])
         right = stage.inverted(panel, right, level)
-        found[:, place] = right
-        left = _without(left, ensemble.functions(right))
-    return found
+        eigenvalues[:, place] = right
+        combinations = _without(combinations, ensemble.functions(right))
+    return eigenvalues
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,9 +320,9 @@ class _Stage:
             ends, each = np.unique(end, return_inverse=True)
             few = np.arange(len(ends))
             return self._few(len(ends)).log_at_end(few, ends)[each]
-        left = self.left[rows]
-        skew = left.transpose(0, 2, 1) @ self.ensemble.skew[end] @ left
-        below = (self.ensemble.below[end][:, None, :] @ left)[:, 0]
+        combinations = self.left[rows]
+        skew = combinations.transpose(0, 2, 1) @ self.ensemble.skew[end] @ combinations
+        below = (self.ensemble.below[end][:, None, :] @ combinations)[:, 0]
         return _log_pfaffian(skew, below)
 
     def log_below(self, panel: IntArray, x: FloatArray) -> FloatArray:
@@ -337,17 +337,17 @@ class _Stage:
         if self.alike:
             panels, first, each = np.unique(panel, return_index=True, return_inverse=True)
             return self._few(len(panels))._inside(panels, right[first], which)[each]
-        ensemble, left = self.ensemble, self.left
+        ensemble, combinations = self.ensemble, self.left
         points, weights, integrate = _rule(_INSIDE)
         start = ensemble.ends[panel]
         half = ((right - start) / 2)[:, None, None]
-        phi = ensemble.functions(start[:, None] + half[:, :, 0] * (1 + points)) @ left
+        phi = ensemble.functions(start[:, None] + half[:, :, 0] * (1 + points)) @ combinations
         # integrals along the panel: to each node, then to x itself
         rules = half * np.concatenate([integrate, weights[None]])
-        below = ensemble.below[panel][:, None, :] @ left + rules @ phi
+        below = ensemble.below[panel][:, None, :] @ combinations + rules @ phi
         ruled = rules[:, which, :, None] * phi[:, None]
         product = ruled.transpose(0, 1, 3, 2) @ below[:, None, :-1]
-        skew = left.transpose(0, 2, 1) @ ensemble.skew[panel] @ left
+        skew = combinations.transpose(0, 2, 1) @ ensemble.skew[panel] @ combinations
         skew = skew[:, None] + product.transpose(0, 1, 3, 2) - product
         return _log_pfaffian(skew, below[:, which])
 
@@ -386,8 +386,8 @@ class _Stage:
         series = ((values * weights)[:, None, :] @ _modes())[:, 0] * orders
         within = _halved(series, share)
         start = self.ensemble.ends[panel]
-        found: FloatArray = start + (right - start) * (1 + within) / 2
-        return found
+        root: FloatArray = start + (right - start) * (1 + within) / 2
+        return root
 
 
 @lru_cache(maxsize=1)
@@ -408,12 +408,12 @@ def _halved(series: FloatArray, share: FloatArray) -> FloatArray:
     once. The path is that of single halvings, to the last bit.
     """
     low, right = _leapt(series, share)
-    found = _halved_on(series, share, low, low + 2.0 ** (1 - _LEAP), _STEPS - _LEAP)
+    places = _halved_on(series, share, low, low + 2.0 ** (1 - _LEAP), _STEPS - _LEAP)
     if not right.all():
         again = ~right
         ends = np.full(len(share[again]), -1.0)
-        found[again] = _halved_on(series[again], share[again], ends, -ends, _STEPS)
-    return found
+        places[again] = _halved_on(series[again], share[again], ends, -ends, _STEPS)
+    return places
 
 
 def _leapt(series: FloatArray, share: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -538,8 +538,8 @@ def square_means(d: int) -> tuple[float, float]:
         start = np.concatenate([np.zeros((1, d)), np.cumsum(totals, axis=0)[:-1]])
         below = start[:, None, :] + half[:, None, None] * (integrate @ low)
         half_skew = np.einsum("pqi,pqk->ik", below, mass[:, :, None] * high, optimize=True)
-        found: FloatArray = half_skew - half_skew.T
-        return found
+        skew_matrix: FloatArray = half_skew - half_skew.T
+        return skew_matrix
 
     def bordered(matrix: FloatArray, power: int) -> FloatArray:
         if d % 2 == 0:
@@ -576,10 +576,10 @@ def _without(left: FloatArray, values: FloatArray) -> FloatArray:
     values : ndarray of shape (size, d)
         phi_i at the point.
     """
-    seen = (values[:, None, :] @ left)[:, 0]
-    seen /= np.linalg.norm(seen, axis=1, keepdims=True)
-    axis = seen.copy()
-    axis[:, 0] += np.where(seen[:, 0] >= 0, 1.0, -1.0)
+    reflected = (values[:, None, :] @ left)[:, 0]
+    reflected /= np.linalg.norm(reflected, axis=1, keepdims=True)
+    axis = reflected.copy()
+    axis[:, 0] += np.where(reflected[:, 0] >= 0, 1.0, -1.0)
     scale = 2 / np.square(axis).sum(axis=1)
     turned = left - scale[:, None, None] * (left @ axis[:, :, None]) * axis[:, None, :]
     rest: FloatArray = turned[:, :, 1:]

@@ -40,8 +40,8 @@ def _axes() -> dict[str, Param]:
         "n", "integer", None, "People n", "Rows the release stands for.", "--values",
         low=N_RANGE[0], high=N_RANGE[1],
     )  # fmt: skip
-    kept = {name: declared[name] for name in ("epsilon", "delta", "k")}
-    return {**kept, "n": n, "row_bound": declared["row_bound"]}
+    shared = {name: declared[name] for name in ("epsilon", "delta", "k")}
+    return {**shared, "n": n, "row_bound": declared["row_bound"]}
 
 
 AXES = _axes()
@@ -176,11 +176,11 @@ def where(rows: Measured, measured: Measured, axis: str, value: Any) -> tuple[fl
 
 def now(rows: Measured, settings: Settings, axis: str) -> float:
     """Return where the current setting stands on an axis."""
-    here: Mapping[str, float] = {
+    values: Mapping[str, float] = {
         "epsilon": settings.epsilon,
         "delta": rows.budget(settings).delta,
         "k": settings.k,
         "n": rows.n,
         "row_bound": rows.row_bound,
     }
-    return float(here[axis])
+    return float(values[axis])

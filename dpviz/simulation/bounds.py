@@ -74,18 +74,18 @@ def found_at(
         if noise is None:
             raise CannotRun(mechanism.text, "its noise has no limiting law on A")
         overlaps[place] = direction_overlaps(eigenvalues, noise, most)
-    found = np.full(most, math.inf)
+    epsilons = np.full(most, math.inf)
     for component, along in enumerate(overlaps.T):
         hidden = np.flatnonzero(along < FOUND)
         last = int(hidden[-1]) if len(hidden) else -1
         if last == len(grid) - 1:
             continue
         if last < 0:
-            found[component] = grid[0]
+            epsilons[component] = grid[0]
             continue
         share = (FOUND - along[last]) / (along[last + 1] - along[last])
-        found[component] = grid[last] * (grid[last + 1] / grid[last]) ** share
-    return found
+        epsilons[component] = grid[last] * (grid[last + 1] / grid[last]) ** share
+    return epsilons
 
 
 # Subspaces -----------------------------------------------------------------
@@ -432,7 +432,7 @@ def needs(measured: Measured, settings: Settings, rho: float, eta: float) -> lis
     def need(mechanism: Mechanism | None, words: str, people: float | None, kind: str) -> Need:
         return Need(mechanism, words, None if people is None else math.ceil(people), kind)
 
-    said = [
+    rows = [
         need(
             Wishart(), "Jiang et al. 2016, Theorem 7, as printed",
             wishart_sample_size(d, epsilon, rho, eta, gap), PROVED,
@@ -459,5 +459,5 @@ def needs(measured: Measured, settings: Settings, rho: float, eta: float) -> lis
     if budget.delta > 0:
         order = mod_sulq_scaling(d, epsilon, budget.delta)
         words = "Chaudhuri et al. 2012, Theorem 5: d^1.5 sqrt(ln(d/delta))/epsilon"
-        said.append(need(ModSulq(), words, order, SCALING))
-    return said
+        rows.append(need(ModSulq(), words, order, SCALING))
+    return rows

@@ -217,20 +217,20 @@ class CellTrials(Trials):
         if self.private is None:
             return Outcome(reference, moment, release, pictured=pictured)
         units = self.private.units
-        seen = units[:, None, None] * self.private.made.moments
-        return Outcome(reference, moment, release.times(units), seen, pictured)
+        true_moments = units[:, None, None] * self.private.made.moments
+        return Outcome(reference, moment, release.times(units), true_moments, pictured)
 
     def pictured(self, release: Release) -> Pictured | None:
         """Return what each release publishes of the rows, in that draw's own units, if anything."""
         plan = self.plan
         if plan is None:
             return None
-        kept = None if self.private is not None else self.prepared.moment_with_rows.rows
+        public_rows = None if self.private is not None else self.prepared.moment_with_rows.rows
 
         def rows(index: int) -> FloatArray:
-            found = kept if self.private is None else self.private.rows(index)
-            assert found is not None, "`why_not` says so beforehand"
-            return found
+            row_values = public_rows if self.private is None else self.private.rows(index)
+            assert row_values is not None, "`why_not` says so beforehand"
+            return row_values
 
         codes = None if self.prepared.labels is None else self.prepared.labels.codes
         true = self.prepared.reference.top(plan.axes)
@@ -339,10 +339,20 @@ def pilot_draws(d: int, trials: int) -> int:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A variant that could not run, and why."""
+    """A variant that could not run, and why.
+
+    Attributes
+    ----------
+    mechanism : str
+        Text of the variant.
+    reason : str
+    late : bool
+        Whether it could run and would take longer than it may.
+    """
 
     mechanism: str
     reason: str
+    late: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -438,7 +448,7 @@ class PrivateDraws:
     made: PrivateRows
 
     def sees(self, index: int) -> SecondMoment:
-        """Return what the mechanism sees in one draw."""
+        """Return the moment that the mechanism sees in one repetition."""
         if self.mechanism.needs_rows:
             return self.made.moment_with_rows(self.raw, self.public, index)
         return self.made.moment(index, self.calibration.problem.n)
@@ -478,7 +488,7 @@ def private_draws(cell: Cell, prepared: Measured) -> PrivateDraws:
         edge = problem.n * max(abs(edges[0]), abs(edges[1]))
     else:
         mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
-        edge = noise_edge(problem.d, problem.relation, mu)
+        edge = noise_edge(problem.d, problem.relation, mu / problem.together)
     public = replace(prepared.public, edge=edge)
     steps = Draws.trials(cell.seed, "prepare", cell.trials)
     with one_blas_thread():

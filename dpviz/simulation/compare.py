@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,13 @@ import pandas as pd
 
 from dpviz.accounting.accounting import Spent
 from dpviz.core.arrays import FloatArray, on_the_simplex
+from dpviz.core.cancelling import in_threads
 from dpviz.core.eigen import top_eigen
+from dpviz.core.errors import CannotRun
 from dpviz.core.metrics import (
     METRICS,
+    Metric,
+    Outcome,
     Summary,
     chance_share,
     measure,
@@ -26,28 +31,33 @@ from dpviz.core.metrics import (
 )
 from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.release import Aim, Calibration, Release, Status
+from dpviz.core.release import Aim, Release, Status
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
-from dpviz.core.settings import Settings
+from dpviz.core.settings import MOST_SHARED, Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._weighing import weighed
-from dpviz.preparation.load import without_paths
+from dpviz.preparation.account import is_numeric
+from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.cells import (
     CellTrials,
     ResolvedSetting,
     Skipped,
     account_of,
+    in_blocks,
     memory_of,
     parts_of,
     pilot_draws,
     plan,
+    variants_of,
 )
+from dpviz.simulation.picture import quality
+from dpviz.simulation.picture.account import SHARE
 from dpviz.simulation.picture.counting import Picture
 from dpviz.simulation.picture.quality import Pictured
 from dpviz.simulation.predict import components_found
-from dpviz.simulation.simulate import Cell, simulate
+from dpviz.simulation.simulate import Cell, simulate, unless_failed
 
 TABLE_COLUMNS = (
     "table", "mechanism", "epsilon", "delta", "k", "n", "row_bound", "relation",
@@ -76,10 +86,10 @@ def bias_of(cell: Cell, prepared: Measured) -> float | None:
     if target is None:
         return None
     # the moment keeps its own components
-    seen = prepared.moment if target is data else target
-    if seen is reference:
+    moment = prepared.moment if target is data else target
+    if moment is reference:
         return 1.0
-    V = seen.top(cell.problem.k)
+    V = moment.top(cell.problem.k)
     share = float(np.einsum("ij,ij->", V, reference.times(V))) / optimum(reference, cell.problem.k)
     return float(recovery_of(share, chance))
 
@@ -154,13 +164,15 @@ class Result:
         """What a reader needs to judge an approximate sampler, by name."""
         return {} if self.trace is None else self.mechanism.diagnose(self.trace)
 
-    @property
+    @cached_property
     def summaries(self) -> dict[str, Summary]:
         """Summary of each metric over the draws."""
         return {key: summarise(values) for key, values in self.metrics.items()}
 
 
-def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
+def run_cell(
+    cell: Cell, prepared: Measured, metrics: Iterable[str | Metric] = tuple(METRICS)
+) -> Result:
     """Draw the trials of a cell and measure them."""
     account = account_of(cell.mechanism, cell.problem, cell.budget, cell.private, cell.picture)
     wanted = [*metrics]
@@ -174,8 +186,7 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
         pictured = outcome.pictured
         if cell.free:
             before = measure(outcome, wanted)
-            release = processed(cell, part.calibration, outcome.release)
-            outcome = replace(outcome, release=release)
+            outcome = processed(cell, part, outcome)
         return Result(
             mechanism=cell.mechanism,
             claimed=account.claimed,
@@ -196,6 +207,21 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
         )
 
     return joined(list(simulate(parts_of(cell, prepared), found)))
+
+
+def attempt(
+    cell: Cell, prepared: Measured, metrics: Iterable[str | Metric] = tuple(METRICS)
+) -> Result | CannotRun:
+    """Return what `run_cell` does, or why somebody else's mechanism fails in a draw."""
+    return unless_failed(cell.mechanism, lambda: run_cell(cell, prepared, metrics))
+
+
+class TooLong(CannotRun):
+    """Draws would take longer than they may."""
+
+
+Draw = Callable[[Cell, Measured, Sequence[str | Metric]], Result | CannotRun]
+"""What draws a cell and measures it."""
 
 
 def first_draws(result: Result, most: int) -> Result:
@@ -258,8 +284,8 @@ WHY_THE_BASIS = (
 )
 
 
-def processed(cell: Cell, calibration: Calibration, release: Release) -> Release:
-    """Return releases of a cell after post-processing.
+def processed(cell: Cell, part: CellTrials, outcome: Outcome) -> Outcome:
+    """Return an outcome of a cell after post-processing.
 
     Behind a private preparation each draw has a noise and a bound of its own: variances are only
     kept from being negative there.
@@ -267,19 +293,21 @@ def processed(cell: Cell, calibration: Calibration, release: Release) -> Release
     """
     # the exact answer is there to compare with: it stays as it is
     if cell.mechanism.info.guarantee == "none":
-        return release
+        return outcome
+    release = outcome.release
     most = np.full(len(release.components), math.inf)
     if cell.private is None:
-        release = weighed(cell.mechanism, calibration, release)
+        release = weighed(cell.mechanism, part.calibration, release)
         # rows clipped at a radius are no longer than that
         reach = cell.problem.domain.radius if release.radius is None else release.radius
         most[:] = np.square(reach)
     if release.matrix is None:
-        return release
+        return replace(outcome, release=release)
     values, vectors = np.linalg.eigh(release.matrix)
-    kept = on_the_simplex(values, most)
-    matrix = (vectors * kept[:, None, :]) @ vectors.transpose(0, 2, 1)
-    return replace(release, matrix=matrix, eigenvalues=kept[:, ::-1].copy())
+    nonnegative = on_the_simplex(values, most)
+    matrix = (vectors * nonnegative[:, None, :]) @ vectors.transpose(0, 2, 1)
+    release = replace(release, matrix=matrix, eigenvalues=nonnegative[:, ::-1].copy())
+    return replace(outcome, release=release)
 
 
 # Side by side ---------------------------------------------------------------------------------
@@ -287,10 +315,19 @@ def processed(cell: Cell, calibration: Calibration, release: Release) -> Release
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Every chosen variant side by side in one setting."""
+    """Every chosen variant side by side in one setting.
+
+    Attributes
+    ----------
+    plan : ResolvedSetting
+    results : tuple of Result
+    share : float
+        How much of the work is done; 1 where it is whole.
+    """
 
     plan: ResolvedSetting
     results: tuple[Result, ...]
+    share: float = 1.0
 
     @property
     def prepared(self) -> Measured:
@@ -323,35 +360,6 @@ class Comparison:
         shown = (item for result in self.results for item in result.mechanism.assumed_public)
         return (*self.prepared.assumed_public, *shown)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the comparison as the command line prints it."""
-        prepared, budget = self.prepared, self.budget
-        best = optimum(prepared.reference, self.problem.k)
-        return {
-            "dataset": {
-                "name": prepared.name,
-                "n": prepared.n,
-                "d": prepared.d,
-                "row_bound": prepared.row_bound if prepared.domain.bounded else None,
-                "domain": prepared.domain.kind,
-            },
-            "assumed_public": list(self.assumed_public),
-            "notes": list(prepared.notes),
-            "settings": without_paths(self.settings).to_json() | {"delta": budget.delta},
-            "reference": {
-                "eigenvalues": prepared.reference.eigenvalues.tolist(),
-                "captured": best,
-                "captured_total": best / prepared.reference.total,
-            },
-            "results": [
-                _result_json(result) | {"components_found": self.components_found(result)}
-                for result in self.results
-            ],
-            "skipped": [
-                {"mechanism": item.mechanism, "reason": item.reason} for item in self.skipped
-            ],
-        }
-
     def components_found(self, result: Result) -> int | None:
         """Return how many components a noisy matrix shows turned by less than 45 degrees.
 
@@ -369,52 +377,6 @@ class Comparison:
     def table(self) -> pd.DataFrame:
         """Return one row per variant, trial and metric, with `TABLE_COLUMNS`."""
         return draws_table(self.prepared, self.problem, self.budget, self.results)
-
-    def summary_table(self) -> pd.DataFrame:
-        """Return one row per variant: status, account and each metric's mean."""
-        rows = []
-        for result in self.results:
-            row: dict[str, Any] = {
-                "mechanism": result.mechanism.text,
-                "status": str(result.status.verdict),
-                "aims_at": str(result.aim),
-                "bias": result.bias,
-                "claimed_epsilon": result.claimed.epsilon if result.claimed else None,
-                "claimed_delta": result.claimed.delta if result.claimed else None,
-                "spent_epsilon": result.spent.epsilon if result.spent else None,
-                "spent_delta": result.spent.delta if result.spent else None,
-                "delta_at_claimed_epsilon": (
-                    result.spent.delta_at_epsilon if result.spent else None
-                ),
-            }
-            for key, summary in result.summaries.items():
-                row[key] = summary.mean
-                row[f"{key}_low"], row[f"{key}_high"] = summary.low, summary.high
-            rows.append(row)
-        return pd.DataFrame(rows)
-
-
-def _result_json(result: Result) -> dict[str, Any]:
-    spent, claimed = result.spent, result.claimed
-    return {
-        "mechanism": result.mechanism.text,
-        "status": str(result.status.verdict),
-        "evidence": result.status.evidence,
-        "claimed": claimed and {"epsilon": claimed.epsilon, "delta": claimed.delta},
-        "spent": spent
-        and {
-            **spent.to_json(),
-            "exact": spent.exact,
-            "delta_at_claimed_epsilon": spent.delta_at_epsilon,
-        },
-        "metrics": {
-            key: {"mean": s.mean, "se": s.se, "low": s.low, "high": s.high}
-            for key, s in result.summaries.items()
-        },
-        "diagnostics": result.diagnostics,
-        "aims_at": str(result.aim),
-        "bias": result.bias,
-    }
 
 
 def draws_table(
@@ -453,12 +415,50 @@ def draws_table(
     return pd.concat(parts, ignore_index=True)
 
 
+def _beside(chosen: ResolvedSetting, found: Sequence[Result | CannotRun]) -> Comparison:
+    """Return what the first cells of a setting did, side by side; who failed is skipped."""
+    ran = [(cell, one) for cell, one in zip(chosen.cells, found, strict=False)
+           if isinstance(one, Result)]  # fmt: skip
+    failed = [
+        Skipped(one.mechanism, one.reason, isinstance(one, TooLong))
+        for one in found
+        if isinstance(one, CannotRun)
+    ]
+    skipped = (*chosen.skipped, *failed)
+    chosen = replace(chosen, cells=tuple(cell for cell, _ in ran), skipped=skipped)
+    return Comparison(chosen, tuple(one for _, one in ran))
+
+
+def with_others(chosen: ResolvedSetting, moved: Comparison, equal: Comparison) -> Comparison:
+    """Return the comparison of a setting from two: of noise that follows its shares, and the rest.
+
+    Parameters
+    ----------
+    chosen : ResolvedSetting
+    moved : Comparison
+        With its shares, of the mechanisms whose noise follows them.
+    equal : Comparison
+        With equal shares; the noise of the others is the same in both.
+    """
+    still = [one for one in equal.results if not one.mechanism.follows_allocation]
+    results = {one.mechanism: one for one in (*still, *moved.results)}
+    cells = tuple(cell for cell in chosen.cells if cell.mechanism in results)
+    follow = {one.text for one in variants_of(chosen.settings) if one.follows_allocation}
+    skipped = [one for one in equal.skipped if one.mechanism not in follow]
+    chosen = replace(chosen, cells=cells, skipped=(*skipped, *moved.skipped))
+    return Comparison(chosen, tuple(results[cell.mechanism] for cell in cells))
+
+
 def compare(
     prepared: Measured,
     settings: Settings,
     progress: Callable[[int, int, str], None] | None = None,
     on_estimate: Callable[[float], None] | None = None,
     memory: Callable[[float], None] | None = None,
+    metrics: Sequence[str | Metric] = tuple(METRICS),
+    *,
+    strict: bool = True,
+    draw: Draw = attempt,
 ) -> Comparison:
     """Run every chosen mechanism in one setting.
 
@@ -475,29 +475,82 @@ def compare(
     memory : callable, optional
         Called once, before anything is drawn, with about the most bytes that it takes beside the
         table. What this machine has not the memory for cannot run.
+    metrics : sequence of str or Metric
+        What is measured: names of `dpviz.core.metrics.METRICS`, or others.
+    strict : bool
+        Whether a named mechanism that cannot run is an error; otherwise it is among the skipped.
+    draw : callable
+        Draws a cell, or finds it where it is kept; `attempt` if not given.
+
+    Raises
+    ------
+    CannotRun
+        If ``strict`` and a named mechanism cannot run, or none is left: one of somebody else that
+        fails in a draw is among the skipped, with its reason.
     """
-    chosen = plan(prepared, settings)
+    chosen = plan(prepared, settings, strict=strict)
     if memory is not None and chosen.cells:
         memory(max(memory_of(cell, prepared) for cell in chosen.cells))
     few = pilot_draws(prepared.d, settings.trials) if on_estimate is not None else 0
-    first: dict[int, Result] = {}
-    if on_estimate is not None and few:
-        started = time.monotonic()
-        for number, cell in enumerate(chosen.cells):
-            first[number] = run_cell(replace(cell, trials=cell.trials[:few]), prepared)
-        on_estimate((time.monotonic() - started) * (settings.trials - few) / few)
-    elif on_estimate is not None and prepared.d >= _LARGE:
+    if on_estimate is not None and not few and prepared.d >= _LARGE:
         on_estimate(_by_size(prepared.d, sum(len(cell.trials) for cell in chosen.cells)))
-    results = []
-    for done, cell in enumerate(chosen.cells):
-        if progress is not None:
-            progress(done, len(chosen.cells), cell.mechanism.text)
-        if done in first:
-            rest = run_cell(replace(cell, trials=cell.trials[few:]), prepared)
-            results.append(joined([first[done], rest]))
-        else:
-            results.append(run_cell(cell, prepared))
-    return Comparison(chosen, tuple(results))
+    started = time.monotonic()
+    # before and after the first draws, and after every cell
+    for done, grown in enumerate(steps(chosen, metrics, first=few, draw=draw), start=-bool(few)):
+        answer = grown
+        if on_estimate is not None and few and not done:
+            on_estimate((time.monotonic() - started) * (settings.trials - few) / few)
+        if progress is not None and 0 <= done < len(chosen.cells):
+            progress(done, len(chosen.cells), chosen.cells[done].mechanism.text)
+    if strict and chosen.cells and not answer.results:
+        failed = answer.skipped[len(chosen.skipped)]  # nothing is left to compare
+        raise CannotRun(failed.mechanism, failed.reason)
+    return answer
+
+
+def steps(
+    chosen: ResolvedSetting,
+    metrics: Sequence[str | Metric] = tuple(METRICS),
+    *,
+    first: int = 0,
+    most: int | None = None,
+    draw: Draw = attempt,
+) -> Iterator[Comparison]:
+    """Yield the comparison of a setting as it grows, from nothing on; the last is whole.
+
+    Parameters
+    ----------
+    chosen : ResolvedSetting
+        Of `dpviz.simulation.cells.plan`.
+    metrics : sequence of str or Metric
+    first : int
+        Draws of every mechanism that are made before all others, and are yielded first.
+    most : int, optional
+        Draws between two answers; those of one mechanism if not given.
+    draw : callable
+        As in `compare`.
+    """
+    prepared, cells = chosen.prepared, chosen.cells
+    results: list[Result | CannotRun] = []
+    yield replace(_beside(chosen, results), share=0.0 if cells else 1.0)
+    if first:
+        early = [replace(cell, trials=cell.trials[:first]) for cell in cells]
+        results += [draw(cell, prepared, metrics) for cell in early]
+        yield replace(_beside(chosen, results), share=0.01 if cells else 1.0)
+    for place, cell in enumerate(cells):
+        parts = results[place : place + 1]
+        rest = replace(cell, trials=cell.trials[first:])
+        for block in in_blocks(rest, most or max(len(rest.trials), 1)):
+            if parts and isinstance(parts[-1], CannotRun):
+                break
+            parts.append(draw(block, prepared, metrics))
+            if most and block.trials.stop < cell.trials.stop:
+                share = max(0.01, (place + block.trials.stop / cell.trials.stop) / len(cells))
+                yield replace(_beside(chosen, results), share=share)
+        last = parts[-1]
+        whole = [part for part in parts if isinstance(part, Result)]
+        results[place : place + 1] = [last if isinstance(last, CannotRun) else joined(whole)]
+        yield replace(_beside(chosen, results), share=(place + 1) / len(cells))
 
 
 def _by_size(d: int, draws: int) -> float:
@@ -507,3 +560,95 @@ def _by_size(d: int, draws: int) -> float:
     top_eigen(matrix + matrix.transpose(0, 2, 1), 2)
     # noise, two norms and a rotation take about as long again as the decomposition
     return 2 * draws * (time.monotonic() - started) * (d / _SMALLER) ** 3
+
+
+# Along epsilon ----------------------------------------------------------------------------------
+
+
+def along(
+    prepared: Measured,
+    settings: Settings,
+    epsilons: Sequence[float],
+    metrics: Sequence[str | Metric] = tuple(METRICS),
+    *,
+    workers: int = 1,
+) -> Iterator[Comparison]:
+    """Yield every mechanism side by side at each epsilon, in order.
+
+    Parameters
+    ----------
+    prepared : Measured
+    settings : Settings
+        All but epsilon. What cannot run is skipped, named or not, as is what fails in a draw.
+    epsilons : sequence of float
+    metrics : sequence of str or Metric
+    workers : int
+        Threads, which share the mechanisms of all epsilons, so that none waits for a slow one at
+        each. LAPACK lets others run while it works, and the numbers do not change. With one each
+        epsilon is drawn when it is asked for.
+    """
+    at = [replace(settings, epsilon=epsilon) for epsilon in epsilons]
+    draw: Draw = attempt
+    if workers > 1:
+        alike: dict[Mechanism, list[Cell]] = {}
+        for setting in at:
+            for cell in plan(prepared, setting, strict=False).cells:
+                alike.setdefault(cell.mechanism, []).append(cell)
+        # Samplers take the longest: with them last one thread would end alone.
+        shared = sorted(
+            alike.values(), key=lambda cells: cells[0].mechanism.info.release == "matrix"
+        )
+        with one_blas_thread():
+            parts = in_threads(
+                lambda cells: [(cell, attempt(cell, prepared, metrics)) for cell in cells],
+                shared,
+                workers,
+            )
+        drawn = dict(pair for part in parts for pair in part)
+
+        def draw(cell: Cell, prepared: Measured, metrics: Sequence[str | Metric]) -> Any:
+            return drawn[cell]
+
+    for setting in at:
+        yield compare(prepared, setting, metrics=metrics, strict=False, draw=draw)
+
+
+def pictured(comparison: Comparison) -> dict[Mechanism, Result]:
+    """Return what each mechanism publishes where a picture shares its budget: one draw of it."""
+    prepared, settings = comparison.prepared, comparison.settings
+    if not isinstance(prepared, Prepared):
+        return {}
+    if settings.picture:
+        return {result.mechanism: result for result in comparison.results}
+    private = math.fsum(settings.private_shares.values())
+    # of what a preparation leaves, and the directions keep what they need
+    share = min(SHARE * (1 - private), MOST_SHARED - private)
+    # a claim that fails protects no picture either; and a numeric account takes seconds at each of
+    # some thirty epsilons: who asks for a picture by the settings waits
+    chosen = tuple(
+        result.mechanism
+        for result in comparison.results
+        if result.status.verdict.counts
+        and not is_numeric(result.mechanism, comparison.problem, comparison.budget)
+    )
+    if share <= 0 or not chosen:
+        return {}
+    settings = replace(settings, picture=share, mechanisms=chosen, trials=1)
+    compared = compare(prepared, settings, metrics=("fidelity", "class_picture"), strict=False)
+    return {result.mechanism: result for result in compared.results}
+
+
+def errors_of_pictures(published: Mapping[Mechanism, Result]) -> dict[Mechanism, float]:
+    """Return how far noise may put each published picture off, from its numbers alone.
+
+    A simulation, a tenth of a second each; of ellipses nothing that is released says it.
+    """
+    errors = {}
+    for mechanism, result in published.items():
+        for picture in result.pictures[:1]:
+            # a stream of its own: what is said of a picture draws nothing from its noise
+            rng = generator(0, "expected", picture.plan.cells)
+            error = quality.expected(picture, rng)
+            if error is not None:
+                errors[mechanism] = error
+    return errors

@@ -33,7 +33,12 @@ from dpviz.simulation.simulate import Cell
 
 
 def advised(
-    problem: Problem, budget: Budget, *, matrix: bool = False, rows: bool = False
+    problem: Problem,
+    budget: Budget,
+    *,
+    matrix: bool = False,
+    rows: bool = False,
+    array: bool = True,
 ) -> Mechanism:
     """Return the mechanism advised for a problem and a budget.
 
@@ -46,6 +51,8 @@ def advised(
         Whether a noisy second moment is wanted, and not only its leading components.
     rows : bool
         Whether the rows are at hand, and not only their second moment.
+    array : bool
+        Whether they are in memory as a whole; else what needs them there is left out.
 
     Returns
     -------
@@ -58,17 +65,19 @@ def advised(
         If nothing that is advised can run here.
     """
     kind = "approximate" if budget.delta > 0 else "pure"
-    found: list[tuple[float, Mechanism]] = []
+    candidates: list[tuple[float, Mechanism]] = []
     for cls in all_mechanisms().values():
         mechanism = cls()
         if mechanism.info.guarantee != kind or (matrix and mechanism.info.release != "matrix"):
             continue
+        if not array and mechanism.needs_rows and not mechanism.by_length:
+            continue
         rank = mechanism.advised_rank(problem, budget)
         if rank is not None and mechanism.why_not(problem, budget, rows=rows) is None:
-            found.append((rank, mechanism))
-    if not found:
+            candidates.append((rank, mechanism))
+    if not candidates:
         raise InvalidSetting("k", f"from 1 to {problem.d - 1} for subspaces", problem.k, "--k")
-    return max(found, key=lambda item: item[0])[1]
+    return max(candidates, key=lambda item: item[0])[1]
 
 
 def with_featured(measured: Measured, settings: Settings) -> Settings:
@@ -118,23 +127,30 @@ def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
         values = 1.0 / np.arange(1, d + 1) ** _EXPONENT
         return np.asarray(values * (_TOTAL / values.sum()), dtype=np.float64)
     if isinstance(spectrum, str):
-        found = spectrum_of(spectrum)
+        eigenvalues = spectrum_of(spectrum)
     else:
         try:
-            found = np.sort(np.asarray(spectrum, dtype=np.float64).ravel())[::-1]
+            eigenvalues = np.sort(np.asarray(spectrum, dtype=np.float64).ravel())[::-1]
         except (TypeError, ValueError):
             raise InvalidSetting(
                 "spectrum", f"{d} finite numbers of at least 0, or a text", type(spectrum).__name__
             ) from None
-    if len(found) != d or not np.isfinite(found).all() or found.min() < 0 or found.sum() == 0:
+    if (
+        len(eigenvalues) != d
+        or not np.isfinite(eigenvalues).all()
+        or eigenvalues.min() < 0
+        or eigenvalues.sum() == 0
+    ):
         raise InvalidSetting(
-            "spectrum", f"{d} finite numbers of at least 0, not all 0", f"{len(found)} numbers"
+            "spectrum",
+            f"{d} finite numbers of at least 0, not all 0",
+            f"{len(eigenvalues)} numbers",
         )
-    return found
+    return eigenvalues
 
 
 def picked_for(
-    problem: Problem, budget: Budget, private: PrivateSteps, spectrum: Any
+    problem: Problem, budget: Budget, private: PrivateSteps, spectrum: Any, *, array: bool = True
 ) -> tuple[PreparedMechanism, str]:
     """Return the mechanism that nobody named, and one sentence that says why it is that one.
 
@@ -146,11 +162,13 @@ def picked_for(
     spectrum : str, array-like or None
         Public guess of A's eigenvalues. Without one the measured rule decides, and where what it
         advises does not go with the preparation, a guess.
+    array : bool
+        As of `advised`.
     """
     if spectrum is None:
-        left = Budget((1 - private.total) * budget.epsilon, budget.delta)
+        rest = Budget((1 - private.total) * budget.epsilon, budget.delta)
         try:
-            mechanism = advised(problem, left, rows=True)
+            mechanism = advised(problem, rest, rows=True, array=array)
             whole = prepared_mechanism(mechanism, problem, budget, private)
         except (CannotRun, InvalidSetting):
             pass
@@ -178,13 +196,13 @@ def with_variances(whole: PreparedMechanism, share: float, *, every: bool) -> Pr
     if share == 0 or (_own_variances(whole) and not every):
         return whole
     bounded = whole.problem.domain.bounded
-    found = whole
+    combined = whole
     for radius in (False,) if bounded else (False, True):
         private = replace(whole.preparation.private, variance=share, radius=radius)
-        found = prepared_mechanism(whole.mechanism, whole.problem, whole.budget, private)
-        if _own_variances(found):
+        combined = prepared_mechanism(whole.mechanism, whole.problem, whole.budget, private)
+        if _own_variances(combined):
             break  # without a bound rows are cut where the release found a radius
-    return found
+    return combined
 
 
 def has_variances(whole: PreparedMechanism) -> bool:
@@ -210,10 +228,10 @@ def choose(problem: Problem, budget: Budget, private: PrivateSteps, spectrum: Fl
     CannotRun
         If none can run.
     """
-    left = Budget((1 - private.total) * budget.epsilon, budget.delta)
+    rest = Budget((1 - private.total) * budget.epsilon, budget.delta)
     ranked = []
     for cls in all_mechanisms().values():
-        share = _predicted(cls(), problem, left, spectrum)
+        share = _predicted(cls(), problem, rest, spectrum)
         if share is not None:
             ranked.append((share, cls()))
     # the sort is stable: of equals the first in their order

@@ -16,6 +16,9 @@ from dpviz.core.problem import (
     Problem,
 )
 
+SURE = 0.95
+"""Share of releases that must recover what is asked for: by their mean one of two would not."""
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -41,9 +44,9 @@ class Goal:
     recovery: float | None = None
 
     def __post_init__(self) -> None:
-        known = [key for key, m in METRICS.items() if m.better != "neither" and m.lower == 0]
-        if self.metric not in known:
-            raise InvalidSetting("the goal's metric", f"one of {', '.join(known)}", self.metric)
+        allowed = [key for key, m in METRICS.items() if m.better != "neither" and m.lower == 0]
+        if self.metric not in allowed:
+            raise InvalidSetting("the goal's metric", f"one of {', '.join(allowed)}", self.metric)
         if not 0 < self.value < math.inf:
             raise InvalidSetting("the goal", "a positive number", self.value)
         if self.of_draws is not None and not 0 < self.of_draws < 1:
@@ -51,7 +54,9 @@ class Goal:
 
     @classmethod
     def of_recovery(cls, recovery: float, chance: float) -> Goal:
-        """Return the goal of a mean recovery, as the captured share that means the same.
+        """Return the goal that `SURE` of releases recover so much.
+
+        It is stated as the captured share that means the same.
 
         Parameters
         ----------
@@ -62,7 +67,8 @@ class Goal:
         """
         if not 0 < recovery < 1:
             raise InvalidSetting("the recovery", "above 0 and below 1", recovery)
-        return cls("captured_share", share_at_recovery(recovery, chance), recovery=recovery)
+        share = share_at_recovery(recovery, chance)
+        return cls("captured_share", share, of_draws=SURE, recovery=recovery)
 
     @property
     def measure(self) -> Metric:
@@ -104,7 +110,73 @@ class Goal:
         return value >= self.value if self.measure.better == "higher" else value <= self.value
 
 
-# The search of where it is reached ----------------------------------------------------------------
+# Where it is reached, by simulated releases -------------------------------------------------------
+
+RELEASES = 119
+"""Releases that are simulated at each value tried, the same at all of them."""
+
+_FIRST_LOOK = 16  # a value far too small is seen at once
+
+
+def releases_at(d: int, *, quick: bool = True) -> int:
+    """Return how many releases are simulated in d dimensions: in many a measure hardly varies."""
+    most = 4_000 * RELEASES // (d * d)
+    return max(4, min(RELEASES, most if quick else most // 4))
+
+
+def may_miss(share: float, releases: int) -> int:
+    """Return how many of simulated releases may miss a goal that a share of all is to reach.
+
+    One more release reaches it with a chance of at least that share, exactly where
+    (1 - share)(releases + 1) is whole: of so many numbers in random order the last one lies below
+    the r-th smallest of the others with a chance of r/(releases + 1). Of few none may.
+    """
+    return max(math.floor((1 - share) * (releases + 1) + 1e-9), 1) - 1
+
+
+def enough(sample: Callable[[range], FloatArray], missing: float, releases: int) -> bool:
+    """Return whether simulated releases reach a goal; some are spared if too few do.
+
+    Parameters
+    ----------
+    sample : callable
+        Numbers of releases to 1 for each that reaches the goal, or its measure in [0, 1].
+    missing : float
+        What all of them may fall short of 1 together.
+    releases : int
+    """
+    first = min(_FIRST_LOOK, releases)
+    short = float((1 - sample(range(first))).sum())
+    if first < releases and short <= missing:
+        short += float((1 - sample(range(first, releases))).sum())
+    return short <= missing + 1e-9
+
+
+def first_enough(count: int, reached: Callable[[int], bool], start: int | None = None) -> int:
+    """Return the first of so many places in a row that is enough, ``count`` if none is.
+
+    Parameters
+    ----------
+    count : int
+    reached : callable
+        Place to whether it is enough, as all places beyond it then are.
+    start : int, optional
+        About where it is; without it the row is halved.
+    """
+    low, high, step = -1, count, 1
+    at = None if start is None else min(start, count - 1)
+    while high - low > 1:
+        # in growing steps from the guess as long as all lie on one side
+        place = at if at is not None and low < at < high else (low + high) // 2
+        if reached(place):
+            high, at = place, (place - step if low < 0 and at is not None else None)
+        else:
+            low, at = place, (place + step if high == count and at is not None else None)
+        step *= 2
+    return high
+
+
+# The search of where it is reached by tests -------------------------------------------------------
 
 
 SEARCH_STEP = 0.02  # of the lattice, in the logarithm
@@ -319,8 +391,8 @@ class _Search:
             if not ends:
                 break
             place = max(ends)[1]
-            found = self.test(place, most)
-            low, high = (place if found < 0 else low), (place if found > 0 else high)
+            sign = self.test(place, most)
+            low, high = (place if sign < 0 else low), (place if sign > 0 else high)
         return low, high
 
     def _likely(self, low: int, high: int) -> float:

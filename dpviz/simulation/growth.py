@@ -35,7 +35,7 @@ def growth_table(dimensions: Sequence[int] = GROWTH_DIMENSIONS, draws: int = 10)
         its standard error, and the stated power of d and its formula (empty
         where no paper states one).
     """
-    found = []
+    rows = []
     for cls in all_mechanisms().values():
         mechanism = cls()
         if not isinstance(mechanism, AdditiveMechanism):
@@ -44,7 +44,7 @@ def growth_table(dimensions: Sequence[int] = GROWTH_DIMENSIONS, draws: int = 10)
         drawn = [d for d in dimensions if mechanism.limits(_problem(d), _AT_ONE) is None]
         growth = noise_growth(mechanism, drawn, np.random.default_rng(0), draws=draws)
         stated = JIANG_TABLE_1.get(mechanism.info.label)
-        found.append(
+        rows.append(
             (
                 mechanism.label,
                 growth.exponent,
@@ -53,7 +53,7 @@ def growth_table(dimensions: Sequence[int] = GROWTH_DIMENSIONS, draws: int = 10)
                 None if stated is None else stated.label,
             )
         )
-    return pd.DataFrame(found, columns=list(GROWTH_COLUMNS))
+    return pd.DataFrame(rows, columns=list(GROWTH_COLUMNS))
 
 
 _AT_ONE = Budget(1.0, 1e-6)

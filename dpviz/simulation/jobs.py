@@ -6,27 +6,22 @@ here, in processes or on a cluster, and yields after each. Pages bring a storage
 
 from __future__ import annotations
 
-import gc
-import math
-import multiprocessing
-import os
 import sys
-import threading
 import time
-import warnings
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import InvalidSetting
+from dpviz.core.cancelling import check_cancelled
+from dpviz.core.errors import CannotRun, CannotWrite, InvalidSetting
 from dpviz.core.platform import in_browser
 from dpviz.core.resources import one_blas_thread
-from dpviz.core.worker import WorkerProcess
+from dpviz.core.worker import LOOK_SECONDS, Ended, Processes, own_process, send
 
 Arrays = dict[str, FloatArray]
 """What a job makes: named arrays."""
@@ -51,8 +46,8 @@ class Job(Protocol):
     def size(self) -> int:
         """Share of the progress."""
 
-    def run(self) -> Arrays:
-        """Do the work."""
+    def run(self) -> Arrays | CannotRun:
+        """Do the work; what is returned in place of arrays says why it fails, and is not kept."""
 
 
 class Storage(Protocol):
@@ -89,71 +84,10 @@ class Progress:
 
 
 WORKERS_RANGE = (1, 1_024)
-DASK = "dask"
-
-START_SECONDS = 4.0
-"""What workers cost that are new to each mechanism as well: work they spare less of stays here."""
-IDLE_SECONDS = 300.0
-"""After which a worker that waits for the next sweep of its maker ends."""
-
-IDLED_OUT = "A worker stopped while some jobs were given"
-"""How joblib's warning of such a worker begins."""
-MANAGER = "ExecutorManagerThread"
-"""What joblib calls its own thread."""
-
-_last_use = (0, -math.inf)  # how many workers were last done, and when
-_held = 0  # how many runs of this process keep BLAS on one thread
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Who runs the cells.
-
-    Attributes
-    ----------
-    workers : int
-        Processes or threads; with a cluster, how many cells are under way.
-    backend : str
-        A joblib backend: ``loky``, ``threading``, ``multiprocessing``, ``dask``, ...
-    scheduler : str or None
-        Address of a Dask scheduler.
-    apart : bool
-        Whether a single worker is a process of its own, which ends at once where the caller's
-        `dpviz.core.cancelling.check_cancelled` raises.
-
-    Raises
-    ------
-    InvalidSetting
-        If the number or the combination is not legal.
-    """
-
-    workers: int = 1
-    backend: str = "loky"
-    scheduler: str | None = None
-    apart: bool = False
-
-    def __post_init__(self) -> None:
-        low, high = WORKERS_RANGE
-        if not low <= self.workers <= high:
-            raise InvalidSetting(
-                "workers", f"a whole number from {low} to {high}", self.workers, "--workers"
-            )
-        known = _backends()
-        if self.backend not in known:
-            words = f"one of {', '.join(known)}"
-            raise InvalidSetting("backend", words, self.backend, "--backend")
-        if (self.backend == DASK) != (self.scheduler is not None):
-            given = "none" if self.scheduler is None else self.scheduler
-            raise InvalidSetting(
-                "scheduler", "given with --backend dask, and only then", given, "--scheduler"
-            )
-
-
-def _backends() -> list[str]:
-    from joblib.parallel import BACKENDS, EXTERNAL_BACKENDS
-
-    # joblib leaves out the default where there are no processes; such a run stays in this one
-    return sorted({*BACKENDS, *EXTERNAL_BACKENDS, "loky"} - {"sequential"})
+UNDER_WAY = 64
+"""Jobs that an executor is given at a time, at least: their data waits there."""
+ATTEMPTS = 3
+"""How often in a row all workers may end with nothing done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +99,13 @@ class JobStep:
     progress : Progress
     done : dict of int to arrays
         What each finished job made, by its place among the jobs. It grows as the work goes on.
+    failed : dict of int to CannotRun
+        Why others made nothing; it grows too.
     """
 
     progress: Progress
     done: dict[int, Arrays]
+    failed: dict[int, CannotRun] = field(default_factory=dict)
 
 
 def kept(jobs: Sequence[Job], store: Storage | None) -> JobStep:
@@ -184,7 +121,12 @@ def kept(jobs: Sequence[Job], store: Storage | None) -> JobStep:
 
 
 def work(
-    jobs: Sequence[Job], store: Storage | None = None, pool: Pool | None = None
+    jobs: Sequence[Job],
+    store: Storage | None = None,
+    workers: int = 1,
+    executor: Executor | None = None,
+    *,
+    apart: bool = False,
 ) -> Generator[JobStep, None, None]:
     """Run the jobs that are not kept yet; yield before the first and after each.
 
@@ -195,246 +137,110 @@ def work(
     ----------
     jobs : sequence of Job
     store : Storage, optional
-    pool : Pool, optional
-        Who runs them; this process if not given.
+    workers : int
+        Processes of this machine; with one the jobs run in this process. With an executor, how
+        many jobs it has at a time, if more than `UNDER_WAY`.
+    executor : Executor, optional
+        Who runs them in place of processes of this machine, such as that of a Dask client.
+    apart : bool
+        Whether a single worker is a process of its own, which ends at once where the caller's
+        `dpviz.core.cancelling.check_cancelled` raises.
+
+    Raises
+    ------
+    InvalidSetting
+        If the number of workers is not legal.
+    Ended
+        If workers end again and again with no job done between.
     """
+    low, high = WORKERS_RANGE
+    if not low <= workers <= high:
+        allowed = f"a whole number from {low} to {high}"
+        raise InvalidSetting("workers", allowed, workers, "--workers")
     started = time.monotonic()
-    pool = Pool() if pool is None else pool
-    first = kept(jobs, store)
-    done, reused, total = first.done, first.progress.done, first.progress.total
-    yield first
+    step = kept(jobs, store)
+    done, failed = step.done, step.failed
+    reused, total = step.progress.done, step.progress.total
+    yield step
     todo = [(place, job) for place, job in enumerate(jobs) if place not in done]
-    if not todo:
-        return
     finished = reused
-    # The workers of a cluster may not see this machine's folders.
-    far = pool.backend == DASK
-    with closing(_run_all(todo, None if far else store, pool)) as results:
-        for place, arrays in results:
-            if far and store is not None:
-                store.put(jobs[place].key, arrays)
-            done[place] = arrays
+    with one_blas_thread(), closing(_results(todo, workers, executor, apart)) as results:
+        for place, made in results:
+            if isinstance(made, CannotRun):
+                failed[place] = made
+            else:
+                if store is not None:
+                    _keep(store, jobs[place].key, made)
+                done[place] = made
             finished += jobs[place].size
             seconds = time.monotonic() - started
-            left = seconds / (finished - reused) * (total - finished)
-            yield JobStep(Progress(finished, total, reused, seconds, left), done)
+            seconds_to_go = seconds / (finished - reused) * (total - finished)
+            yield JobStep(Progress(finished, total, reused, seconds, seconds_to_go), done, failed)
 
 
 _Placed = tuple[int, Job]
-_Finished = tuple[int, Arrays]
+_Finished = tuple[int, Arrays | CannotRun]
 
 
-def _run_one(placed: _Placed, store: Storage | None) -> _Finished:
-    """Run a job where it is to be run, and keep what it made before handing it over."""
-    if not _held:
-        _one_blas_thread_for_good()
-        _end_with_the_parent()
-    place, job = placed
-    arrays = job.run()
-    if store is not None:
-        store.put(job.key, arrays)
-    return place, arrays
+def _run(job: Job) -> Arrays | CannotRun:
+    return job.run()
 
 
-@cache
-def _one_blas_thread_for_good() -> None:
-    # A worker may run cells in several threads at once, and a limit that one of them lifts when
-    # it is done would be lifted for all. So a worker process keeps it for its life.
-    one_blas_thread()
+def _keep(store: Storage, key: str, arrays: Arrays) -> None:
+    """Keep what a job made; where that cannot be, say so and go on: it saves time, no more."""
+    try:
+        store.put(key, arrays)
+    except CannotWrite as error:
+        reason = str(error).partition(": ")[2]  # without the name of one cell
+        _say_once(f"dpviz: finished parts are not kept for the next run: {reason}")
 
 
 @cache
-def _end_with_the_parent() -> None:
-    """End this worker soon after the process that started it, also if that was killed."""
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        # what started it, not what it hangs below now: that may have been killed already
-        while parent is not None and os.getppid() == parent.pid:
-            time.sleep(1.0)
-        os._exit(1)
-
-    if parent is not None:  # a process of this machine, and no thread of the caller's
-        threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+def _say_once(sentence: str) -> None:
+    if sys.stderr is not None:
+        print(sentence, file=sys.stderr, flush=True)
 
 
-@contextmanager
-def _blas_held() -> Iterator[None]:
-    """Keep BLAS on one thread in this process while cells run in it or its threads."""
-    global _held
-    with one_blas_thread():
-        _held += 1
-        try:
-            yield
-        finally:
-            _held -= 1
-
-
-@contextmanager
-def sent_whole(classes: Iterable[type]) -> Iterator[None]:
-    """Send classes that live outside this package to workers as code, not by name.
-
-    A worker cannot import what was loaded from a path or typed into a notebook.
-    """
-    ours = __name__.partition(".")[0]
-    modules = {sys.modules[cls.__module__] for cls in classes if cls.__module__ in sys.modules}
-    strange = {one for one in modules if one.__name__.partition(".")[0] != ours}
-    with ExitStack() as after:
-        with suppress(ImportError):  # in the browser edition there are no workers
-            pickler = import_module("cloudpickle")  # joblib's, and that of a Dask cluster
-            for module in strange:
-                pickler.register_pickle_by_value(module)
-                after.callback(pickler.unregister_pickle_by_value, module)
-        yield
-
-
-def _run_all(
-    jobs: Sequence[_Placed], store: Storage | None, pool: Pool
+def _results(
+    todo: Sequence[_Placed], workers: int, executor: Executor | None, apart: bool
 ) -> Generator[_Finished, None, None]:
     """Yield the place and the arrays of each job as it finishes, in any order."""
-    with _blas_held():
-        if pool.apart and pool.workers == 1 and pool.backend != DASK:
-            with WorkerProcess() as own:
-                for job in jobs:
-                    yield own.run(_run_one, job, store)
-        elif in_browser() or (pool.workers == 1 and pool.backend != DASK):
-            for job in jobs:
-                yield _run_one(job, store)
-        elif pool.backend == DASK:
-            with _cluster(pool):
-                yield from _with_joblib(jobs, store, pool)
-        else:
-            yield from _with_joblib(jobs, store, pool)
+    if apart:
+        with own_process() as run:
+            for place, job in todo:
+                yield place, run(_run, job)
+    elif executor is None and (workers == 1 or len(todo) < 2 or in_browser()):
+        for place, job in todo:
+            yield place, job.run()
+    else:
+        yield from _elsewhere(deque(todo), workers, executor)
 
 
-def _with_joblib(
-    jobs: Sequence[_Placed], store: Storage | None, pool: Pool
+def _elsewhere(
+    waiting: deque[_Placed], workers: int, executor: Executor | None
 ) -> Generator[_Finished, None, None]:
-    from joblib import Parallel, delayed, parallel_config
-    from joblib.parallel import get_active_backend
-
-    global _last_use
-    lone: dict[str, Any] = {}
-    if pool.backend == "loky":
-        # It says that another worker is started for one that idled out just now. As an error, which
-        # it is to whoever wants no warnings, it would end joblib's thread, and nothing would come.
-        warnings.filterwarnings("ignore", IDLED_OUT, UserWarning)
-        # a worker that has no job yet must end with its parent too
-        lone = {"initializer": _end_with_the_parent, "idle_worker_timeout": IDLE_SECONDS}
-    waiting, asked = deque(jobs), threading.Event()
-    cold = pool.backend == "loky" and not _warm(pool)
-    if cold:
-        yield from _until_workers_pay(waiting, store, pool)
-        if not waiting:
-            return
-
-    def handed() -> Iterator[Any]:
-        for job in _taken(waiting):
-            if begun:  # so a worker is done with one
-                asked.set()
-            yield delayed(_run_one)(job, store)
-
-    begun = False
-    with parallel_config(backend=pool.backend, n_jobs=pool.workers, **lone):
-        if not get_active_backend()[0].supports_return_generator:
-            # Such a backend hands results over all at once: a few cells at a time, so that an
-            # interruption loses no more.
-            for start in range(0, len(jobs), 4 * pool.workers):
-                part = jobs[start : start + 4 * pool.workers]
-                yield from Parallel(batch_size=1)(delayed(_run_one)(job, store) for job in part)
-            return
-        # One cell a task: a batch of them would be lost together when interrupted.
-        parallel = Parallel(return_as="generator_unordered", batch_size=1)
-        _last_use = (0, -math.inf)
-        results = parallel(handed())
-    begun = True
-    try:
-        # While workers start, work goes on here.
-        for job in _taken(waiting) if cold else ():
-            yield _run_one(job, store)
-            if asked.is_set():
-                break
-        # `yield from` would close the results before the warning is silenced.
-        for finished in results:  # noqa: UP028
-            yield finished
-        _last_use = (pool.workers, time.monotonic())
-    finally:
-        with warnings.catch_warnings(), _dropped_jobs():
-            # Abandoned tasks are meant to be abandoned, and what is finished is in the store.
-            warnings.simplefilter("ignore")
-            results.close()
-
-
-@contextmanager
-def _dropped_jobs() -> Iterator[None]:
-    """Let joblib's thread, ended with its workers, say nothing of a job that came just then.
-
-    It drops all jobs, and then looks up the one that another thread has handed it meanwhile.
-    """
-    before = threading.excepthook
-
-    def hook(told: threading.ExceptHookArgs) -> None:
-        thread = told.thread
-        if told.exc_type is not KeyError or thread is None or thread.name != MANAGER:
-            before(told)
-
-    threading.excepthook = hook
-    try:
-        yield
-    finally:
-        threading.excepthook = before
-
-
-def _until_workers_pay(
-    waiting: deque[_Placed], store: Storage | None, pool: Pool
-) -> Generator[_Finished, None, None]:
-    """Do jobs here until those that are left are worth the start of workers, judged by these."""
-    spent, done = 0.0, 0
-    for job in _taken(waiting):
-        began = time.thread_time()  # a busy machine makes the start of workers slow as well
-        finished = _run_one(job, store)
-        spent, done = spent + time.thread_time() - began, done + 1
-        yield finished
-        if spent / done * len(waiting) * (1 - 1 / pool.workers) > START_SECONDS:
-            return
-
-
-def _taken(waiting: deque[_Placed]) -> Iterator[_Placed]:
-    """Yield what waits until nothing does; others may take from it meanwhile."""
-    with suppress(IndexError):
-        while True:
-            yield waiting.popleft()
-
-
-def _warm(pool: Pool) -> bool:
-    """Return whether so many workers have worked here, and wait for more."""
-    workers, ended = _last_use
-    return workers == pool.workers and time.monotonic() - ended < IDLE_SECONDS
-
-
-@contextmanager
-def _cluster(pool: Pool) -> Iterator[Any]:
-    try:
-        from distributed import Client
-    except ImportError:
-        raise InvalidSetting(
-            "backend",
-            'one whose library is installed (python -m pip install "dask[dataframe,distributed]")',
-            pool.backend,
-            "--backend",
-        ) from None
-    client = None
-    with suppress(OSError, ValueError):
-        client = Client(pool.scheduler, timeout="10s")
-    if client is None:
-        # One that found nobody lies in a circle, and closes itself when it is collected. Within the
-        # start of the next one, which holds the lock that this takes, that would never end.
-        gc.collect()
-        raise InvalidSetting(
-            "scheduler",
-            "the address of a Dask scheduler that answers, such as tcp://host:8786",
-            pool.scheduler,
-            "--scheduler",
-        )
-    with client:
-        yield client
+    most = 2 * workers if executor is None else max(workers, UNDER_WAY)
+    lost = 0
+    while waiting:
+        # those of a worker that was killed are gone, and others do what was under way
+        with nullcontext(executor) if executor is not None else Processes(workers) as pool:
+            under_way: dict[Future[Arrays | CannotRun], _Placed] = {}
+            try:
+                while waiting or under_way:
+                    while waiting and len(under_way) < most:
+                        under_way[send(pool, _run, waiting[0][1])] = waiting[0]
+                        waiting.popleft()
+                    for future in wait(under_way, LOOK_SECONDS, FIRST_COMPLETED).done:
+                        made = future.result()
+                        place, _ = under_way.pop(future)
+                        lost = 0
+                        yield place, made
+                    check_cancelled()
+            except BrokenExecutor:
+                waiting.extendleft(under_way.values())
+                lost += 1
+                if executor is not None or lost == ATTEMPTS:
+                    raise Ended from None
+            finally:
+                for future in under_way:
+                    future.cancel()

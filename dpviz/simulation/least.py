@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -36,10 +36,11 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.number_text import numeral
 from dpviz.core.problem import EPSILON_RANGE, Budget, Problem, default_delta
-from dpviz.core.release import Release, Status
-from dpviz.core.settings import Settings
-from dpviz.mechanisms import Mechanism
+from dpviz.core.release import Release, Status, Verdict
+from dpviz.core.settings import FREE, Settings
+from dpviz.mechanisms import Mechanism, all_mechanisms, featured, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.preparation.account import leaves_nothing
 from dpviz.preparation.prepared import Measured, reference_variances
@@ -52,7 +53,17 @@ from dpviz.simulation.cells import (
     picture_of,
     variants_of,
 )
-from dpviz.simulation.goal import SEARCH_STEP, Goal, crossing, draws_of_a_test
+from dpviz.simulation.compare import processed
+from dpviz.simulation.goal import (
+    SEARCH_STEP,
+    Goal,
+    crossing,
+    draws_of_a_test,
+    enough,
+    first_enough,
+    may_miss,
+    releases_at,
+)
 from dpviz.simulation.predict import predict
 from dpviz.simulation.simulate import Cell, simulate
 
@@ -70,13 +81,13 @@ def measured_need(
 
 PEOPLE_RANGE = (10, 10**12)
 _ENTRIES = 1_000_000  # of the matrices that are drawn at a time
-# Draws of a first guess where nothing is predicted, apart from those that tests are made on.
+# Draws of `about`, apart from those that tests are made on.
 _GUESS_FROM = 10**9
-_GUESSES = 48, 4  # in few and in many dimensions, where a draw is slow and its measure steady
-_MANY = 64
-_GUESS_EVERY = 4  # of the lattice
+_EVERY = 2  # of the lattice: a finer answer than 4 % so few releases do not give
 _TIMED_FROM, _TIMED = 2 * _GUESS_FROM, 32  # draws by which the time of a search is told
 _TESTS = 16  # as long as the longest, of about what a search makes
+NEAR = 1.25
+"""Who needs more than so many times the least that is predicted for anybody is not searched."""
 
 
 # Targets -------------------------------------------------------------------
@@ -110,7 +121,9 @@ class Target:
         Of the claim at ``high`` (or the range's end).
     tests, draws : int
     reason : str or None
-        Why the mechanism cannot answer, in which case all else is empty.
+        Why the mechanism cannot answer, or was not searched, in which case all else is empty.
+    searched : bool
+        False where nobody named the mechanism and others are predicted to need less.
     """
 
     mechanism: Mechanism
@@ -129,6 +142,7 @@ class Target:
     tests: int = 0
     draws: int = 0
     reason: str | None = None
+    searched: bool = True
 
     @property
     def estimate(self) -> float:
@@ -176,15 +190,15 @@ class _Question:
         return Budget(point, default_delta(self.measured.n) if given is None else given)
 
     def at(self, point: float) -> Measured:
-        seen = self.measured
+        table = self.measured
         if self.what == "epsilon":
-            return seen
+            return table
         # the same population: only the number of people, and with it the noise, changes
-        moment = seen.moment.with_n(round(point))
+        moment = table.moment.with_n(round(point))
         return Measured(
-            seen.name, seen.columns, seen.domain, seen.row_bound, moment, seen.reference,
-            seen.bounded_rows, seen.notes, seen.assumed_public, raw=seen.raw,
-            public=seen.public,
+            table.name, table.columns, table.domain, table.row_bound, moment, table.reference,
+            table.bounded_rows, table.notes, table.assumed_public, raw=table.raw,
+            public=table.public,
         )  # fmt: skip
 
     def not_measured(self) -> str | None:
@@ -198,6 +212,26 @@ class _Question:
         if needs == "matrix" and self.mechanism.info.release == "subspace":
             return f"it releases a subspace, which has no {label}"
         return None
+
+    @cached_property
+    def able(self) -> FloatArray:
+        """The points at which the mechanism can run."""
+        return _possible(self, _lattice(self.what))
+
+    @cached_property
+    def foreseen(self) -> float | None:
+        """Where a law predicts the goal to be reached; infinite if nowhere, None without a law."""
+        place = _first_reached(self.able, self.expects(self.guessed))
+        return None if place is None else _value(self.able, place)
+
+    def unable(self) -> str | None:
+        """Return why the mechanism can answer nowhere, or None."""
+        self.goal.check(self._given)
+        reason = self.not_measured()
+        if reason is None and len(self.able) == 0:
+            nothing = "the preparation's shares leave nothing for it"
+            return self.why_not(float(_lattice(self.what)[-1])) or nothing
+        return reason
 
     def why_not(self, point: float) -> str | None:
         check_cancelled()  # a lattice has a thousand points
@@ -220,25 +254,28 @@ class _Question:
         return account_of(self.mechanism, problem, budget, private_steps(self.settings)).status
 
     def sample(self, point: float, trials: range) -> FloatArray:
-        problem, budget, seen = self.problem(point), self.budget(point), self.at(point)
+        problem, budget, table = self.problem(point), self.budget(point), self.at(point)
         seed, private = self.settings.seed, private_steps(self.settings)
-        picture = picture_of(seen, self.settings)
-        cell = Cell(self.mechanism, problem, budget, seed, trials, private, picture=picture)
+        picture = picture_of(table, self.settings)
+        free = self.settings.post == FREE
+        cell = Cell(self.mechanism, problem, budget, seed, trials, private, free, picture)
 
         def values(part: CellTrials, release: Release) -> FloatArray:
-            found = self.goal.measure.compute(part.outcome(release))
-            if found is None:
+            outcome = part.outcome(release)
+            outcome = processed(cell, part, outcome) if free else outcome
+            values_of_part = self.goal.measure.compute(outcome)
+            if values_of_part is None:
                 raise CannotRun(self.mechanism.text, f"it has no {self.goal.measure.label}")
-            return self.goal.unit_values(found, problem)
+            return self.goal.unit_values(values_of_part, problem)
 
         # A few matrices at a time: memory does not grow with the number of draws.
         size = max(1, _ENTRIES // problem.d**2)
-        return np.concatenate(list(simulate(parts_of(cell, seen, size), values)))
+        return np.concatenate(list(simulate(parts_of(cell, table, size), values)))
 
     def predicted(self, point: float) -> float | None:
         check_cancelled()
-        if self.measured.raw is not None:
-            return None  # a private preparation has no law to predict from
+        if self.measured.raw is not None or self.settings.post == FREE:
+            return None  # neither a private preparation nor post-processing has a law
         return self._law(point, self.budget(point))
 
     def guessed(self, point: float) -> float | None:
@@ -250,8 +287,8 @@ class _Question:
         if private is None:
             return self.predicted(point)
         budget = self.budget(point)
-        left = 1 - private.total
-        epsilon = budget.epsilon * (left if budget.delta == 0 else math.sqrt(left))
+        remaining = 1 - private.total
+        epsilon = budget.epsilon * (remaining if budget.delta == 0 else math.sqrt(remaining))
         rest = replace(budget, epsilon=max(epsilon, EPSILON_RANGE[0]))
         if self.mechanism.why_not(self.problem(point), rest) is not None:
             return None
@@ -263,8 +300,8 @@ class _Question:
         if noise is None:
             return None
         values = self.measured.moment.eigenvalues
-        seen = predict(values, problem.k, noise, reference_variances(self.measured))
-        return seen.metric(self.goal.metric, problem.k)
+        prediction = predict(values, problem.k, noise, reference_variances(self.measured))
+        return prediction.metric(self.goal.metric, problem.k)
 
     def expects(self, expected: Callable[[float], float | None]) -> Callable[[float], bool | None]:
         """Return whether an expected value reaches the goal, as a function of the point."""
@@ -275,12 +312,20 @@ class _Question:
 
         return reaches
 
-    def drawn(self, point: float) -> bool:
-        """Return whether the mean of a few draws reaches the goal."""
-        slow = self.measured.d > (_MANY if self.mechanism.quick else _MANY // 2)
-        few = _GUESSES[slow]
-        values = self.sample(point, range(_GUESS_FROM, _GUESS_FROM + few))
-        return float(values.mean()) >= self.goal.unit_threshold(self.problem(point))
+    def enough(self, point: float) -> bool:
+        """Return whether so many simulated releases reach the goal as it asks for."""
+        problem = self.problem(point)
+        releases = releases_at(problem.d, quick=self.mechanism.quick)
+        share = self.goal.of_draws
+        if share is None:
+            missing = (1 - self.goal.unit_threshold(problem)) * releases
+        else:
+            missing = may_miss(share, releases)
+
+        def sample(trials: range) -> FloatArray:
+            return self.sample(point, range(_GUESS_FROM + trials.start, _GUESS_FROM + trials.stop))
+
+        return enough(sample, missing, releases)
 
     def monotone_draws(self, points: FloatArray) -> bool:
         """Return whether the proof of the module docstring applies along these points."""
@@ -288,25 +333,12 @@ class _Question:
             return False
         if self.measured.reference is not self.measured.moment or self.measured.raw is not None:
             return False
+        if self.settings.post == FREE:
+            return False  # what follows a release is no noise that grows
         if self.goal.metric not in ("captured_share", "captured_total"):
             return False
         scales = [self.scale(float(point)) for point in points]
         return bool((np.diff(scales) <= 0).all())
-
-
-def predicted_crossing(
-    measured: Measured, settings: Settings, mechanism: Mechanism, goal: Goal, what: str = "epsilon"
-) -> float | None:
-    """Return the least epsilon or n by prediction alone, or None where there is none.
-
-    Infinite where the prediction never reaches the goal. No draw is made.
-    """
-    if measured.raw is not None:
-        return None  # a private preparation has no law to predict from
-    question = _Question(mechanism, measured, settings, goal, what)
-    points = _possible(question, _lattice(what))
-    place = _first_reached(points, question.expects(question.predicted)) if len(points) else None
-    return None if place is None else _value(points, place)
 
 
 def _value(points: FloatArray, place: int) -> float:
@@ -323,10 +355,14 @@ def _lattice(what: str) -> FloatArray:
 
 def _possible(question: _Question, points: FloatArray) -> FloatArray:
     """Return the points at which the mechanism can run."""
+    if question.what == "epsilon":
+        # below it one row of a person has less than the least epsilon
+        least = question.measured.problem(question.settings).together * EPSILON_RANGE[0]
+        points = points[(points >= 1.5 * least) | (least == EPSILON_RANGE[0])]
     # without limits of its own it can run at every epsilon or at none
     alike = question.what == "epsilon" and type(question.mechanism).limits is Mechanism.limits
-    asked = points[:1] if alike else points
-    able = [question.why_not(float(point)) is None for point in asked]
+    tried = points[:1] if alike else points
+    able = [question.why_not(float(point)) is None for point in tried]
     able *= len(points) // max(len(able), 1)
     possible: FloatArray = points[np.array(able, dtype=bool)]
     if private_steps(question.settings) is None or not len(possible):
@@ -354,21 +390,6 @@ def _first_reached(points: FloatArray, reaches: Callable[[float], bool | None]) 
     return high
 
 
-def _guess(question: _Question, points: FloatArray) -> tuple[int, bool]:
-    """Return about where the goal is reached first, len(points) if nowhere, and if predicted.
-
-    Where there is no prediction the means of a few draws are halved over: no answer, but a place
-    to start at, and enough to tell what is hopeless.
-    """
-    place = _first_reached(points, question.expects(question.guessed))
-    if place is not None:
-        return place, True
-    sparse = points[::_GUESS_EVERY]
-    place = _first_reached(sparse, question.drawn)
-    assert place is not None
-    return min(place * _GUESS_EVERY, len(points)), False
-
-
 def about(
     measured: Measured,
     settings: Settings,
@@ -378,9 +399,12 @@ def about(
     *,
     up_to: float = math.inf,
 ) -> Predicted:
-    """Return about where a mechanism reaches a goal: by prediction, else by a few draws.
+    """Return about where a mechanism reaches a goal, by the same simulated releases everywhere.
 
-    The claim is judged there. It costs a small part of `least`, and comes without a confidence.
+    It is the one answer to which epsilon is enough, on every page and of `dpviz decide`. The
+    preparation is that of the settings, exact where they pay for none; the claim is judged at the
+    answer. It costs a small part of `least`, comes without a confidence, and is the same whatever
+    the seed.
 
     Parameters
     ----------
@@ -389,17 +413,66 @@ def about(
     up_to : float
         Where nobody asks for a larger answer: infinite is then returned, at a look for most.
     """
-    question = _Question(mechanism, measured, settings, goal, what)
-    lattice = _lattice(what)
-    points = _possible(question, lattice[lattice <= up_to])
+    return _about(_Question(mechanism, measured, replace(settings, seed=0), goal, what), up_to)
+
+
+def _about(question: _Question, up_to: float = math.inf) -> Predicted:
+    points = np.intersect1d(question.able, _lattice(question.what)[::_EVERY])
+    points = points[points <= up_to]
     if len(points) == 0:
-        return Predicted(mechanism, None, None)
-    if question.expects(question.guessed)(float(points[-1])) is None and not question.drawn(
-        float(points[-1])
-    ):
-        return Predicted(mechanism, math.inf, None)
-    value = _value(points, _guess(question, points)[0])
-    return Predicted(mechanism, value, None if math.isinf(value) else question.status(value))
+        return Predicted(question.mechanism, None, None)
+
+    def reached(place: int) -> bool:
+        return question.enough(float(points[place]))
+
+    last = len(points) - 1
+    # the mean is predicted by a law where there is one: not far below what nearly all reach
+    start = None if question.foreseen is None else int(np.searchsorted(points, question.foreseen))
+    if start is None and not reached(last):
+        return Predicted(question.mechanism, math.inf, None)
+    value = _value(points, first_enough(last if start is None else last + 1, reached, start))
+    status = None if math.isinf(value) else question.status(value)
+    return Predicted(question.mechanism, value, status)
+
+
+def candidates() -> Iterator[Mechanism]:
+    """Yield every mechanism that makes a claim, as its quicker variant where it has one."""
+    for cls in all_mechanisms().values():
+        if cls.info.guarantee != "none":
+            yield cls().quicker
+
+
+def leaders(measured: Measured, settings: Settings, goal: Goal) -> dict[str, Predicted | None]:
+    """Return about the least epsilon that reaches a goal, and whose it is.
+
+    Only claims count that hold at the answer, and only mechanisms whose draws are quick, or that
+    the settings name; where they name none, those that are shown first count as named.
+
+    Returns
+    -------
+    dict
+        ``least`` of all mechanisms, ``pure`` of those without a delta, and ``chosen`` of those that
+        the settings name; None where there is none.
+    """
+    chosen = parse_variants(settings.mechanisms or featured())
+    others = [one for one in candidates() if one.quick and one not in chosen]
+    best_of: dict[str, Predicted | None] = dict.fromkeys(("least", "pure", "chosen"))
+    for mechanism in (*chosen, *others):
+        kinds = {
+            "least": mechanism.info.guarantee != "none",
+            "pure": mechanism.info.guarantee == "pure",
+            "chosen": mechanism.info.guarantee != "none" and mechanism in chosen,
+        }
+        wanted = [kind for kind, asks in kinds.items() if asks]
+        # nobody asks for more than what is known already: most answer at one look
+        best = [math.inf if (one := best_of[kind]) is None else one.least for kind in wanted]
+        if not wanted:
+            continue
+        one = about(measured, settings, mechanism, goal, up_to=max(best))
+        if one.good:
+            for kind, least_yet in zip(wanted, best, strict=True):
+                best_of[kind] = one if one.least < least_yet else best_of[kind]
+    return best_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,41 +482,31 @@ class _Search:
     Attributes
     ----------
     question : _Question
-    able : ndarray
-        Where the mechanism can run at all.
-    place : int
-        The first guess, which changes the work and not the answer.
-    known : bool
-        Whether it is predicted.
+    guess : float
+        Where to begin, which changes the work and not the answer; infinite if nothing is enough.
     shared : bool
         Whether it is proved that every draw is monotone.
     """
 
     question: _Question
-    able: FloatArray
-    place: int
-    known: bool
+    guess: float
     shared: bool
 
     @classmethod
-    def of(cls, question: _Question) -> _Search | Target:
+    def of(cls, question: _Question, guess: float | None = None) -> _Search | Target:
         """Return the search, or why the mechanism cannot answer."""
-        mechanism, what, goal = question.mechanism, question.what, question.goal
-        goal.check(question.measured.problem(question.settings))
-        if (reason := question.not_measured()) is not None:
-            return Target(mechanism, what, goal, reason=reason)
-        points = _lattice(what)
-        able = _possible(question, points)
-        if len(able) == 0:
-            nothing = "the preparation's shares leave nothing for it"
-            reason = question.why_not(float(points[-1])) or nothing
-            return Target(mechanism, what, goal, reason=reason)
-        place, known = _guess(question, able)
-        return cls(question, able, place, known, question.monotone_draws(able))
+        if (reason := question.unable()) is not None:
+            return Target(question.mechanism, question.what, question.goal, reason=reason)
+        if question.foreseen is not None:
+            guess = question.foreseen
+        elif guess is None:
+            guess = _about(question).least
+        return cls(question, guess, question.monotone_draws(question.able))
 
     @property
     def start(self) -> int:
-        return min(self.place, len(self.able) - 1)
+        points = self.question.able
+        return min(int(np.searchsorted(points, self.guess)), len(points) - 1)
 
     @property
     def threshold(self) -> float:
@@ -452,7 +515,7 @@ class _Search:
 
     def seconds(self, confidence: float, most_draws: int) -> float:
         """Return about how long it takes, by the time of a few draws."""
-        point = float(self.able[self.start])
+        point = float(self.question.able[self.start])
         self.question.sample(point, range(_TIMED_FROM - 1, _TIMED_FROM))  # what comes once
         started = time.monotonic()
         self.question.sample(point, range(_TIMED_FROM, _TIMED_FROM + _TIMED))
@@ -461,8 +524,8 @@ class _Search:
 
     def run(self, confidence: float, most_draws: int) -> Target:
         """Return where the goal is reached."""
-        question, able = self.question, self.able
-        found = crossing(
+        question, able = self.question, self.question.able
+        bracket = crossing(
             able,
             question.sample,
             self.threshold,
@@ -472,24 +535,24 @@ class _Search:
             most_draws=most_draws,
         )
         # a claim is judged where the goal is reached for sure, or at the end where it is not
-        where = found.high if found.high is not None else float(able[-1])
-        foreseen = self.known and question.goal.of_draws is None and question.measured.raw is None
+        where = bracket.high if bracket.high is not None else float(able[-1])
+        foreseen = question.goal.of_draws is None and question.measured.raw is None
         return Target(
             mechanism=question.mechanism,
             what=question.what,
             goal=question.goal,
-            low=found.low,
-            high=found.high,
+            low=bracket.low,
+            high=bracket.high,
             first=float(able[0]),
             last=float(able[-1]),
-            never=found.last_is_below,
+            never=bracket.last_is_below,
             confidence=confidence,
             proved=self.shared,
-            monotone=found.monotone,
-            predicted=_value(able, self.place) if foreseen else None,
+            monotone=bracket.monotone,
+            predicted=question.foreseen if foreseen else None,
             status=question.status(where),
-            tests=found.tests,
-            draws=found.draws,
+            tests=bracket.tests,
+            draws=bracket.draws,
         )
 
 
@@ -532,13 +595,13 @@ def least(
 
 @dataclass(frozen=True)
 class Predicted:
-    """An answer without a draw.
+    """About the least value that is enough: a prediction by simulated releases.
 
     Attributes
     ----------
     mechanism : Mechanism
     value : float or None
-        The least value that is enough; infinite if none is, None without a prediction.
+        The least value that is enough; infinite if none is, None where it cannot run.
     status : Status or None
         Of the claim at that value; None where there is no value.
     """
@@ -548,29 +611,23 @@ class Predicted:
     status: Status | None
 
     @property
+    def least(self) -> float:
+        """The value, infinite where there is none."""
+        return math.inf if self.value is None else self.value
+
+    @property
     def counts(self) -> bool:
         """Whether there is an answer at which the claim does not fail."""
         return self.status is not None and not self.status.verdict.fails
 
+    @property
+    def good(self) -> bool:
+        """Whether there is an answer at which the claim holds."""
+        return self.status is not None and self.status.verdict in (Verdict.HOLDS, Verdict.LOOSE)
+
     def order(self) -> tuple[bool, float]:
         """Return what sorts answers: the least first, those that do not count last."""
-        return not self.counts, math.inf if self.value is None else self.value
-
-
-def predicted_target(
-    measured: Measured, settings: Settings, mechanism: Mechanism, goal: Goal, what: str = "epsilon"
-) -> Predicted:
-    """Return the predicted answer of a mechanism, its claim judged at that answer.
-
-    A claim may hold at the epsilon in the settings and fail at the answer, and the reverse.
-    Parameters are those of `least`.
-    """
-    value = predicted_crossing(measured, settings, mechanism, goal, what)
-    status = None
-    if value is not None and math.isfinite(value):
-        question = _Question(mechanism, measured, settings, goal, what)
-        status = mechanism.status(question.problem(value), question.budget(value))
-    return Predicted(mechanism, value, status)
+        return not self.counts, self.least
 
 
 def targets(
@@ -585,16 +642,60 @@ def targets(
 ) -> tuple[Target, ...]:
     """Return the answer of every chosen mechanism, the least first, false claims last.
 
-    ``on_estimate`` is called with about the seconds that all of them take, before any is searched.
+    Where the settings name none, the least is predicted by simulated releases first, and only those
+    are searched that are predicted to need less than `NEAR` times it. ``on_estimate`` is called
+    with about the seconds that the searches take, before the first.
     """
-    searches = [
-        _Search.of(_Question(mechanism, measured, settings, goal, what))
-        for mechanism in variants_of(settings)
+    questions = [
+        _Question(mechanism, measured, settings, goal, what) for mechanism in variants_of(settings)
     ]
+    answers: list[Target] = []
+    guesses: list[float | None] = [None] * len(questions)
+    if not settings.mechanisms:
+        questions, guesses, answers = _contenders(questions)
+    searches = [_Search.of(*one) for one in zip(questions, guesses, strict=True)]
     if on_estimate is not None:
         able = [each for each in searches if isinstance(each, _Search)]
         on_estimate(sum(each.seconds(confidence, most_draws) for each in able))
-    answers = [
+    answers += [
         each if isinstance(each, Target) else each.run(confidence, most_draws) for each in searches
     ]
     return tuple(sorted(answers, key=lambda answer: (not answer.counts, answer.estimate)))
+
+
+def _contenders(
+    questions: Sequence[_Question],
+) -> tuple[list[_Question], list[float | None], list[Target]]:
+    """Return whom to search and from where, and the others with the reason why not."""
+    rest: list[Target] = []
+
+    def left_out(question: _Question, reason: str, searched: bool = False) -> None:
+        goal, what = question.goal, question.what
+        rest.append(Target(question.mechanism, what, goal, reason=reason, searched=searched))
+
+    able: list[tuple[bool, float, _Question]] = []
+    for question in questions:
+        if (reason := question.unable()) is not None:
+            left_out(question, reason, searched=True)
+            continue
+        guess = math.inf if question.foreseen is None else question.foreseen
+        able.append((not question.mechanism.quick, guess, question))
+    best = math.inf
+    candidates: list[tuple[float, _Question]] = []
+    # those first that a law predicts to need the least: of others one look is enough as a rule
+    for _, _, question in sorted(able, key=lambda item: item[:2]):
+        up_to = NEAR * best
+        if question.status(min(up_to, float(question.able[-1]))).verdict.fails:
+            left_out(question, "its claim does not hold")
+            continue
+        one = _about(question, up_to)
+        if math.isinf(one.least) and math.isfinite(best):
+            left_out(question, f"it needs {question.what} above {numeral(up_to, 3)}")
+            continue
+        candidates.append((one.least, question))
+        best = min(best, one.least) if one.good else best
+    for needs, question in candidates:
+        if needs > NEAR * best:
+            left_out(question, f"it needs {question.what} of about {numeral(needs, 3)}")
+    near = [(question, needs) for needs, question in candidates if not needs > NEAR * best]
+    return [question for question, _ in near], [needs for _, needs in near], rest

@@ -213,12 +213,12 @@ def _locate(curve: _Curve, targets: FloatArray, near: FloatArray) -> _Points:
             break
         reach *= 2
     steps = np.linspace(low - reach, high + reach, 18)
-    found = curve.at(np.unique(np.concatenate([steps, near])))
-    known_u, known_above = found.u, found.above
+    points = curve.at(np.unique(np.concatenate([steps, near])))
+    known_u, known_above = points.u, points.above
 
-    place = np.abs(found.above[:, None] - targets).argmin(axis=0)
-    u, height, x = found.u[place].copy(), found.height[place].copy(), found.x[place].copy()
-    above, slope = found.above[place].copy(), found.slope[place].copy()
+    place = np.abs(points.above[:, None] - targets).argmin(axis=0)
+    u, height, x = points.u[place].copy(), points.height[place].copy(), points.x[place].copy()
+    above, slope = points.above[place].copy(), points.slope[place].copy()
     for _ in range(_SEARCH_STEPS):
         active = np.flatnonzero(np.abs(above - targets) > _MASS_TOLERANCE)
         # Rounding can leave the mass a last digit out of order along u.
@@ -325,18 +325,8 @@ def _curve_of(values: FloatArray, noise: FreeNoise) -> tuple[_Curve, NDArray[np.
 
 def _quantiles(curve: _Curve, d: int) -> FloatArray:
     halves: FloatArray = np.arange(d, dtype=float) + 0.5
-    found: FloatArray = _locate(curve, halves, curve.values).x
-    return found
-
-
-def predicted_spectrum(eigenvalues: FloatArray, noise: FreeNoise) -> FloatArray:
-    """Return the expected noisy eigenvalues alone, shape (d,), descending.
-
-    The same as ``predict(...).spectrum`` without the work on components.
-    """
-    values = np.asarray(eigenvalues, dtype=float)
-    curve, _ = _curve_of(values, noise)
-    return _quantiles(curve, len(values))
+    quantiles: FloatArray = _locate(curve, halves, curve.values).x
+    return quantiles
 
 
 def predict(

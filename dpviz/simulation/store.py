@@ -2,7 +2,7 @@
 
 A cell's key is a digest of everything its numbers depend on: the moments, the
 problem, the variant, the budget, the seed, the trials, the metrics, the source
-of the core itself with the versions of NumPy and SciPy, and the kernel of BLAS,
+of the core itself with the versions of NumPy, SciPy and scikit-learn, and the kernel of BLAS,
 which moves the last digits from one processor to another. One small file
 per cell is written aside and renamed, so that an interrupted run leaves whole
 files only. Files hold utility metrics of the user's data, which are not
@@ -27,11 +27,12 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import ByLength
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import PACKAGE, atomic_write, cannot_write, user_cache
-from dpviz.core.metrics import METRICS
+from dpviz.core.metrics import Metric, metric_of
 from dpviz.core.plugins import code_digest
 from dpviz.core.resources import kernel
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.bounding import BoundedTable, Prepared
+from dpviz.preparation.passes import RowsDigest
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.simulate import Cell
 
@@ -69,7 +70,7 @@ def source_digest(package: Path = PACKAGE) -> str:
         if not any(inside.is_relative_to(aside) for aside in _NOT_SOURCE):
             digest.update(inside.as_posix().encode() + b"\0")
             digest.update(path.read_bytes() + b"\0")
-    for library in ("numpy", "scipy"):
+    for library in ("numpy", "scipy", "scikit-learn"):
         digest.update(version(library).encode() + b"\0")
     return digest.hexdigest()
 
@@ -81,7 +82,7 @@ class Keys:
         self._measured = measured
         self._digest: dict[bool, str] = {}
 
-    def key(self, cell: Cell, metrics: tuple[str, ...]) -> str:
+    def key(self, cell: Cell, metrics: tuple[str | Metric, ...]) -> str:
         """Return the key of a cell."""
         with_rows = cell.mechanism.needs_rows or cell.picture is not None
         if with_rows not in self._digest:
@@ -99,7 +100,7 @@ class Keys:
             repr(cell.private),
             repr(cell.free),
             repr(cell.picture),
-            repr(metrics),
+            repr(tuple(metric_of(one).key for one in metrics)),
             *_measured_by(metrics),
         ]
         return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()
@@ -110,9 +111,9 @@ def own_code(mechanism: Mechanism) -> str:
     return "" if mechanism.ours else f"{code_digest(type(mechanism))} {mechanism.info}"
 
 
-def _measured_by(metrics: tuple[str, ...]) -> list[str]:
+def _measured_by(metrics: tuple[str | Metric, ...]) -> list[str]:
     """Return digests of the code of metrics that are not ours."""
-    computed = (METRICS[name].compute for name in metrics)
+    computed = (metric_of(one).compute for one in metrics)
     return [
         code_digest(one) for one in computed if not one.__module__.startswith(f"{PACKAGE.name}.")
     ]
@@ -133,18 +134,38 @@ def data_digest(measured: Measured, with_rows: bool | None = None) -> str:
     digest.update(repr((measured.n, measured.d, measured.row_bound, measured.domain)).encode())
     arrays = [measured.moment.kept, measured.reference.kept]
     if with_rows:
-        seen = measured.moment_with_rows
-        if seen.rows is not None:
-            arrays.append(seen.rows)
+        moment = measured.moment_with_rows
+        if moment.rows is not None:
+            arrays.append(moment.rows)
         else:
-            assert isinstance(seen.lengths, ByLength)
-            arrays += seen.lengths.arrays
+            assert isinstance(moment.lengths, ByLength)
+            arrays += moment.lengths.arrays
     if measured.raw is not None and measured.public is not None:
         public = measured.public
         digest.update(repr((public.row_bound, public.centered)).encode())
         arrays += [measured.raw, public.low, public.high, public.center, public.scale]
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def rows_digest(measured: Measured) -> str:
+    """Return a digest of what was read of a table, the same whatever kernel BLAS has.
+
+    It is of the rows as they were read, with their names and bounds: how they are prepared is
+    among the options of an answer. A table in batches is read once more for it. A plan has no rows,
+    and its moment stands for them.
+    """
+    if isinstance(measured, BoundedTable):
+        rows, names = measured.rows_read, measured.passes.columns
+        bounds = measured.passes.bounds
+    else:
+        rows, names, bounds = RowsDigest(), measured.columns, None
+        rows.add(measured.moment.A, 0)
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(repr((rows.value, rows.rows, names)).encode())
+    if bounds is not None:
+        digest.update(np.ascontiguousarray(bounds).tobytes())
     return digest.hexdigest()
 
 
@@ -185,13 +206,13 @@ class Store:
         """Return the metrics of a cell, or None if it is not there whole."""
         path = self._path(key)
         try:
-            found = _unpack(path.read_bytes(), key)
+            metrics = _unpack(path.read_bytes(), key)
         except OSError:
             return None
-        if found is not None:
+        if metrics is not None:
             with contextlib.suppress(OSError):  # a store that may only be read
                 os.utime(path)  # used just now: the last to be pruned
-        return found
+        return metrics
 
     def put(self, key: str, metrics: Mapping[str, FloatArray]) -> None:
         """Keep the metrics of a finished cell; the file appears whole or not at all."""
@@ -205,7 +226,7 @@ class Store:
 
     def prune(self) -> None:
         """Remove the least recently used cells beyond the cap, and parts left by a crash."""
-        found = []
+        files = []
         for path in self.folder.glob("??/*"):
             try:
                 stat = path.stat()
@@ -215,9 +236,9 @@ class Store:
                     continue
             except OSError:  # another run pruned it, or a folder in a cell's place
                 continue
-            found.append((stat.st_mtime, stat.st_size, path))
-        total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found, key=lambda item: item[0]):
+            files.append((stat.st_mtime, stat.st_size, path))
+        total = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files, key=lambda item: item[0]):
             if total <= self._cap:
                 break
             try:
@@ -246,8 +267,8 @@ def _unpack(content: bytes, key: str) -> dict[str, FloatArray] | None:
     if header["key"] != key:
         return None
     values = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
-    found, at = {}, 0
+    metrics, at = {}, 0
     for name, size in header["metrics"].items():
-        found[name] = values[at : at + size]
+        metrics[name] = values[at : at + size]
         at += size
-    return found
+    return metrics

@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,10 @@ import pandas as pd
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.files import write_table
-from dpviz.core.metrics import METRICS, measure
+from dpviz.core.metrics import METRICS, Metric, Metrics, chosen, metric_of
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import FREE, Settings
+from dpviz.core.worker import sent_whole
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, parse_variant
 from dpviz.preparation.bounding import BoundedTable, prepare
@@ -39,16 +41,15 @@ from dpviz.preparation.steps import private_steps
 from dpviz.simulation.axes import N_RANGE, axis_param, clean_value
 from dpviz.simulation.cells import (
     NO_ROWS,
-    parts_of,
     picture_of,
     pilot_draws,
     too_large,
     variants_of,
     why_not,
 )
-from dpviz.simulation.compare import TABLE_COLUMNS
-from dpviz.simulation.jobs import Arrays, Pool, Progress, kept, sent_whole, work
-from dpviz.simulation.simulate import Cell, simulate
+from dpviz.simulation.compare import TABLE_COLUMNS, attempt
+from dpviz.simulation.jobs import Arrays, Progress, kept, work
+from dpviz.simulation.simulate import Cell
 from dpviz.simulation.store import Keys, Store
 
 SKIPPED_COLUMNS = (
@@ -97,8 +98,9 @@ def sweep(
     over: Mapping[str, Iterable[Any]],
     settings: Settings | None = None,
     *,
-    metrics: Iterable[str] = tuple(METRICS),
-    pool: Pool | None = None,
+    metrics: Metrics | None = None,
+    workers: int = 1,
+    executor: Executor | None = None,
     store: Store | None = None,
     progress: Callable[[Progress], None] | None = None,
     on_estimate: Callable[[float], None] | None = None,
@@ -115,10 +117,10 @@ def sweep(
         their product is swept. Repeated values count once.
     settings : Settings, optional
         All the rest: mechanisms, trials, seed, relation, preparation.
-    metrics : iterable of str
-        Which of `dpviz.core.metrics.METRICS`.
-    pool : Pool, optional
-        Who runs the cells; this process if not given.
+    metrics : str, Metric or iterable of these, optional
+        Names of `dpviz.core.metrics.METRICS`, and others; all of `METRICS` if not given.
+    workers, executor
+        Who runs the cells: see `dpviz.simulation.jobs.work`.
     store : Store, optional
         Where finished cells are kept and found again.
     progress : callable, optional
@@ -138,33 +140,37 @@ def sweep(
     InvalidSetting
         If an axis, a value or a metric is not legal.
     CannotRun
-        If a mechanism that was named can run in no cell.
+        If a mechanism that was named can run in no cell, or none is left: a cell in which one of
+        somebody else fails is among the skipped, with its reason.
     """
     settings = settings or Settings()
-    wanted = tuple(metrics)
-    for name in wanted:
-        if name not in METRICS:
-            raise InvalidSetting("metrics", f"among {', '.join(METRICS)}", name)
+    # by name where a worker knows them: only what it cannot know is sent as code
+    wanted = tuple(key if key in METRICS else one for key, one in chosen(metrics).items())
     axes = _axes_of(over)
     if isinstance(table, str):
         table = load_measured(replace(settings, table=table))
     base = prepare(table, settings) if isinstance(table, Table) else table
     grid = _Grid(base, settings, axes, wanted)
-    seconds = None if on_estimate is None else expected_seconds(grid.jobs, store, pool)
+    seconds = None if on_estimate is None else expected_seconds(grid.jobs, store, workers)
     if on_estimate is not None and seconds is not None:
         on_estimate(seconds)
-    with sent_whole({type(job.cell.mechanism) for job in grid.jobs}):
-        for step in work(grid.jobs, store, pool):
+    strange = {one.compute for one in wanted if isinstance(one, Metric)}
+    with sent_whole({*strange, *(type(job.cell.mechanism) for job in grid.jobs)}):
+        for step in work(grid.jobs, store, workers, executor):
             if progress is not None:
                 progress(step.progress)
     reused = step.progress.reused
+    for number, why in sorted(step.failed.items()):
+        if not step.done:
+            raise why
+        grid.skipped.append(grid.places[number] | {"reason": why.reason})
     if store is not None:
         store.prune()
     return Sweep(
         checked(_table(grid, step.done), TABLE_COLUMNS),
         checked(pd.DataFrame(grid.skipped, columns=list(SKIPPED_COLUMNS)), SKIPPED_COLUMNS),
         reused,
-        len(grid.jobs) - reused,
+        len(step.done) - reused,
     )
 
 
@@ -186,22 +192,18 @@ class CellJob:
 
     cell: Cell
     measured: Measured
-    metrics: tuple[str, ...]
+    metrics: tuple[str | Metric, ...]
     key: str
     size: int = 1
 
-    def run(self) -> Arrays:
-        """Draw the cell's trials and measure them."""
-        found = simulate(
-            parts_of(self.cell, self.measured),
-            lambda part, release: measure(part.outcome(release), self.metrics),
-        )
-        parts = list(found)
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    def run(self) -> Arrays | CannotRun:
+        """Draw the cell's trials and measure them; say why where an own mechanism fails."""
+        found = attempt(self.cell, self.measured, self.metrics)
+        return found if isinstance(found, CannotRun) else found.metrics
 
 
 def expected_seconds(
-    jobs: Sequence[CellJob], store: Store | None = None, pool: Pool | None = None
+    jobs: Sequence[CellJob], store: Store | None = None, workers: int = 1
 ) -> float | None:
     """Return about how long the cells that are not kept will take, or None where that is short.
 
@@ -224,7 +226,7 @@ def expected_seconds(
             started = time.monotonic()
             replace(middle, cell=cell).run()
             total += (time.monotonic() - started) * trials / few
-    return total / (1 if pool is None else pool.workers) if total else None
+    return total / workers if total else None
 
 
 class _Grid:
@@ -235,13 +237,14 @@ class _Grid:
         base: BoundedTable | PlannedTable,
         settings: Settings,
         axes: Mapping[str, Sequence[Any]],
-        metrics: tuple[str, ...],
+        metrics: tuple[str | Metric, ...],
     ) -> None:
         self.jobs: list[CellJob] = []
         self.places: list[dict[str, Any]] = []
         self.factors: list[float] = []
         self.skipped: list[dict[str, Any]] = []
         self._metrics = metrics
+        self.units = {one.key: one.unit for one in map(metric_of, metrics)}
         if max(axes.get("k", [settings.k])) > base.d:
             at_fault = max(axes.get("k", [settings.k]))
             flag = "--values (of k)" if "k" in axes else "--k"
@@ -249,15 +252,15 @@ class _Grid:
         bounds = set()
         for row_bound in axes.get("row_bound", [None]):
             rows = base if row_bound is None else base.rebound(row_bound)
-            here = settings if row_bound is None else replace(settings, row_bound=row_bound)
-            bound = (rows.row_bound, rows.domain.kind, private_steps(here))
+            setting = settings if row_bound is None else replace(settings, row_bound=row_bound)
+            bound = (rows.row_bound, rows.domain.kind, private_steps(setting))
             if bound in bounds:  # max and quantile:1 are one bound
                 continue
             bounds.add(bound)
             # metrics in squared row bounds are brought back to those of the base setting
             factor = (rows.row_bound / base.row_bound) ** 2
             for n in axes.get("n", [base.n]):
-                self._add(rows, n, here, axes, factor)
+                self._add(rows, n, setting, axes, factor)
         self._check_named(settings)
 
     def _add(
@@ -274,20 +277,20 @@ class _Grid:
         light = measured, Keys(measured)
         # Rows are taken along where a mechanism or a picture asks for them, and are made once.
         heavy: tuple[Measured, Keys] | None = None
-        there = n <= rows.n  # people who are not in the table have no rows
+        in_table = n <= rows.n  # people who are not in the table have no rows
         picture = picture_of(measured, settings)
         for k, epsilon, delta in itertools.product(
             axes.get("k", [settings.k]),
             axes.get("epsilon", [settings.epsilon]),
             axes.get("delta", [settings.delta]),
         ):
-            here = replace(settings, k=k, epsilon=epsilon, delta=delta)
-            place = self._place(measured, here, n)
+            setting = replace(settings, k=k, epsilon=epsilon, delta=delta)
+            place = self._place(measured, setting, n)
             for mechanism in variants_of(settings):
                 cell, reason = self._cell(
-                    measured, here, mechanism, serves=there and rows.serves(mechanism)
+                    measured, setting, mechanism, serves=in_table and rows.serves(mechanism)
                 )
-                if picture is not None and not (there and rows.has_rows):
+                if picture is not None and not (in_table and rows.has_rows):
                     reason = NO_ROWS
                 placed = place | {"mechanism": mechanism.text}
                 if reason is not None:
@@ -304,30 +307,30 @@ class _Grid:
                 self.factors.append(factor)
 
     @staticmethod
-    def _place(measured: Measured, here: Settings, n: int) -> dict[str, Any]:
+    def _place(measured: Measured, setting: Settings, n: int) -> dict[str, Any]:
         """Return where cells of one setting stand in the table."""
-        budget = measured.budget(here)
+        budget = measured.budget(setting)
         return {
             "table": measured.name,
             "epsilon": budget.epsilon,
             "delta": budget.delta,
-            "k": here.k,
+            "k": setting.k,
             "n": n,
             "row_bound": measured.row_bound,
-            "relation": str(measured.problem(here).relation),
+            "relation": str(measured.problem(setting).relation),
         }
 
     @staticmethod
     def _cell(
-        measured: Measured, here: Settings, mechanism: Mechanism, *, serves: bool
+        measured: Measured, setting: Settings, mechanism: Mechanism, *, serves: bool
     ) -> tuple[Cell, str | None]:
         """Return a cell, and why it cannot run where it cannot."""
-        problem, budget = measured.problem(here), measured.budget(here)
-        private, picture = private_steps(here), picture_of(measured, here)
+        problem, budget = measured.problem(setting), measured.budget(setting)
+        private, picture = private_steps(setting), picture_of(measured, setting)
         reason = why_not(mechanism, problem, budget, private, picture, rows=serves)
         cell = Cell(
-            mechanism, problem, budget, here.seed, range(here.trials), private,
-            here.post == FREE, picture,
+            mechanism, problem, budget, setting.seed, range(setting.trials), private,
+            setting.post == FREE, picture,
         )  # fmt: skip
         return cell, reason or too_large(cell, measured)
 
@@ -350,12 +353,12 @@ def _diagonalise(measured: Measured) -> None:
             _ = moment.span
 
 
-def _table(grid: _Grid, found: Mapping[int, Mapping[str, FloatArray]]) -> pd.DataFrame:
+def _table(grid: _Grid, metrics: Mapping[int, Mapping[str, FloatArray]]) -> pd.DataFrame:
     """Return the tidy table, in the order of the jobs."""
     places, sizes, trials, names, values = [], [], [], [], []
     for number, (place, factor) in enumerate(zip(grid.places, grid.factors, strict=True)):
-        for metric, drawn in found[number].items():
-            scaled = drawn * factor if METRICS[metric].unit == _SQUARED_BOUND else drawn
+        for metric, drawn in metrics.get(number, {}).items():
+            scaled = drawn * factor if grid.units[metric] == _SQUARED_BOUND else drawn
             places.append(place)
             sizes.append(len(drawn))
             names.append(metric)

@@ -11,11 +11,12 @@ import html
 import math
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial, wraps
 from importlib.metadata import version
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -29,9 +30,12 @@ from dpviz.core.number_text import numeral
 from dpviz.core.platform import need
 from dpviz.core.resources import kernel
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.store import data_digest
+from dpviz.simulation.store import rows_digest
+from dpviz.studies.columns import Column, as_json, fields_of, frame, key_of, printed, record
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
     from dpviz.report.figures.theme import Figure
 
 _STYLE = "font-variant-numeric:tabular-nums;margin:0.4em 0"
@@ -53,8 +57,8 @@ class Made:
     command : str
         The shell command that asks the same.
     rows : str or None
-        Digest of the prepared rows, or of their second moments where the rows are not in memory;
-        None for what looks at no table, and for a release, which must not tell its rows.
+        Digest of the rows as read; None for what looks at no table, and for a release, which must
+        not tell its rows.
     versions : dict of str to str
         Of dpviz, Python, NumPy and SciPy, and the BLAS with its kernel.
     date : str
@@ -101,9 +105,9 @@ def _with_image(figure: Callable[..., Figure]) -> Callable[..., Figure]:
     @wraps(figure)
     def shown(self: Answer, *given: Any, **named: Any) -> Figure:
         found = figure(self, *given, **named)
-        from dpviz.report.figures.shown import Shown
+        from dpviz.report.figures.static_image import StaticImage
 
-        return Shown.of(found)
+        return StaticImage.of(found, self._picture)
 
     return shown
 
@@ -111,8 +115,18 @@ def _with_image(figure: Callable[..., Figure]) -> Callable[..., Figure]:
 class Answer(ABC):
     """One answer: words, a table, figures and JSON.
 
+    Each answer is a frozen dataclass whose fields are its JSON, but those that are `aside`.
+
     Attributes
     ----------
+    columns : tuple of Column
+        Of its table, which all that shows its rows walks.
+    listed : str
+        The field that holds the table's rows.
+    alone : bool
+        Whether these rows are all of its JSON.
+    written : tuple of Column
+        Its JSON, where that is made of the fields and is not the fields.
     figures : tuple of str
         Names that `figure` takes; the first is drawn when none is said.
     with_rows : tuple of str
@@ -121,6 +135,10 @@ class Answer(ABC):
 
     figures: ClassVar[tuple[str, ...]] = ()
     with_rows: ClassVar[tuple[str, ...]] = ()
+    columns: ClassVar[tuple[Column, ...]] = ()
+    listed: ClassVar[str] = "results"
+    alone: ClassVar[bool] = False
+    written: ClassVar[tuple[Column, ...]] = ()
     _asked: Call | None = None
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -133,13 +151,38 @@ class Answer(ABC):
     def summary(self) -> str:
         """Return the answer in a few sentences."""
 
-    @abstractmethod
+    @property
+    def share(self) -> float:
+        """How much of the answer there is, for one that is yielded before it is whole."""
+        return 1.0
+
+    @property
+    def rows(self) -> Sequence[Any]:
+        """What the table has a row for each of."""
+        found: Sequence[Any] = getattr(self, self.listed)
+        return found
+
+    def all_columns(self) -> tuple[Column, ...]:
+        """Return the columns of the table, with those that what was asked adds."""
+        return self.columns
+
     def table(self) -> pd.DataFrame:
         """Return the answer as a table."""
+        return frame(self.all_columns(), self.rows)
 
-    @abstractmethod
     def data(self) -> Any:
         """Return the answer as JSON data: dictionaries, lists, texts and numbers."""
+        if self.written:
+            return record(self.written, self)
+        rows = [record(self.all_columns(), row) for row in self.rows] if self.columns else []
+        if self.alone:
+            return rows
+        return {
+            key_of(name): rows
+            if self.columns and name == self.listed
+            else as_json(getattr(self, name), kind)
+            for name, kind in fields_of(type(self)).items()
+        }
 
     def to_json(self) -> str:
         """Return `data` as text; NaN and infinities, which JSON lacks, are null.
@@ -150,8 +193,10 @@ class Answer(ABC):
         return json_text(self.data())
 
     def printed(self) -> str:
-        """Return what the command prints for people."""
-        return self.summary()
+        """Return what the command prints for people: the summary, and the table."""
+        if not any("print" in column.show for column in self.columns) or not self.rows:
+            return self.summary()
+        return f"{self.summary()}\n\n{printed(self.all_columns(), self.rows)}"
 
     @property
     def status(self) -> int:
@@ -179,7 +224,7 @@ class Answer(ABC):
         if self._asked is None:
             return None
         seen = self._looked_at()
-        rows = None if seen is None else data_digest(seen)
+        rows = None if seen is None else rows_digest(seen)
         return Made(**asdict(self._asked), rows=rows, versions=versions())
 
     def save(self, path: str | PathLike[str]) -> Path:
@@ -262,12 +307,14 @@ class Answer(ABC):
         return name
 
     def _shown(self) -> pd.DataFrame:
-        """Return the columns that a notebook shows of the table."""
-        return self.table()
+        """Return the columns that a notebook shows of the table: those that are printed."""
+        if not any("print" in column.show for column in self.columns):
+            return self.table()
+        return frame(self.all_columns(), self.rows, "print")
 
-    def _picture(self) -> str:
-        """Return the HTML of the picture that a notebook shows; empty for none."""
-        return ""
+    def _picture(self) -> Picture | None:
+        """Return the picture that a notebook shows, and a page without scripts; None for none."""
+        return None
 
     def __repr__(self) -> str:
         return self.summary()
@@ -280,7 +327,12 @@ class Answer(ABC):
         numbers = self._shown().to_html(
             index=False, border=0, na_rep="-", float_format=partial(numeral, digits=4)
         )
-        return f'<div style="{_STYLE}">{words}{numbers}{self._picture()}</div>'
+        picture = self._picture() if find_spec("matplotlib") else None
+        if picture is None:
+            return f'<div style="{_STYLE}">{words}{numbers}</div>'
+        from dpviz.report.print import image
+
+        return f'<div style="{_STYLE}">{words}{numbers}{image(picture)}</div>'
 
 
 # Kept in a file ------------------------------------------------------------------------------

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import pandas as pd
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired
 
 from dpviz.auditing import AuditOptions
-from dpviz.auditing.account import RELEASES, AccountView, account_view
+from dpviz.auditing.account import RELEASES, AccountView, Repeated, account_view
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, inherit, params_of, text
-from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.problem import Budget, Domain, Problem, Relation, Unit, protects
+from dpviz.core.quantity import Kind, Quantity
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.steps import PrivateSteps, private_steps
-from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
+from dpviz.studies.columns import ABSENT, ASIDE, NUMBERS, SOURCED, Column, Number
 from dpviz.studies.options import asks
 
 if TYPE_CHECKING:
@@ -57,6 +57,12 @@ class AccountOptions(Declared):
     )
     k: int = inherit(Settings, "k")
     relation: str = inherit(AuditOptions, "relation")
+    rows_a_person: int | None = inherit(
+        Settings,
+        "rows_a_person",
+        help="At most how many rows one person has, whose cost the account is of; without it, of a "
+        "row.",
+    )
     domain: str = inherit(Settings, "domain")
     releases: str = text(
         ",".join(map(str, RELEASES)),
@@ -83,6 +89,71 @@ class AccountOptions(Declared):
         return private_steps(Settings(**both))
 
 
+def options_at(
+    mechanism: str, problem: Problem, budget: Budget, settings: Settings | None = None
+) -> dict[str, Any]:
+    """Return the options that ask for the account of a mechanism in a setting.
+
+    Parameters
+    ----------
+    mechanism : str
+    problem : Problem
+    budget : Budget
+    settings : Settings or None
+        Whose steps of the preparation are accounted for too, where they pay for any.
+    """
+    found = {
+        "mechanism": mechanism,
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "rows": problem.n,
+        "dimension": problem.d,
+        "k": problem.k,
+        "relation": str(problem.relation),
+        "rows_a_person": problem.rows_a_person,
+        "domain": problem.domain.kind,
+    }
+    if settings is None:
+        return found
+    steps = set(params_of(AccountOptions)) & set(params_of(Settings)) - set(found)
+    return found | {name: getattr(settings, name) for name in sorted(steps)}
+
+
+SHAPE = (
+    *(Column(name, type=int) for name in ("n", "d", "k")),
+    Column("relation", type=str),
+    Column("domain", of=lambda problem: problem.domain.kind, type=str),
+    Column("rows_a_person", type=NotRequired[int],
+           of=lambda problem: ABSENT if problem.rows_a_person is None else problem.rows_a_person,
+           help="Most rows of one person, whose account it is; of one row without."),
+)  # fmt: skip
+"""The problem that an account is of."""
+
+PAID = (
+    Column("shares", type=dict[str, float],
+           of=lambda view: {step: view.private.share(step) for step in view.private.steps}),
+    Column("left", of=lambda view: view.rest, type=Budget),
+)  # fmt: skip
+"""What a preparation takes of the budget, and what it leaves."""
+
+
+def _pair(first: str, second: str) -> tuple[Column, Column]:
+    return Column(first, of=itemgetter(0), type=float), Column(second, of=itemgetter(1), type=float)
+
+
+REPEATED = (
+    Column("releases", type=int),
+    Column("delta", type=float, show=NUMBERS),
+    Column("basic", kind=Kind.UPPER_BOUND),
+    Column("zcdp", kind=Kind.UPPER_BOUND),
+    Column("exact", of=lambda item: item.exact and Quantity(item.exact, item.kind)),
+    Column("kind", type=Literal["measurement", "upper bound"], show=frozenset({"json"}),
+           help="Of exact; the others are upper bounds."),
+)  # fmt: skip
+"""Epsilon of so many releases, by each account; null where an account has none."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Account(Answer):
     """What a mechanism, or the whole chain of a private preparation and it, costs.
 
@@ -93,14 +164,45 @@ class Account(Answer):
     """
 
     figures: ClassVar[tuple[str, ...]] = ("repeated", "curve")
+    columns: ClassVar[tuple[Column, ...]] = REPEATED
+    listed: ClassVar[str] = "repeated"
 
-    def __init__(self, view: AccountView) -> None:
-        self.view = view
+    mechanism: str
+    problem: Annotated[Problem, SHAPE]
+    preparation: Annotated[AccountView, PAID] | None
+    claimed: Budget
+    spent: Annotated[Any, SOURCED]
+    exact: bool
+    curve: Annotated[list[Any], _pair("epsilon", "delta")]
+    mu: Number
+    rho: Number
+    rdp: Annotated[list[Any], _pair("order", "epsilon")]
+    trade_off: Annotated[list[Any], _pair("alpha", "beta")]
+    repeated: tuple[Repeated, ...]
+    view: Annotated[AccountView, ASIDE]
+
+    @classmethod
+    def of(cls, view: AccountView) -> Account:
+        """Return the answer that an account is."""
+        return cls(
+            view.mechanism.text,
+            view.problem,
+            None if view.private is None else view,
+            view.budget,
+            view.spent,
+            view.spent.exact,
+            list(zip(view.epsilons.tolist(), view.deltas.tolist(), strict=True)),
+            view.mu,
+            view.rho,
+            list(view.renyi),
+            list(zip(view.alpha.tolist(), view.beta.tolist(), strict=True)),
+            view.repeated,
+            view,
+        )
 
     def summary(self) -> str:
         """Return what is spent, by which account, and how."""
         view = self.view
-        kind = "exact" if view.exact else "at most"
         lines = []
         if view.private is not None:
             steps = ", ".join(
@@ -113,9 +215,11 @@ class Account(Answer):
             )
         who = view.mechanism.text if view.private is None else "together"
         lines.append(
-            f"{who}: spends epsilon {numeral(view.spent, 6)} at delta "
-            f"{numeral(view.spent_delta, 6)} ({kind}; {view.source})"
+            f"{who}: spends {view.spent.cost.words(6, 'epsilon')} at delta "
+            f"{numeral(view.spent.delta, 6)} ({view.spent.source})"
         )
+        if view.problem.unit is Unit.PERSON:
+            lines.append(f"it {protects(view.problem.rows_a_person)}")
         known = (("mu", view.mu), ("rho", view.rho))
         shown = [f"{name} {numeral(value, 6)}" for name, value in known if value]
         lines.append("; ".join(shown) or "neither mu nor rho describes it")
@@ -123,35 +227,9 @@ class Account(Answer):
 
     def printed(self) -> str:
         """Return the summary and what repeated releases cost, as the command prints them."""
-        repeated = text_table(
-            ("releases", "basic", "zCDP", "exact"),
-            [
-                [
-                    str(item.releases),
-                    numeral(item.basic, 4),
-                    "-" if item.zcdp is None else numeral(item.zcdp, 4),
-                    "-" if item.exact is None else numeral(item.exact, 4),
-                ]
-                for item in self.view.repeated
-            ],
-        )
         at = numeral(self.view.budget.delta, 6)
         note = f"epsilon for all of them, at delta {at} in total"
-        return f"{self.summary()}\n\n{repeated}\n{note}"
-
-    def table(self) -> pd.DataFrame:
-        """Return one row per number of releases: releases, delta, basic, zcdp, exact."""
-        rows = [
-            (item.releases, item.delta, item.basic, item.zcdp, item.exact)
-            for item in self.view.repeated
-        ]
-        table = pd.DataFrame(rows, columns=["releases", "delta", "basic", "zcdp", "exact"])
-        # an account that does not apply is None: without this its column would hold objects
-        return table.astype(dict.fromkeys(("delta", "basic", "zcdp", "exact"), float))
-
-    def data(self) -> dict[str, Any]:
-        """Return the object that ``dpviz account --format json`` prints."""
-        return self.view.to_json()
+        return f"{super().printed()}\n{note}"
 
     def figure(self, name: str | None = None) -> Figure:
         """Draw what repeating costs, or delta against epsilon.
@@ -173,7 +251,8 @@ class Account(Answer):
 
 
 @asks(
-    "what a mechanism, or the whole chain of a paid preparation and it, costs",
+    "what a mechanism, or the whole chain of a paid preparation and it, costs; account steps: what "
+    "each step does",
     AccountOptions,
     hints={"mechanism": str | Mechanism},
 )
@@ -224,8 +303,15 @@ def account(mechanism: str | Mechanism = AccountOptions.mechanism, **options: An
     chosen = AccountOptions(mechanism=mechanism, **options)
     d = chosen.dimension
     domain = Domain.box(d) if chosen.domain == "box" else Domain.ball(d)
-    problem = Problem(chosen.rows, d, chosen.k, Relation(chosen.relation), domain)
+    problem = Problem(
+        chosen.rows,
+        d,
+        chosen.k,
+        Relation(chosen.relation),
+        domain,
+        rows_a_person=chosen.rows_a_person,
+    )
     releases = tuple(int(item) for item in chosen.releases.split(","))
     budget = Budget(chosen.epsilon, chosen.delta)
     view = account_view(parse_variant(chosen.mechanism), problem, budget, releases, chosen.private)
-    return Account(view)
+    return Account.of(view)

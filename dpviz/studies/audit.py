@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
-
-import pandas as pd
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 from dpviz.auditing import AuditOptions
 from dpviz.auditing.blackbox import DIMENSIONS, BlackBox, audit_function
-from dpviz.auditing.result import Audit, AuditVerdict
+from dpviz.auditing.result import Audit, AuditVerdict, Fault
 from dpviz.core.errors import InvalidSetting, WrongArgument
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Relation
+from dpviz.core.quantity import Kind
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._function import black_box
 from dpviz.report.sentences.claims import audit_verdict, black_box_words
 from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
+from dpviz.studies.columns import Column, of_pair, record
 from dpviz.studies.options import Domains, Relations, asks
 
 if TYPE_CHECKING:
@@ -35,12 +35,64 @@ class AuditKeywords(TypedDict, total=False):
     k: int
     rows: int
     relation: Relations
+    rows_a_person: int | None
     domain: Domains
     seed: int
     trials: int
     confidence: float
 
 
+AUDIT = (
+    Column("mechanism", type=str),
+    Column("claimed", of=lambda audit: audit.claim, type=Budget | None),
+    Column("verdict", type=str, help="refuted, consistent or tight."),
+    *(Column(name, type=float) for name in ("epsilon_lower", "delta_lower")),
+    Column("at_epsilon", type=float, help="Where delta_lower is stated."),
+    Column("confidence", type=float),
+    Column("weakest_fault", of=lambda audit: audit.weakest, type=Fault | None,
+           help="Most of the needed noise at which this audit refutes a planted release; null "
+           "where it saw none, or planted none."),
+    Column("evidence", type=str),
+)  # fmt: skip
+"""What a mechanism costs at least."""
+
+
+class Bound(NamedTuple):
+    """A bound of an audit: on epsilon, or on delta at one of the epsilons looked at."""
+
+    audit: Audit
+    number: int | None
+
+    @property
+    def name(self) -> str:
+        """Of what it is."""
+        return "epsilon" if self.number is None else "delta"
+
+
+def _exact(bound: Bound) -> float | None:
+    exact = bound.audit.exact
+    if exact is None or bound.number is None:
+        return None if exact is None or not math.isfinite(exact.epsilon) else exact.epsilon
+    return float(exact.deltas[bound.number])
+
+
+_TABLE = frozenset({"table"})
+
+BOUNDS = (
+    Column("bound", of=lambda bound: bound.name, type=str, show=_TABLE),
+    Column("at_epsilon", show=_TABLE,
+           of=lambda bound: None if bound.number is None
+           else bound.audit.at_epsilons[bound.number]),
+    Column("claimed", show=_TABLE, of=lambda bound: of_pair(bound.audit.claim, bound.name)),
+    Column("measured", show=_TABLE, kind=Kind.LOWER_BOUND,
+           of=lambda bound: bound.audit.measured.epsilon_lower if bound.number is None
+           else float(bound.audit.measured.deltas[bound.number])),
+    Column("exact", of=_exact, show=_TABLE),
+)  # fmt: skip
+"""Missing where nothing is claimed or no exact account is known."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Audited(Answer):
     """Lower bounds on what a mechanism really costs.
 
@@ -51,13 +103,18 @@ class Audited(Answer):
     """
 
     figures: ClassVar[tuple[str, ...]] = ("delta",)
+    columns: ClassVar[tuple[Column, ...]] = BOUNDS
 
-    def __init__(self, audit: Audit) -> None:
-        self.audit = audit
+    audit: Audit
+
+    @property
+    def rows(self) -> list[Bound]:
+        """The bound on epsilon, and that on delta at each epsilon looked at."""
+        return [Bound(self.audit, n) for n in (None, *range(len(self.audit.at_epsilons)))]
 
     @property
     def verdict(self) -> AuditVerdict:
-        """Refuted, consistent or tight, as a text; an audit never proves a claim."""
+        """Refuted, consistent or tight, as a text; tight is proved by an exact account alone."""
         return self.audit.verdict
 
     @property
@@ -93,38 +150,9 @@ class Audited(Answer):
         ]
         return text_table(("claimed", promise), rows)
 
-    def table(self) -> pd.DataFrame:
-        """Return the bounds: one row for epsilon, one for delta at each epsilon looked at.
-
-        Columns ``bound, at_epsilon, claimed, measured, exact``; missing where nothing is claimed
-        or no exact account is known.
-        """
-        found = self.audit
-        claim, exact = found.claim, found.exact
-        rows: list[tuple[str, float | None, float | None, float, float | None]] = [
-            (
-                "epsilon",
-                None,
-                None if claim is None else claim.epsilon,
-                found.measured.epsilon_lower,
-                exact.epsilon if exact is not None and math.isfinite(exact.epsilon) else None,
-            )
-        ]
-        for number, epsilon in enumerate(found.at_epsilons):
-            rows.append(
-                (
-                    "delta",
-                    epsilon,
-                    None if claim is None else claim.delta,
-                    found.measured.deltas[number],
-                    None if exact is None else exact.deltas[number],
-                )
-            )
-        return pd.DataFrame(rows, columns=["bound", "at_epsilon", "claimed", "measured", "exact"])
-
-    def data(self) -> dict[str, Any]:
-        """Return the object that ``dpviz audit --format json`` prints."""
-        return self.audit.to_json()
+    def data(self) -> Annotated[dict[str, Any], AUDIT]:
+        """Return what was found."""
+        return record(AUDIT, self.audit)
 
     def figure(self, name: str | None = None) -> Figure:
         """Draw the lower bounds on delta at each epsilon looked at, beside what is claimed.
@@ -143,6 +171,7 @@ class Audited(Answer):
         return audited_figure(self.table(), self.audit.mechanism.label)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditedFunction(Audited):
     """Lower bounds on what a function really costs: from pairs of tables, and from hidden rows.
 
@@ -151,13 +180,11 @@ class AuditedFunction(Audited):
     found : dpviz.auditing.blackbox.BlackBox
     """
 
-    def __init__(self, found: BlackBox) -> None:
-        super().__init__(found.audit)
-        self.found = found
+    found: BlackBox
 
     @property
     def verdict(self) -> AuditVerdict:
-        """Refuted, consistent or tight, as a text; an audit never proves a claim."""
+        """Refuted, consistent or tight, as a text; tight is proved by an exact account alone."""
         return self.found.verdict
 
     @property
@@ -197,7 +224,7 @@ class AuditedFunction(Audited):
         }
 
 
-@asks("bound what a mechanism really costs, by attack", AuditOptions)
+@asks("bound what a mechanism really costs, by attack; audit all: of each", AuditOptions)
 def audit(
     mechanism: str | Mechanism | type[Mechanism] | Callable[..., Any],
     *,
@@ -226,10 +253,11 @@ def audit(
     Returns
     -------
     Audited
-        ``verdict`` is refuted, consistent or tight; ``epsilon_lower`` and ``delta_lower`` are
-        bounds from below. ``to_json()`` writes the bytes of ``dpviz audit --format json``. Of a
-        function also ``sees``, the least epsilon that so many draws could refute, a bound from
-        rows hidden in each run, and a normal fit.
+        ``verdict`` is refuted, consistent, or tight where an exact account proves it;
+        ``audit.weakest`` is the weakest fault that it would have seen; ``epsilon_lower`` and
+        ``delta_lower`` are bounds from below. ``to_json()`` writes the bytes of ``dpviz audit
+        --format json``. Of a function also ``sees``, the least epsilon that so many draws could
+        refute, a bound from rows hidden in each run, and a normal fit.
 
     Raises
     ------
@@ -247,7 +275,8 @@ def audit(
     Notes
     -----
     Events are chosen on one half of the draws and counted on the other, with limits of Clopper and
-    Pearson (1934). An audit cannot see a factor of two, and no number of draws proves a claim.
+    Pearson (1934). No number of draws proves a claim. Faults are planted, releases with less noise,
+    and the weakest one that as many draws refute is stated with its range.
 
     Examples
     --------
@@ -297,6 +326,9 @@ def _audited_function(
     chosen = AuditOptions(**given, **({} if dimension is None else {"dimension": dimension}))
     if chosen.domain != "ball":
         raise InvalidSetting("domain", "ball where a function is audited", chosen.domain)
+    if chosen.rows_a_person is not None:
+        allowed = "left out where a function is audited: it is attacked by one row"
+        raise InvalidSetting("rows_a_person", allowed, chosen.rows_a_person)
     budget = Budget(chosen.epsilon, chosen.delta or 0.0)
     dimensions = DIMENSIONS if dimension is None else (chosen.dimension,)
     if chosen.k >= max(dimensions):
@@ -307,4 +339,4 @@ def _audited_function(
         n=chosen.rows, seed=chosen.seed, trials=chosen.trials, confidence=chosen.confidence,
         progress=progress or (lambda step: None),
     )  # fmt: skip
-    return AuditedFunction(found)
+    return AuditedFunction(found.audit, found)

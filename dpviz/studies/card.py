@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 import numpy as np
 import pandas as pd
 
 from dpviz.auditing.attack import excess_probability, posterior_bound
 from dpviz.core import VERSION
+from dpviz.core.entries import UNIT
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.files import NamedTwice, atomic_write, strict_json
+from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, text
 from dpviz.core.platform import need
 from dpviz.core.problem import protects
+from dpviz.core.quantity import Kind
 from dpviz.datasets import Table
-from dpviz.releasing.ledger import Ledger, ledger_at
+from dpviz.releasing.chain import CONFIDENCE
+from dpviz.releasing.ledger import CARD, PAGE, Ledger, ledger_at, sha256
 from dpviz.releasing.making import content_of, table_input
 from dpviz.releasing.options import one_line
 from dpviz.releasing.outputs import read_release
 from dpviz.releasing.picture import shown_of
-from dpviz.releasing.reading import CONFIDENCE, Reading, read
+from dpviz.releasing.reading import Reading, read
 from dpviz.releasing.records import open_records
 from dpviz.releasing.schema import Schema
-from dpviz.report.privacy_card import CARD_FORMAT, RELEASED, suspicion_words, to_html
+from dpviz.releasing.verifying import verify
+from dpviz.report.privacy_card import CARD_FORMAT, RELEASED, promise_words, to_html
 from dpviz.studies import Answer, now
 from dpviz.studies.options import asks
 
@@ -42,6 +46,14 @@ NOT_COVERED = {
     "choices_made_after_looking": "Limits or columns picked from the table would break the proof.",
 }
 """What no epsilon covers."""
+KINDS = {
+    "claim": str(Kind.UPPER_BOUND),
+    "ledger": str(Kind.UPPER_BOUND),
+    "use.recovery": str(Kind.PREDICTION),
+}
+"""What the numbers of an entry are; all others are as released."""
+_LISTED = 12
+"""Columns whose limits a card lists; the release has all."""
 WITHHELD = ("data",)
 """Entries of the file copy that are exact numbers from the rows, which a public copy leaves out."""
 
@@ -64,6 +76,59 @@ class CardOptions(Declared):
     controller: str = _said("controller", "Who answers for the data.", "A hospital")
 
 
+class Assumed(TypedDict):
+    """What a release takes for public, from where it is known, and who confirmed it."""
+
+    what: str
+    source: str
+    confirmed_by: str
+
+
+class CardFile(TypedDict):
+    """What a release is filed with: `dpviz.card`.
+
+    Attributes
+    ----------
+    kinds : What the numbers of an entry are: a bound, or a prediction.
+    ledger : What paid for it; null for a release that no ledger paid for.
+    picture : What is drawn and said of the release's picture; null without one.
+    unconfirmed : Numbers of the assumptions, from 1, that nobody confirmed.
+    data : Exact counts, in the copy for the file alone.
+    counted : About how many of the n rows count, where a release told; else null.
+    """
+
+    dpviz_card: int
+    status: str
+    copy: str
+    kinds: dict[str, str]
+    title: str
+    purpose: str
+    by: str
+    recipients: str
+    controller: str
+    released: str
+    made: str
+    n: int
+    counted: int | None
+    d: int
+    k: int
+    claim: dict[str, Any]
+    ledger: dict[str, Any] | None
+    unit: dict[str, str | int | None]
+    mechanism: dict[str, str]
+    use: dict[str, Any]
+    picture: dict[str, Any] | None
+    assumptions: list[Assumed]
+    unconfirmed: list[int]
+    not_covered: dict[str, str]
+    withheld: list[Any]
+    release: dict[str, str]
+    versions: dict[str, str]
+    signatures: list[dict[str, str]]
+    data: NotRequired[dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Filed(Answer):
     """A privacy card: its public copy, or the copy for the file.
 
@@ -71,10 +136,12 @@ class Filed(Answer):
     ----------
     card : dict
         As its file holds it.
+    ledger : dpviz.releasing.ledger.Ledger or None
+        That paid for the release.
     """
 
-    def __init__(self, card: Mapping[str, Any]) -> None:
-        self.card = dict(card)
+    card: dict[str, Any]
+    ledger: Ledger | None = None
 
     def summary(self) -> str:
         """Return what a suspicion may become, who is protected, and what can be read."""
@@ -83,7 +150,7 @@ class Filed(Answer):
         # None is what a sentence takes for a row that is a person
         rows = None if unit["protected"] == "row" else unit["rows"]
         return (
-            f"{suspicion_words(found['claim']['suspicions'][0])} It {protects(rows)}. {readable} "
+            f"{promise_words(found)} It {protects(rows)}. {readable} "
             f"of {found['k']} components can be told from noise, and {len(found['unconfirmed'])} "
             f"of {len(found['assumptions'])} assumptions are not confirmed by anybody."
         )
@@ -92,16 +159,47 @@ class Filed(Answer):
         """Return what is assumed, from where, and who confirmed it."""
         return pd.DataFrame(self.card["assumptions"])
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> CardFile:
         """Return the card as its file holds it."""
-        return self.card
+        return cast(CardFile, self.card)
 
     def to_html(self) -> str:
         """Return the card as one page of A4."""
         return to_html(self.card)
 
+    def filed(self, what: str) -> bytes:
+        """Return the file of the card or of its page, and enter its digest in the ledger.
 
-@asks("make the privacy card of a release, to be filed and checked", CardOptions, once=True)
+        Parameters
+        ----------
+        what : {"card", "page"}
+
+        Raises
+        ------
+        LedgerError
+            If the ledger cannot be written.
+        """
+        content = (f"{self.to_json()}\n" if what == CARD else self.to_html()).encode()
+        if self.ledger is not None:
+            self.ledger.close(self.card["ledger"]["number"], what, content)
+        return content
+
+    def write_card(self, out: str | PathLike[str]) -> None:
+        """Write the card's file, and beside it the page to print; each whole or not at all.
+
+        Parameters
+        ----------
+        out : str or path
+            The card's file; the page has its name, with ``.html``.
+        """
+        path = Path(out)
+        for place, what in ((path, CARD), (path.with_suffix(".html"), PAGE)):
+            with atomic_write(place) as aside:
+                aside.write_bytes(self.filed(what))
+
+
+@asks("make the privacy card of a release, to be filed and checked", CardOptions, once=True,
+      command="release card")  # fmt: skip
 def card(
     release: str | PathLike[str],
     *,
@@ -134,7 +232,8 @@ def card(
     Returns
     -------
     Filed
-        ``to_json()`` is the card's file, and ``to_html()`` a page to print and sign.
+        ``write_card(out)`` writes the card and a page to print and sign, and enters the digests
+        of both in the ledger, by which `verify` knows them.
 
     Raises
     ------
@@ -180,6 +279,8 @@ def card(
     book = None if ledger is None else ledger_at(fspath(ledger))
     if book is not None:
         made["ledger"] |= _of_ledger(book, found)
+        for problem in verify(book, [path], whole=False):
+            raise DpvizError(problem)
     # cells can be counted only as the release read them
     if (table is None) is not (schema is None):
         raise DpvizError("the copy for the file needs both the table and its schema.")
@@ -187,7 +288,7 @@ def card(
         # exact counts of the rows: from here on it is the copy that stays in the house
         made |= {"copy": "file", "data": _counts(table, schema, sheet, found, book)}
         made["withheld"] = []
-    return Filed(made)
+    return Filed(dict(made), book)
 
 
 def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dict[str, Any]:
@@ -210,7 +311,14 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
         return _public_card(found, path, said)
     except DpvizError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        AssertionError,
+    ):
         raise DpvizError(f"{path.name} is no release of this version of dpviz.") from None
 
 
@@ -225,6 +333,7 @@ def _public_card(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
         "dpviz_card": CARD_FORMAT,
         "status": RELEASED,
         "copy": "public",
+        "kinds": dict(KINDS),
         "title": said.title or found["name"],
         "purpose": purpose or said.purpose,
         "by": found.get("by", ""),
@@ -272,18 +381,52 @@ def _public_card(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
         "use": _use(seen),
         "picture": shown_of(found),
         "assumptions": [
-            {"what": what, "source": "", "confirmed_by": ""} for what in found["assumed_public"]
+            {"what": what, "source": "", "confirmed_by": ""} for what in assumptions_of(found)
         ],
         "unconfirmed": [],
         "not_covered": dict(NOT_COVERED),
         "withheld": list(WITHHELD),
-        "release": {"file": path.name, "sha256": digest_of(path)},
+        "release": {"file": path.name, "sha256": sha256(path.read_bytes())},
         "versions": found["versions"] | {"dpviz_card": VERSION},
         "signatures": [
             {"role": role, "name": "", "date": ""}
             for role in ("controller", "data protection officer")
         ],
     }
+
+
+def assumptions_of(found: Mapping[str, Any]) -> list[str]:
+    """Return what a release assumes and what was declared for it, each to be confirmed by somebody.
+
+    Parameters
+    ----------
+    found : mapping
+        The release, as its file holds it.
+    """
+    declared = found["declared"]
+    names, low, high = (declared[key] for key in ("columns", "low", "high"))
+
+    def listed(values: Sequence[str]) -> str:
+        said = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
+        more = len(said) - _LISTED
+        return ", ".join(said[:_LISTED]) + f", and {more:,} more in the release" * (more > 0)
+
+    pairs = zip(low, high, strict=True)
+    limits = [f"{numeral(a, 6)} to {numeral(b, 6)}" for a, b in pairs]
+    typical, center = (
+        listed([numeral(value, 6) for value in declared[key]]) for key in ("typical", "center")
+    )
+    bound = (
+        [] if declared.get("rows") == UNIT else [f"row bound: {numeral(declared['row_bound'], 6)}"]
+    )
+    return [
+        *found["assumed_public"],
+        f"limits: {listed(limits)}",
+        f"typical values, which stand for missing cells: {typical}",
+        "centre: a private mean, paid for" if found.get("mean") else f"centre: {center}",
+        *bound,
+        f"schema digest: {declared['schema']}",
+    ]
 
 
 def loadings_table(card: Mapping[str, Any]) -> pd.DataFrame:
@@ -315,7 +458,7 @@ def workbook(card: Mapping[str, Any]) -> bytes:
             {
                 "component": range(1, len(use["variances"]) + 1),
                 "variance": use["variances"],
-                "±": use["variance_bar"],
+                "±": use["variance_bars"] + [None] * (len(use["variances"]) - card["k"]),
                 "told from noise": [at < readable for at in range(len(use["variances"]))],
             }
         ),
@@ -342,15 +485,13 @@ def suspicions(epsilon: float) -> list[dict[str, float]]:
     return [{"before": prior, "after": posterior_bound(prior, epsilon)} for prior in PRIORS]
 
 
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 digest of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def _use(seen: Reading) -> dict[str, Any]:
     """Return what can be read from a release; components that cannot be have no bars."""
     # JSON has no NaN
-    bars = [[None if math.isnan(bar) else bar for bar in found] for found in seen.bars.T.tolist()]
+    bars, of_variances = (
+        [[None if math.isnan(bar) else bar for bar in found] for found in each.tolist()]
+        for each in (seen.bars.T, seen.variance_bars[np.newaxis])
+    )
     return {
         "recovery": seen.recovery,
         "judged_by": "the released numbers",
@@ -360,8 +501,9 @@ def _use(seen: Reading) -> dict[str, Any]:
         "loadings": seen.loadings.T.tolist(),
         "bars": bars,
         "variances": seen.variances.tolist(),
-        "variance_bar": seen.variance_bar,
+        "variance_bars": of_variances[0],
         "noise_edge": seen.edge,
+        "centre_unknown": seen.turned,
         "total_variance": seen.total,
     }
 
@@ -417,7 +559,7 @@ def _counts(
     sheet: str,
     found: Mapping[str, Any],
     book: Ledger | None,
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """Return exact counts of the table's cells: they are for the file, and nobody else."""
     given = table if isinstance(table, Table) else table_input(fspath(table), sheet)
     declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
@@ -430,29 +572,27 @@ def _counts(
     return counted(open_records(given, declared).blocks(), declared)
 
 
-def counted(blocks: Iterable[np.ndarray], schema: Schema) -> dict[str, int]:
-    """Return how many cells a schema fills and cuts, and how many rows that changes."""
-    rows = filled = cut = changed = 0
+def counted(blocks: Iterable[np.ndarray], schema: Schema) -> dict[str, Any]:
+    """Return how many cells a schema fills, by column, and cuts, and how many rows that changes."""
+    rows = cut = changed = 0
+    filled = np.zeros(len(schema.used), dtype=np.int64)
     low, high, _ = schema.limits.T
     for block in blocks:
         used = schema.filled(block)
         gone = ~np.isfinite(block)
         for j, column in enumerate(schema.used):
-            gone[:, j] |= np.isin(block[:, j], column.missing)
+            gone[:, j] |= np.isin(block[:, j], column.codes)
         # a missing cell is filled and not cut: each is counted once
         outside = ~gone & ((block < low) | (block > high))
         rows += len(used)
-        filled += int(gone.sum())
+        filled += gone.sum(axis=0)
         cut += int(outside.sum())
         changed += int((gone | outside).any(1).sum())
-    return {"rows": rows, "rows_changed": changed, "cells_filled": filled, "cells_cut": cut}
-
-
-def write(found: Filed, out: Path) -> None:
-    """Write a card's file, and beside it the page to print; both whole or not at all."""
-    for path, content in (
-        (out, f"{found.to_json()}\n"),
-        (out.with_suffix(".html"), found.to_html()),
-    ):
-        with atomic_write(path) as aside:
-            aside.write_text(content, encoding="utf-8")
+    columns = zip((column.name for column in schema.used), filled.tolist(), strict=True)
+    return {
+        "rows": rows,
+        "rows_changed": changed,
+        "cells_filled": int(filled.sum()),
+        "filled_by_column": {name: cells for name, cells in columns if cells},
+        "cells_cut": cut,
+    }

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import Any, ClassVar
 
 from dpviz.core.errors import InvalidSetting, WrongArgument
 from dpviz.core.params import Declared, text
@@ -16,6 +14,7 @@ from dpviz.core.plugins import of_module, plugin_module
 from dpviz.extend.testing import Finding, check_mechanism, report
 from dpviz.mechanisms import Mechanism, mechanisms_among, parse_variant
 from dpviz.studies import Answer
+from dpviz.studies.columns import NUMBERS, Column
 from dpviz.studies.options import asks
 
 
@@ -29,6 +28,7 @@ class CheckOptions(Declared):
     )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Checked(Answer):
     """What every check said, of every variant of every mechanism.
 
@@ -37,8 +37,19 @@ class Checked(Answer):
     findings : tuple of dpviz.extend.testing.Finding
     """
 
-    def __init__(self, findings: tuple[Finding, ...]) -> None:
-        self.findings = findings
+    listed: ClassVar[str] = "findings"
+    alone: ClassVar[bool] = True
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("mechanism", type=str, show=NUMBERS),
+        Column("check", type=str, show=NUMBERS),
+        Column("passed", type=bool, show=NUMBERS),
+        Column("asks", type=str, show=NUMBERS, help="What the check asks for."),
+        Column("seen", type=str, show=NUMBERS),
+        Column("mend", of=lambda one: "" if one.passed else one.mend, type=str, show=NUMBERS,
+               help="How to mend it; empty where it passes."),
+    )  # fmt: skip
+
+    findings: tuple[Finding, ...]
 
     @property
     def status(self) -> int:
@@ -51,24 +62,6 @@ class Checked(Answer):
         for one in self.findings:
             by_key.setdefault(one.mechanism.partition("[")[0], []).append(one)
         return "\n".join(report(found) for found in by_key.values())
-
-    def table(self) -> pd.DataFrame:
-        """Return one row for each variant and check."""
-        return pd.DataFrame(self.data())
-
-    def data(self) -> list[dict[str, Any]]:
-        """Return the rows that ``dpviz check --format json`` prints."""
-        return [
-            {
-                "mechanism": one.mechanism,
-                "check": one.check,
-                "passed": one.passed,
-                "asks": one.asks,
-                "seen": one.seen,
-                "mend": "" if one.passed else one.mend,
-            }
-            for one in self.findings
-        ]
 
 
 @asks(

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
-
-import pandas as pd
+from typing import Any, ClassVar
 
 from dpviz.auditing import AuditOptions
 from dpviz.auditing.run import LEAST_TRIALS
-from dpviz.auditing.table import TABLE_TRIALS, claims_table
-from dpviz.core.number_text import numeral
+from dpviz.auditing.table import TABLE_TRIALS, ClaimRow, claims_table
 from dpviz.core.params import Declared, inherit
+from dpviz.core.quantity import Kind
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.studies import Answer
+from dpviz.studies.columns import NUMBERS, Column, printed
 from dpviz.studies.options import asks, variants
-
-_PRINTED = [
-    "mechanism", "relation", "status", "evidence", "verdict", "epsilon_lower", "delta_lower",
-    "at_epsilon",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,49 +32,54 @@ class ClaimsOptions(Declared):
     )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Claims(Answer):
-    """One row for each mechanism and relation: what is promised, what is known, what an audit saw.
+    """What is promised, what is known and what an audit saw, of each mechanism and relation.
 
     Attributes
     ----------
-    found : DataFrame
-        The columns of `dpviz.auditing.table.ClaimRow`.
+    found : list of dpviz.auditing.table.ClaimRow
     """
 
-    def __init__(self, found: pd.DataFrame) -> None:
-        self.found = found
+    listed: ClassVar[str] = "found"
+    alone: ClassVar[bool] = True
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("mechanism", type=str),
+        Column("label", type=str, show=NUMBERS),
+        Column("paper", type=str, show=NUMBERS),
+        Column("relation", type=str),
+        Column("claimed_epsilon", show=NUMBERS),
+        Column("claimed_delta", show=NUMBERS),
+        Column("status", type=str),
+        Column("why", type=str, show=NUMBERS, help="What the status rests on."),
+        Column("evidence", type=str),
+        Column("verdict", type=str),
+        Column("epsilon_lower", kind=Kind.LOWER_BOUND),
+        Column("delta_lower", kind=Kind.LOWER_BOUND),
+        Column("at_epsilon"),
+        Column("found", type=str, show=NUMBERS, help="What was measured, in words."),
+        Column("command", type=str, show=NUMBERS),
+    )
+
+    found: list[ClaimRow]
 
     def summary(self) -> str:
         """Return how many claims there are of each status, and how many an audit refutes."""
-        # in the order of the table, which is that of the mechanisms
-        counts = self.found["status"].value_counts(sort=False)
+        counts = Counter(row.status for row in self.found)
         listed = ", ".join(f"{number} {status}" for status, number in counts.items())
-        refuted = int((self.found["verdict"] == "refuted").sum())
+        refuted = sum(row.verdict == "refuted" for row in self.found)
         return f"{len(self.found)} claims: {listed}; an audit refutes {refuted} of them."
 
     def printed(self) -> str:
-        """Return the table as the command prints it."""
-        return self._shown().to_string(
-            index=False, na_rep="-", float_format=partial(numeral, digits=3)
-        )
-
-    def table(self) -> pd.DataFrame:
-        """Return one row for each mechanism and relation."""
-        return self.found
-
-    def data(self) -> list[dict[str, Any]]:
-        """Return the rows that ``dpviz claims --format json`` prints."""
-        records: list[dict[Any, Any]] = self.found.to_dict("records")
-        return records
-
-    def _shown(self) -> pd.DataFrame:
-        return self.found[_PRINTED]
+        """Return the table alone."""
+        return printed(self.columns, self.found)
 
 
 @asks(
     "audit every mechanism under every relation",
     ClaimsOptions,
     prints_to_out=True,
+    command="audit all",
 )
 def claims(*, progress: Callable[[int, int, str], None] | None = None, **options: Any) -> Claims:
     """Audit the claim of every mechanism under every relation.
@@ -95,7 +94,7 @@ def claims(*, progress: Callable[[int, int, str], None] | None = None, **options
     Returns
     -------
     Claims
-        ``to_json()`` writes the bytes of ``dpviz claims --format json``.
+        ``to_json()`` writes the bytes of ``dpviz audit all --format json``.
 
     Raises
     ------

@@ -2,60 +2,273 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, Unpack
 
 import pandas as pd
 
+from dpviz.auditing.account import account_view
+from dpviz.core.entries import FROM_DATA, UNDECLARED
 from dpviz.core.errors import CannotRun, InvalidSetting
-from dpviz.core.metrics import METRICS, chance_distance, farthest_distance
-from dpviz.core.number_text import numeral, parseable
+from dpviz.core.metrics import (
+    METRICS,
+    OWN_NAME,
+    Metric,
+    Metrics,
+    Summary,
+    chance_distance,
+    chosen,
+    farthest_distance,
+    optimum,
+)
+from dpviz.core.number_text import numeral, rows_words
+from dpviz.core.problem import Budget, Unit
+from dpviz.core.quantity import Kind
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import BoundedTable, Prepared
 from dpviz.preparation.load import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore
-from dpviz.report.sentences.phrases import left_out, text_table
+from dpviz.report.sentences.phrases import left_out
 from dpviz.report.tables.comparison import distance_table, measure_table, spectrum_table
-from dpviz.report.tables.frame import pictured
+from dpviz.report.tables.frame import FRAME_METRICS
 from dpviz.report.tables.projection import picture_table
-from dpviz.simulation.compare import Comparison
+from dpviz.simulation.cells import Skipped
+from dpviz.simulation.compare import Comparison, Result, pictured
 from dpviz.simulation.compare import compare as compare_prepared
 from dpviz.simulation.defaults import with_featured
 from dpviz.simulation.simulate import Cell
 from dpviz.studies import Answer
-from dpviz.studies.options import Options, asks, ready
+from dpviz.studies.account import Account
+from dpviz.studies.columns import (
+    ABSENT,
+    ASIDE,
+    EVERYWHERE,
+    NUMBERS,
+    SKIPPED,
+    SOURCED,
+    Column,
+    Number,
+    Sentence,
+    Share,
+    of_pair,
+    printed,
+    seen,
+    typeset,
+)
+from dpviz.studies.options import Measuring, Options, asks, ready
 from dpviz.studies.published import published_figure
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+    from dpviz.releasing.private_pca import PrivatePCA
     from dpviz.report.figures.theme import Figure
     from dpviz.studies.board import Board
 
 
-_SHOWN = ("mechanism", "status", "spent_epsilon")
 # of a picture: more would hide each other
 _POINTS = 300
-_IN_PAPERS = ("recovery", "captured_share", "projection_distance")
+_FIGURES = ("spectrum", "distance", "projection", "published")
 
 
+@dataclass(frozen=True)
+class Looked:
+    """The table that was looked at.
+
+    Attributes
+    ----------
+    row_bound : float or None
+        The longest row in the data's units; null where none is bounded.
+    """
+
+    name: str
+    n: int
+    d: int
+    row_bound: float | None
+    domain: str
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The analysis without privacy.
+
+    Attributes
+    ----------
+    eigenvalues : list of float
+        Of A, in squared row bounds, descending.
+    captured : float
+        By the best k components.
+    captured_total : float
+        The same as a share of all variance.
+    """
+
+    eigenvalues: list[float]
+    captured: float
+    captured_total: float
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One mechanism of a comparison: what ran, and what came of it."""
+
+    comparison: Comparison
+    cell: Cell
+    result: Result
+
+
+def _account(side: Side) -> Any:
+    """Return the account of a whole chain, or None where no epsilon describes it."""
+    if side.cell.private is None:
+        return ABSENT
+    cell = side.cell
+    # a release that no epsilon describes, such as one without noise, has no account
+    try:
+        view = account_view(cell.mechanism, cell.problem, cell.budget, private=cell.private)
+    except CannotRun:
+        return None
+    return Account.of(view)
+
+
+MEASURED = (
+    Column("mean", type=float),
+    Column("se", "Standard error", digits=2,
+           help="Standard error of the mean; null with one draw."),
+    *(
+        Column(end, label, type=float,
+               help="The central 95 % of the draws: a range, not an interval of the mean.")
+        for end, label in (("low", "Low (2.5 % of the draws)"), ("high", "High (97.5 %)"))
+    ),
+    Column("kind", of=lambda summary: Kind.MEASUREMENT, type=Literal["measurement"],
+           show=frozenset({"json"})),
+)  # fmt: skip
+"""A metric over the draws."""
+
+SPENT = (
+    *SOURCED,
+    Column("exact", type=bool, help="Whether it is no less either."),
+    Column("delta_at_claimed_epsilon", of=lambda spent: spent.delta_at_epsilon,
+           help="Delta at the epsilon that is claimed, where it is known."),
+)  # fmt: skip
+"""What a mechanism spends."""
+
+_JSON, _READ = frozenset({"json"}), EVERYWHERE - {"json"}
+_IN_TABLE, _ON_PAGE = frozenset({"table"}), frozenset({"table", "page"})
+
+COMPARED = (
+    Column("mechanism", of=lambda side: side.result.mechanism, type=str),
+    Column("status", "Claim", lambda side: side.result.status, type=str),
+    Column("evidence", of=lambda side: side.result.status.evidence, type=Sentence,
+           show=frozenset({"json", "page"})),
+    Column("claimed", of=lambda side: side.result.claimed, show=_JSON, type=Budget | None),
+    Column("spent", of=lambda side: side.result.spent, show=_JSON,
+           type=Annotated[Any, SPENT] | None),
+    Column("metrics", of=lambda side: side.result.summaries, show=_JSON,
+           type=dict[str, Annotated[Summary, MEASURED]]),
+    Column("diagnostics", of=lambda side: side.result.diagnostics, show=_JSON,
+           type=dict[str, Any]),
+    Column("aims_at", of=lambda side: side.result.aim, type=str, show=NUMBERS),
+    Column("bias", of=lambda side: side.result.bias, show=NUMBERS,
+           help="Recovery without noise; null where nothing is aimed at."),
+    Column("components_found", of=lambda side: side.comparison.components_found(side.result),
+           type=int | None, show=_JSON,
+           help="How many components a noisy matrix is expected to show."),
+    Column("account", of=_account, show=_JSON, type=NotRequired[Account | None],
+           help="Of preparation and release together, where the preparation is paid for."),
+    # the same in tables, a number a column
+    Column("claimed_epsilon", of=lambda side: of_pair(side.result.claimed, "epsilon"), digits=3,
+           show=_ON_PAGE),
+    Column("claimed_delta", of=lambda side: of_pair(side.result.claimed, "delta"), show=_IN_TABLE),
+    Column("spent_epsilon", of=lambda side: of_pair(side.result.spent, "cost"), digits=3,
+           show=_READ, help="What a release really costs; a dash: no epsilon says it."),
+    Column("spent_delta", of=lambda side: of_pair(side.result.spent, "delta"), show=_IN_TABLE),
+    Column("delta_at_claimed_epsilon", digits=2, show=_ON_PAGE,
+           of=lambda side: of_pair(side.result.spent, "delta_at_epsilon"),
+           help="The delta that a release really gives at the epsilon it claims."),
+)  # fmt: skip
+"""Of a mechanism in a comparison; `measures` of each metric stand behind them."""
+
+
+def _end(key: str, end: str, side: Side) -> Any:
+    return getattr(side.result.summaries[key], end) if key in side.result.metrics else ABSENT
+
+
+def measures(metric: Metric) -> tuple[Column, ...]:
+    """Return the columns of a metric: its mean, and the ends of the central 95 % of the draws."""
+    key, arrow = metric.key, {"higher": " ↑", "lower": " ↓"}.get(metric.better, "")
+    # a paper's page is narrow: the first metrics, and those that a caller brought
+    in_paper = key in FRAME_METRICS or key not in METRICS
+    return (
+        Column(key, metric.label + arrow, lambda side: side.result.summaries.get(key, ABSENT),
+               help=metric.help, show=_READ if in_paper else _READ - {"paper"},
+               type=Share if metric.share else Number),
+        *(
+            Column(f"{key}_{end}", show=_IN_TABLE,
+                   of=partial(_end, key, end))
+            for end in ("low", "high")
+        ),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Compared(Answer):
     """Mechanisms side by side in one setting.
 
     Attributes
     ----------
+    assumed_public : tuple of str
+        What is taken for public, in words.
     comparison : dpviz.simulation.compare.Comparison
         Every draw: metrics, eigenvalues, components.
+    metrics : dict of str to Metric
+        What was measured.
     """
 
-    figures: ClassVar[tuple[str, ...]] = (
-        "spectrum", "distance", "projection", "published", *METRICS
-    )  # fmt: skip
+    figures: ClassVar[tuple[str, ...]] = (*_FIGURES, *METRICS)
     with_rows: ClassVar[tuple[str, ...]] = ("projection", "published")
+    columns: ClassVar[tuple[Column, ...]] = COMPARED
 
-    def __init__(self, comparison: Comparison) -> None:
-        self.comparison = comparison
+    dataset: Looked
+    assumed_public: tuple[str, ...]
+    notes: tuple[str, ...]
+    settings: Settings
+    reference: Exact
+    results: tuple[Side, ...]
+    skipped: Annotated[tuple[Skipped, ...], SKIPPED]
+    comparison: Annotated[Comparison, ASIDE]
+    metrics: Annotated[Mapping[str, Metric], ASIDE]
+
+    @classmethod
+    def of(cls, found: Comparison, metrics: Mapping[str, Metric] | None = None) -> Compared:
+        """Return the answer that a comparison is; of all metrics unless some are given."""
+        metrics = METRICS if metrics is None else metrics
+        prepared, best = found.prepared, optimum(found.prepared.reference, found.problem.k)
+        bound = prepared.row_bound if prepared.domain.bounded else None
+        reference = prepared.reference
+        answer = cls(
+            Looked(prepared.name, prepared.n, prepared.d, bound, prepared.domain.kind),
+            found.assumed_public,
+            tuple(prepared.notes),
+            replace(found.settings, delta=found.budget.delta),
+            Exact(reference.eigenvalues.tolist(), best, best / reference.total),
+            tuple(Side(found, cell, result)
+                  for cell, result in zip(found.plan.cells, found.results, strict=True)),
+            found.skipped,
+            found,
+            metrics,
+        )  # fmt: skip
+        # a figure of each metric that was measured, one's own too
+        object.__setattr__(answer, "figures", (*_FIGURES, *metrics))
+        return answer
+
+    def all_columns(self) -> tuple[Column, ...]:
+        """Return the columns of the table, those of each metric last."""
+        return (*self.columns, *(c for metric in self.metrics.values() for c in measures(metric)))
 
     def _looked_at(self) -> Measured:
         return self.comparison.prepared
@@ -76,49 +289,25 @@ class Compared(Answer):
         if not prepared.domain.bounded:
             # an unbounded domain has a longest row too, and it bounds nothing
             bound = "no row bound"
+        person = problem.unit is Unit.PERSON
+        whose = f", for a person with {rows_words(problem.together)}" if person else ""
         lines = [
             f"{prepared.name}: n {prepared.n:,}, d {prepared.d}, {prepared.domain.kind}, "
             f"{bound}; epsilon {numeral(budget.epsilon, 6)}, "
-            f"delta {numeral(budget.delta, 6)}, k {problem.k}, {problem.relation}",
+            f"delta {numeral(budget.delta, 6)}, k {problem.k}, {problem.relation}{whose}",
             *(f"note: {note}" for note in prepared.notes),
             "assumed public: " + "; ".join(found.assumed_public),
             "",
         ]
-        # a metric that no mechanism here has would be a column of dashes
-        names = [name for name in METRICS if any(name in r.metrics for r in found.results)]
-        rows = []
-        for result in found.results:
-            means = result.summaries
-            spent = numeral(result.spent.epsilon, 3) if result.spent else "-"
-            cells = [numeral(means[name].mean, 4) if name in means else "-" for name in names]
-            rows.append([result.mechanism.text, str(result.status.verdict), spent, *cells])
-        lines.append(text_table(["mechanism", "status", "spent_epsilon", *names], rows))
+        lines.append(printed(self.all_columns(), self.results))
         hinted = [result for result in found.results if result.hint is not None]
         lines += [f"{result.mechanism.text} {result.hint}" for result in hinted]
         lines += left_out(found.skipped)
         return "\n".join(lines)
 
-    def table(self) -> pd.DataFrame:
-        """Return one row per variant: status, account, and each metric's mean and range.
-
-        Columns that end in ``_low`` and ``_high`` hold the central 95 % of the draws.
-        """
-        return self.comparison.summary_table()
-
     def draws(self) -> pd.DataFrame:
         """Return a row per variant, trial and metric: `dpviz.simulation.compare.TABLE_COLUMNS`."""
         return self.comparison.table()
-
-    def data(self) -> dict[str, Any]:
-        """Return the object that ``dpviz compare --format json`` prints.
-
-        Behind a private preparation each result has the account of the whole chain too.
-        """
-        found = self.comparison.to_json()
-        for cell, result in zip(self.comparison.plan.cells, found["results"], strict=True):
-            if cell.private is not None:
-                result["account"] = _account(cell)
-        return found
 
     def figure(self, name: str | None = None) -> Figure:
         """Draw the mechanisms side by side.
@@ -170,12 +359,12 @@ class Compared(Answer):
                 allowed = f"one of {allowed} where the rows are not in memory"
                 raise InvalidSetting("figure", allowed, name)
             if name == "published":
-                return published_figure(list(pictured(found, prepared).values()), prepared)
+                return published_figure(list(pictured(found).values()), prepared)
             results = list(found.results)
             table = picture_table(prepared, results, 0, "aligned", _POINTS)
             ribbon = prepared.table.ribbon
             return side_by_side.pictures(table, shown, strip=problem.k == 1, ribbon=ribbon)
-        return side_by_side.measures(measure_table(found.results, name), shown, METRICS[name])
+        return side_by_side.measures(measure_table(found.results, name), shown, self.metrics[name])
 
     def board(self) -> Board:
         """Return the board of the same table and mechanisms along epsilon; a notebook shows it.
@@ -210,36 +399,31 @@ class Compared(Answer):
         InvalidSetting
             If the folder cannot be there.
         """
-        from dpviz.report.figures.drawing import COLUMN, ranges_picture
         from dpviz.report.figures.theme import panels
-        from dpviz.report.paper import booktabs, cited, latex, methods, with_error, write_paper
+        from dpviz.report.paper import booktabs, latex, methods, write_paper
+        from dpviz.report.print import ranges
 
         found = self.comparison
-        # a table in print has no dashes: a measure that one of them lacks is left out
-        names = [name for name in _IN_PAPERS if all(name in r.metrics for r in found.results)]
-        rows = [
-            [
-                cited(result.mechanism),
-                latex(result.status.words),
-                f"${parseable(result.spent.epsilon, 3)}$" if result.spent else "--",
-                *(with_error(result.summaries[name].mean, result.summaries[name].se)
-                  for name in names),
-            ]
-            for result in found.results
-        ]  # fmt: skip
-        header = ["Mechanism", "Claim", r"Spent $\varepsilon$"]
+        head, rows = typeset(self.all_columns(), self.results)
+        drawn = [
+            name
+            for name in self.metrics
+            if any(
+                column.name == name for column in seen(self.all_columns(), "paper", self.results)
+            )
+        ]
         made = self.made
         return write_paper(
             folder,
             figures={
-                name: ranges_picture(
+                name: ranges(
                     measure_table(found.results, name), panels(found.results),
-                    f"{METRICS[name].label}, mean and 95 % of draws", look=COLUMN,
+                    f"{self.metrics[name].label}, mean and 95 % of draws",
                 )
-                for name in names
+                for name in drawn
             },
             table=booktabs(
-                [*header, *(latex(METRICS[name].label) for name in names)], rows,
+                head, rows,
                 rf"{latex(found.prepared.name)}, $\varepsilon$ {numeral(found.budget.epsilon, 6)}, "
                 rf"$k$ {found.problem.k}: means of {found.settings.trials} draws $\pm$ one "
                 "standard error.",
@@ -253,42 +437,97 @@ class Compared(Answer):
             command=None if made is None else made.command,
         )  # fmt: skip
 
-    def _shown(self) -> pd.DataFrame:
-        table = self.table()
-        means = [name for name in METRICS if name in table]
-        return table[[name for name in (*_SHOWN, *means) if name in table]]
+    def estimator(self, mechanism: str | None = None, **parameters: Any) -> PrivatePCA:
+        """Return an estimator that prepares rows as this comparison did, to be fitted.
 
-    def _picture(self) -> str:
-        from dpviz.report.figures.drawing import ranges_picture
+        Its fit then has the recovery that the comparison has. What a comparison takes from the data
+        it takes from the data, too, and warns: state ``bounds`` and a private ``center`` instead
+        where the fit is to be published.
+
+        Parameters
+        ----------
+        mechanism : str, optional
+            A variant of the comparison; the one of the highest recovery among the claims that hold
+            if not given.
+        **parameters
+            Of `dpviz.PrivatePCA`, in place of the comparison's.
+
+        Raises
+        ------
+        InvalidSetting
+            If no mechanism of that name ran, or an estimator has no such preparation: a box, or a
+            quantile of the row lengths.
+        """
+        from dpviz.releasing.declared import PrivacyWarning
+        from dpviz.releasing.private_pca import PrivatePCA
+
+        found, settings = self.comparison, self.comparison.settings
+        if found.prepared.domain.kind == "box":
+            raise InvalidSetting("domain", "ball, as an estimator bounds the length of rows", "box")
+        if settings.row_bound.startswith("quantile"):
+            allowed = "a length, private or max: an estimator takes no quantile of the rows"
+            raise InvalidSetting("row_bound", allowed, settings.row_bound)
+        ran = {result.mechanism.text: result for result in found.results}
+        holding = [name for name, result in ran.items() if result.status.verdict.counts]
+        best = max(holding, key=lambda name: ran[name].summaries["captured_share"].mean, default="")
+        chosen = best if mechanism is None else mechanism
+        if chosen not in ran:
+            raise InvalidSetting("mechanism", f"one of {', '.join(ran)}", chosen or "none holds")
+        private = settings.private_shares
+        bounds: Any = settings.bounds
+        if bounds == "max":
+            bounds = FROM_DATA if private else None
+        row_bound: Any = settings.row_bound
+        if row_bound == "max":
+            row_bound = FROM_DATA
+            if {"mean", "scale"} & set(private):
+                # the longest row is one around the mean, which a fit does not know beforehand
+                row_bound = found.prepared.row_bound
+                warnings.warn(
+                    "row_bound is taken from the comparison's table and is not private: state one "
+                    "that was known before.",
+                    PrivacyWarning,
+                    stacklevel=2,
+                )
+        own = {
+            "n_components": found.problem.k,
+            "mechanism": chosen,
+            "epsilon": found.budget.epsilon,
+            "delta": found.budget.delta,
+            "relation": settings.relation,
+            "center": _AS_FITTED.get(settings.centring, settings.centring),
+            "scale": _AS_FITTED.get(settings.scale, settings.scale),
+            "row_bound": None if row_bound == UNDECLARED else row_bound,
+            "bounds": bounds,
+            "count": settings.count,
+            "shares": private or None,
+            # of a comparison all of the budget goes to the components
+            "variance_share": 0.0,
+        }
+        return PrivatePCA(**(own | parameters))
+
+    def _picture(self) -> Picture | None:
         from dpviz.report.figures.theme import panels
+        from dpviz.report.print import ranges
 
         found = self.comparison
         if not found.results:
-            return ""
+            return None
         # Without recovery where k = d: every subspace is then the whole space.
         metric = "recovery" if "recovery" in found.results[0].metrics else "captured_share"
-        title = f"{METRICS[metric].label}: mean and the central 95 % of the draws"
-        return ranges_picture(
-            measure_table(found.results, metric), panels(found.results), title
-        ).image()
+        title = f"{METRICS[metric].label}, mean and 95 % of draws"
+        return ranges(measure_table(found.results, metric), panels(found.results), title)
 
 
-def _account(cell: Cell) -> dict[str, Any] | None:
-    """Return the account of a whole chain, or None where no epsilon describes it."""
-    from dpviz.auditing.account import account_view
-
-    # a release that no epsilon describes, such as one without noise, has no account
-    try:
-        view = account_view(cell.mechanism, cell.problem, cell.budget, private=cell.private)
-    except CannotRun:
-        return None
-    return view.to_json()
+_AS_FITTED = dict.fromkeys(("mean", "standardize"), FROM_DATA)
+"""An estimator's words for what a comparison takes from the data."""
 
 
-@asks("run mechanisms side by side on one table", Settings)
+@asks("run mechanisms side by side on one table", Settings, Measuring)
 def compare(
     table: Any = "digits",
     *,
+    metrics: Metrics | None = None,
     progress: Callable[[int, int, str], None] | None = None,
     on_estimate: Callable[[float], None] | None = None,
     memory: Callable[[float], None] | None = None,
@@ -304,6 +543,10 @@ def compare(
         one row a person, of NumPy, Dask, SciPy (sparse) or anything with ``__array__``, or a list
         of rows; a Bunch of scikit-learn, whose target is the label ``target``; or a plan without a
         table, ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
+    metrics : str, Metric or sequence of these, optional
+        What to measure beside recovery, captured share and projection distance, of which the
+        summary is made: names of `dpviz.core.metrics.METRICS`, and functions of one's own under
+        `metric`. All of `METRICS` that apply if not said.
     progress : callable, optional
         Called with (done, total, what comes next) before each mechanism.
     on_estimate : callable, optional
@@ -367,5 +610,12 @@ def compare(
     >>> found.comparison.prepared.assumed_public
     ("the number of rows n and the features' names", 'that no person has more than 1 row')
     """
+    wanted = chosen(metrics) if metrics is None else chosen(FRAME_METRICS) | chosen(metrics)
+    for taken in (*_FIGURES, *(column.name for column in COMPARED)):
+        if taken in wanted:
+            raise InvalidSetting("metrics", OWN_NAME, taken, "--metric")
     prepared, settings = ready(table, options)
-    return Compared(compare_prepared(prepared, settings, progress, on_estimate, memory))
+    found = compare_prepared(
+        prepared, settings, progress, on_estimate, memory, tuple(wanted.values())
+    )
+    return Compared.of(found, wanted)

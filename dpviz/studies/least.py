@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import pandas as pd
 
@@ -13,16 +13,19 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.metrics import METRICS, chance_share, nothing_to_recover
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, as_python, choice, integer, number
+from dpviz.core.quantity import Kind
 from dpviz.core.settings import Settings
-from dpviz.preparation.load import without_paths
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.tradeoffs import sentence
-from dpviz.simulation.goal import Goal
-from dpviz.simulation.least import Target, targets
+from dpviz.simulation.goal import SURE, Goal
+from dpviz.simulation.least import Target, leaders, targets
 from dpviz.studies import Answer
+from dpviz.studies.columns import ASIDE, NUMBERS, Column
 from dpviz.studies.options import asks, ready
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
     from dpviz.report.figures.theme import Figure, Panel
 
 
@@ -55,8 +58,8 @@ class SearchOptions(Declared):
         help="What to find. For n the same population has more or fewer people.",
     )
     of_draws: float | None = number(
-        None, 1e-9, 1 - 1e-9, label="Share of draws", optional=True,
-        help="The share of releases that must reach the goal; if not said, their mean must.",
+        SURE, 1e-9, 1 - 1e-9, label="Share of draws", optional=True,
+        help="The share of simulated releases that must reach the goal; auto: their mean must.",
     )  # fmt: skip
     confidence: float = number(
         0.95, 1e-9, 1 - 1e-12, label="Confidence", help="With which each interval holds."
@@ -66,82 +69,93 @@ class SearchOptions(Declared):
     )
 
 
-TARGET_COLUMNS = (
-    "mechanism", "least", "low", "high", "predicted", "status", "counts", "evidence", "reason",
-)  # fmt: skip
+@dataclass(frozen=True)
+class GoalSet:
+    """What is to be reached.
+
+    Attributes
+    ----------
+    metric : str
+    value : float
+    of_draws : float or None
+        The share of releases that must reach it; null where their mean must.
+    """
+
+    metric: str
+    value: float
+    of_draws: float | None
 
 
+class Reach(NamedTuple):
+    """What one mechanism needs, and the k of the setting."""
+
+    target: Target
+    k: int
+
+
+def _finite(value: float | None) -> float | None:
+    # a goal out of reach has an infinite estimate, which JSON lacks; `reason` says it
+    return value if value is not None and math.isfinite(value) else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Needed(Answer):
     """The least epsilon, or the fewest people, at which each mechanism reaches a goal.
 
     Attributes
     ----------
-    targets : tuple of dpviz.simulation.least.Target
+    goal : GoalSet
+        What was asked for.
+    what : {"epsilon", "n"}
+    answers : tuple of Reach
         Those that count first, the least first.
-    asked : (str, float)
-        The metric asked for, and the value to reach.
-    goal : dpviz.simulation.goal.Goal
+    searched : dpviz.simulation.goal.Goal
         What was searched: a recovery is searched as the captured share that means the same.
     prepared : Measured
-    settings : Settings
     """
 
     figures: ClassVar[tuple[str, ...]] = ("least",)
+    listed: ClassVar[str] = "answers"
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("mechanism", of=lambda row: row.target.mechanism, type=str, show=NUMBERS),
+        Column("least", of=lambda row: _finite(row.target.estimate), show=NUMBERS,
+               help="The estimate, between low and high; null where none is enough."),
+        Column("low", of=lambda row: row.target.low, show=NUMBERS),
+        Column("high", of=lambda row: row.target.high, show=NUMBERS),
+        Column("predicted", of=lambda row: _finite(row.target.predicted), show=NUMBERS,
+               kind=Kind.PREDICTION),
+        Column("status", of=lambda row: row.target.status, type=str | None, show=NUMBERS,
+               help="Judged at high."),
+        Column("counts", of=lambda row: row.target.counts, type=bool, show=NUMBERS,
+               help="Whether its claim holds there."),
+        Column("evidence", of=lambda row: sentence(*row), type=str, show=NUMBERS),
+        Column("reason", of=lambda row: row.target.reason, type=str | None, show=NUMBERS),
+    )  # fmt: skip
 
-    def __init__(
-        self, targets: Sequence[Target], asked: tuple[str, float], goal: Goal, what: str,
-        prepared: Measured, settings: Settings,
-    ) -> None:  # fmt: skip
-        self.targets, self.asked, self.goal, self.what = tuple(targets), asked, goal, what
-        self.prepared, self.settings = prepared, settings
+    goal: GoalSet
+    what: str
+    settings: Settings
+    answers: tuple[Reach, ...]
+    searched: Annotated[Goal, ASIDE]
+    prepared: Annotated[Measured, ASIDE]
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What each mechanism needs."""
+        return tuple(row.target for row in self.answers)
 
     def summary(self) -> str:
         """Return the goal, and one sentence per mechanism, those that count first."""
-        metric, value = self.asked
+        metric, value = self.goal.metric, self.goal.value
         side = "at least" if METRICS[metric].better == "higher" else "at most"
         goal = f"The least {'n' if self.what == 'n' else 'epsilon'} for a "
         goal += f"{METRICS[metric].label} of {side} {numeral(value, 6)}"
-        if metric != self.goal.metric:
+        if metric != self.searched.metric:
             # recovery is asked for, and the search runs on the share that means it on this table
-            goal += f" (a {METRICS[self.goal.metric].label} of {numeral(self.goal.value, 3)} here)"
+            here = self.searched
+            goal += f" (a {METRICS[here.metric].label} of {numeral(here.value, 3)} here)"
         sentences = [sentence(target, self.settings.k) for target in self.targets]
         return "\n".join([f"{goal}.", *sentences])
-
-    def table(self) -> pd.DataFrame:
-        """Return one row per mechanism.
-
-        ``least`` is the middle of the interval from ``low`` to ``high`` that holds the answer at
-        the confidence asked for; missing where there is none. ``status`` is judged at ``high``,
-        and ``counts`` says whether the claim is one to rely on there.
-        """
-        rows = [self._row(target) for target in self.targets]
-        return pd.DataFrame(rows, columns=list(TARGET_COLUMNS))
-
-    def _row(self, target: Target) -> dict[str, Any]:
-        status = target.status
-        predicted = target.predicted
-        return {
-            "mechanism": target.mechanism.text,
-            # a goal out of reach has an infinite estimate, which JSON lacks; `reason` says it
-            "least": target.estimate if math.isfinite(target.estimate) else None,
-            "low": target.low,
-            "high": target.high,
-            "predicted": predicted if predicted is not None and math.isfinite(predicted) else None,
-            "status": None if status is None else str(status.verdict),
-            "counts": target.counts,
-            "evidence": sentence(target, self.settings.k),
-            "reason": target.reason,
-        }
-
-    def data(self) -> dict[str, Any]:
-        """Return the goal, the settings and the rows of `table`."""
-        goal = {"metric": self.asked[0], "value": self.asked[1]}
-        return {
-            "goal": goal | {"of_draws": self.goal.of_draws},
-            "what": self.what,
-            "settings": without_paths(self.settings).to_json(),
-            "answers": [self._row(target) for target in self.targets],
-        }
 
     def figure(self, name: str | None = None) -> Figure:
         """Draw the answer of each mechanism as a point in its interval, on a log axis.
@@ -169,23 +183,24 @@ class Needed(Answer):
     def _shown(self) -> pd.DataFrame:
         return self.table().drop(columns=["evidence"])
 
-    def _picture(self) -> str:
-        from dpviz.report.figures.drawing import ranges_picture
+    def _picture(self) -> Picture:
+        from dpviz.report.print import ranges
 
         ends = self.table().rename(columns={"least": "mean"})
         ends = ends.astype({"mean": float, "low": float, "high": float})
         for end in ("low", "high"):  # one of them is missing where the answer is an end itself
             ends[end] = ends[end].fillna(ends["mean"])
         words = "people" if self.what == "n" else "epsilon"
-        return ranges_picture(ends, self._panels(), f"least {words}", log=True).image()
+        return ranges(ends, self._panels(), f"least {words}", log=True)
 
 
-@asks("the least epsilon, or the fewest people, for a goal", GoalOptions, SearchOptions, Settings)
+@asks("the least epsilon, or the fewest people, for a goal", GoalOptions, SearchOptions, Settings,
+      command="decide least")  # fmt: skip
 def least(
     table: Any = "digits",
     *,
     over: Literal["epsilon", "n"] = "epsilon",
-    of_draws: float | None = None,
+    of_draws: float | None = SURE,
     confidence: float = 0.95,
     most_draws: int = 256,
     on_estimate: Callable[[float], None] | None = None,
@@ -199,9 +214,10 @@ def least(
         As in `compare`.
     over : {"epsilon", "n"}
         What to find. For n the same population has more or fewer people.
-    of_draws : float, optional
-        The share of releases, above 0 and below 1, that must reach the goal; if not said, their
-        mean must. Metrics without an upper limit need it.
+    of_draws : float or None
+        The share of releases, above 0 and below 1, that must reach the goal: 95 of 100, as every
+        page asks. With None their mean must, which about half of the releases miss; metrics
+        without an upper limit refuse that.
     confidence : float
         With which each interval holds, above 0 and below 1.
     most_draws : int
@@ -263,7 +279,9 @@ def least(
         prepared, settings, goal, over,
         confidence=confidence, most_draws=most_draws, on_estimate=on_estimate,
     )  # fmt: skip
-    return Needed(found, (metric, float(value)), goal, over, prepared, settings)
+    wanted = GoalSet(metric, float(value), goal.of_draws)
+    rows = tuple(Reach(target, settings.k) for target in found)
+    return Needed(wanted, over, settings, rows, goal, prepared)
 
 
 def goal_of(metric: str, value: Any, of_draws: float | None, prepared: Measured, k: int) -> Goal:
@@ -284,3 +302,28 @@ def goal_of(metric: str, value: Any, of_draws: float | None, prepared: Measured,
         allowed = f"another measure than recovery: any {k} directions capture as much here"
         raise InvalidSetting("the goal", allowed, f"recovery {numeral(value, 6)}")
     return replace(Goal.of_recovery(float(value), chance), of_draws=of_draws)
+
+
+def least_epsilons(
+    prepared: Measured, settings: Settings, wanted: float = 0.9
+) -> dict[str, dict[str, Any] | None]:
+    """Return about the least epsilon that recovers a share.
+
+    Nothing is said behind a paid preparation, which every look would have to repeat.
+
+    Returns
+    -------
+    dict
+        ``least``, ``pure`` and ``chosen`` as in `dpviz.simulation.least.leaders`, each with key,
+        label and epsilon, or None.
+    """
+    chance = chance_share(prepared.reference, settings.k)
+    if nothing_to_recover(chance) or prepared.raw is not None:
+        return dict.fromkeys(("least", "pure", "chosen"))
+    found = leaders(prepared, settings, Goal.of_recovery(wanted, chance))
+    return {
+        kind: None
+        if one is None
+        else {"key": one.mechanism.text, "label": one.mechanism.label, "epsilon": one.value}
+        for kind, one in found.items()
+    }

@@ -3,39 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number, params_of
-from dpviz.releasing.ledger import Contents, Ledger, ledger_at
+from dpviz.core.problem import Budget
+from dpviz.releasing.ledger import Contents, Ledger, Spend, ledger_at
 from dpviz.releasing.making import content_of, table_input
 from dpviz.releasing.options import LedgerOptions
 from dpviz.releasing.schema import Schema
 from dpviz.releasing.verifying import verify
-from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
+from dpviz.studies.columns import ASIDE, EVERYWHERE, PAIR, Column, printed
 from dpviz.studies.options import asks
 
-_COLUMNS = ("number", "when", "mechanism", "epsilon", "delta", "purpose", "by", "release")
+_SEEN = EVERYWHERE - {"json"}
+
+SPENDS = (
+    Column("number", type=int, show=_SEEN),
+    Column("when", of=lambda line: line.spend.when, type=str, show=_SEEN),
+    # a spend whose sampler is approximate is no proof, and the list must not hide it
+    Column("mechanism", type=str, show=_SEEN, of=lambda line: line.spend.mechanism
+           + (" (approximate)" if line.spend.approximate else "")),
+    Column("epsilon", of=lambda line: line.spend.epsilon, digits=6, show=_SEEN,
+           help="What it counts for."),
+    Column("delta", of=lambda line: line.spend.delta, digits=3, show=_SEEN),
+    Column("purpose", of=lambda line: line.spend.stated_purpose or line.spend.purpose, type=str,
+           show=_SEEN),
+    Column("by", of=lambda line: line.spend.by, type=str, show=_SEEN),
+    Column("release", type=str, show=_SEEN),
+)  # fmt: skip
 
 
+class Line(NamedTuple):
+    """A spend of a ledger, at what it counts for, and the file of its release."""
+
+    number: int
+    spend: Spend
+    release: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Books(Answer):
-    """A ledger as it stood when it was read.
+    """A ledger as it stood when it was read; without its salt.
 
     Attributes
     ----------
+    rows_ : int or None
+        Most rows of a person that all spends count for; null until somebody says.
+    spends : list of dict
+        Each as it stands in the ledger, and the epsilon that it counts for.
     ledger : dpviz.releasing.ledger.Ledger
     contents : dpviz.releasing.ledger.Contents
         Its limit, relation and account, and every spend.
+    lines : tuple of Line
     """
 
-    def __init__(self, ledger: Ledger, contents: Contents) -> None:
-        self.ledger, self.contents = ledger, contents
-        self._kept = {number: path.name for number, path in ledger.kept().items()}
+    listed: ClassVar[str] = "lines"
+    columns: ClassVar[tuple[Column, ...]] = SPENDS
+
+    limit: Budget
+    account: str
+    relation: str
+    unit: str
+    rows_: int | None
+    schema: str
+    purpose: str
+    total: Annotated[Any, PAIR]
+    left: Annotated[Any, PAIR]
+    spends: list[dict[str, Any]]
+    ledger: Annotated[Ledger, ASIDE]
+    contents: Annotated[Contents, ASIDE]
+    lines: Annotated[tuple[Line, ...], ASIDE]
+
+    @classmethod
+    def of(cls, ledger: Ledger, found: Contents) -> Books:
+        """Return the answer that a ledger's contents are."""
+        files = {number: path.name for number, path in ledger.kept().items()}
+        return cls(
+            found.limit,
+            found.account,
+            str(found.relation),
+            str(found.unit),
+            found.rows,
+            found.schema,
+            found.purpose,
+            found.total,
+            found.left,
+            [{**spend.to_json(), "counts": priced.epsilon}
+             for spend, priced in zip(found.spends, found.priced, strict=True)],
+            ledger,
+            found,
+            tuple(
+                # a spend may be written down and its release lost: that is said, not left empty
+                Line(number, spend, files.get(number, "no file" if spend.releases else ""))
+                for number, spend in enumerate(found.priced, start=1)
+            ),
+        )  # fmt: skip
 
     def summary(self) -> str:
         """Return what is spent of the limit, and what is left."""
@@ -45,48 +112,12 @@ class Books(Answer):
             f"{self.ledger.path.name}: epsilon {numeral(epsilon, 6)}, delta {numeral(delta, 3)} "
             f"spent of epsilon {numeral(limit.epsilon, 6)}, delta {numeral(limit.delta, 6)}; "
             f"epsilon {numeral(left[0], 6)}, delta {numeral(left[1], 3)} left ({found.account} "
-            f"account, relation {found.relation}, unit {found.unit})"
+            f"account, relation {found.relation}, unit {found.who})"
         )
 
     def printed(self) -> str:
         """Return the summary and a line for each spend, as the command prints them."""
-        rows = [
-            [
-                str(row["number"]),
-                row["when"],
-                row["mechanism"],
-                numeral(row["epsilon"], 6),
-                numeral(row["delta"], 3),
-                row["purpose"],
-                row["by"],
-                row["release"],
-            ]
-            for row in self.table().to_dict("records")
-        ]
-        return f"{self.summary()}\n{text_table(_COLUMNS, rows)}"
-
-    def table(self) -> pd.DataFrame:
-        """Return one row per spend."""
-        rows = [
-            (
-                number,
-                spend.when,
-                # a spend whose sampler is approximate is no proof, and the list must not hide it
-                spend.mechanism + (" (approximate)" if spend.approximate else ""),
-                spend.epsilon,
-                spend.delta,
-                spend.stated_purpose or spend.purpose,
-                spend.by,
-                # a spend may be written down and its release lost: that is said, and not left empty
-                self._kept.get(number, "no file" if spend.releases else ""),
-            )
-            for number, spend in enumerate(self.contents.spends, start=1)
-        ]
-        return pd.DataFrame(rows, columns=list(_COLUMNS))
-
-    def data(self) -> dict[str, Any]:
-        """Return the object that ``dpviz ledger FILE --format json`` prints; without its salt."""
-        return self.contents.to_json()
+        return f"{self.summary()}\n{printed(self.columns, self.lines)}"
 
     def verify(self, releases: Sequence[str | PathLike[str]] = ()) -> list[str]:
         """Return what does not fit between the ledger and files of releases: nothing, if all does.
@@ -116,7 +147,7 @@ class Books(Answer):
             The ledger with that table.
         """
         mark = self.ledger.fingerprint(content_of(table_input(fspath(table), sheet)))
-        return Books(self.ledger, self.ledger.bind(mark, purpose))
+        return Books.of(self.ledger, self.ledger.bind(mark, purpose))
 
 
 @asks(
@@ -190,4 +221,4 @@ def ledger(
         text = limit if isinstance(limit, str) else ",".join(map(format_number, map(float, limit)))
         digest = "" if schema is None else Schema.read(Path(schema)).digest
         LedgerOptions(limit=text, **options).create(book, digest)
-    return Books(book, book.read())
+    return Books.of(book, book.read())

@@ -2,75 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-import pandas as pd
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NotRequired
 
 from dpviz.auditing.table import listing_rows
 from dpviz.datasets import dataset_rows, remote
-from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
+from dpviz.studies.columns import ABSENT, NUMBERS, Column, printed
 from dpviz.studies.options import asks
 
 
+def _words(*names: str, **more: Any) -> tuple[Column, ...]:
+    return tuple(Column(name, type=str, **more) for name in names)
+
+
+def _if_there(name: str, row: dict[str, Any]) -> Any:
+    return row.get(name, ABSENT)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Listing(Answer):
-    """Rows of a list, each a dictionary.
+    """What there is, a row each.
 
     Attributes
     ----------
-    rows : list of dict
-        As the command of the same name prints them as JSON.
-    columns : tuple of str
-        Those that a terminal or a notebook shows.
+    items : list of dict
+        The rows.
     """
 
-    def __init__(self, rows: Sequence[dict[str, Any]], noun: str, shown: Sequence[str]) -> None:
-        self.rows, self.columns, self._noun = list(rows), tuple(shown), noun
+    listed: ClassVar[str] = "items"
+    alone: ClassVar[bool] = True
+    noun: ClassVar[str] = ""
+
+    items: list[dict[str, Any]]
 
     @property
     def keys(self) -> list[str]:
         """Each key once, in the order of the list."""
-        return list(dict.fromkeys(str(row["key"]) for row in self.rows))
+        return list(dict.fromkeys(str(row["key"]) for row in self.items))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.rows)
+        return iter(self.items)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.items)
 
     def summary(self) -> str:
         """Return how many there are, and their keys."""
-        return f"{len(self.keys)} {self._noun}: {', '.join(self.keys)}."
+        return f"{len(self.keys)} {self.noun}: {', '.join(self.keys)}."
 
     def printed(self) -> str:
         """Return the columns that a terminal shows."""
-        cells = [[_word(row[name]) for name in self.columns] for row in self.rows]
-        return text_table(self.columns, cells)
-
-    def table(self) -> pd.DataFrame:
-        """Return the rows as a table."""
-        return pd.DataFrame(self.rows)
-
-    def data(self) -> list[dict[str, Any]]:
-        """Return the rows."""
-        return self.rows
-
-    def _shown(self) -> pd.DataFrame:
-        return self.table()[list(self.columns)]
+        return printed(self.columns, self.items)
 
 
-def _word(value: object) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+class Mechanisms(Listing):
+    """Every mechanism under both relations."""
+
+    noun: ClassVar[str] = "mechanisms"
+    columns: ClassVar[tuple[Column, ...]] = (
+        *_words("key"),
+        *_words("label", show=NUMBERS),
+        *_words("relation", "release", "guarantee", "status", "paper"),
+        *_words("evidence", show=NUMBERS),
+    )
+
+
+class Tables(Listing):
+    """Every table, the remote ones with where they come from."""
+
+    noun: ClassVar[str] = "tables"
+    columns: ClassVar[tuple[Column, ...]] = (
+        *_words("key", "origin"),
+        Column("at_hand", type=bool),
+        *_words("label", "description", show=NUMBERS),
+        Column("n", type=int),
+        Column("d", type=int),
+        *_words("labels"),
+        *_words("source", show=NUMBERS),
+        *_words("licence"),
+        *(
+            Column(name, of=partial(_if_there, name), show=NUMBERS,
+                   type=NotRequired[str], help="Of remote tables alone.")
+            for name in ("page", "openml", "papers")
+        ),
+    )  # fmt: skip
 
 
 @asks("list every mechanism and what holds of it", command="mechanisms")
-def list_mechanisms() -> Listing:
+def list_mechanisms() -> Mechanisms:
     """List every mechanism under both relations, and what holds of its claim.
 
     Returns
     -------
-    Listing
+    Mechanisms
         One row per key and relation: key, label, paper, relation, release (matrix, subspace or
         data), guarantee (pure, approximate or none), status and evidence, at epsilon 1, delta
         1e-6, n 1000, d 10 and k 2. ``to_json()`` writes the bytes of
@@ -91,17 +118,16 @@ def list_mechanisms() -> Listing:
     >>> row["status"].item()
     'holds'
     """
-    columns = ("key", "relation", "release", "guarantee", "status", "paper")
-    return Listing(listing_rows(), "mechanisms", columns)
+    return Mechanisms(listing_rows())
 
 
 @asks("list the built-in and the remote tables", command="datasets")
-def list_datasets() -> Listing:
+def list_datasets() -> Tables:
     """List the built-in tables, and the papers' data sets that can be fetched.
 
     Returns
     -------
-    Listing
+    Tables
         One row per table: key, label, description, n and d as loaded, labels, source, licence,
         origin (built-in or remote) and whether it is at hand. ``to_json()`` writes the bytes of
         ``dpviz datasets --format json``.
@@ -120,5 +146,4 @@ def list_datasets() -> Listing:
         {**row, "origin": "built-in", "at_hand": True} for row in dataset_rows()
     ]
     rows += remote.dataset_rows()
-    columns = ("key", "origin", "at_hand", "n", "d", "labels", "licence")
-    return Listing(rows, "tables", columns)
+    return Tables(rows)

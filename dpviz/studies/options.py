@@ -33,8 +33,17 @@ from numpy.typing import ArrayLike
 
 from dpviz.core.entries import FeatureBounds, Pairs, bounds_of
 from dpviz.core.errors import WrongArgument
+from dpviz.core.metrics import Metric
 from dpviz.core.number_text import numeral
-from dpviz.core.params import Declared, Param, as_python, format_number, params_of
+from dpviz.core.params import (
+    Declared,
+    Param,
+    as_python,
+    format_number,
+    params_of,
+    text,
+    texts,
+)
 from dpviz.core.plugins import shell_command
 from dpviz.core.settings import Settings
 from dpviz.datasets import name_of
@@ -89,9 +98,10 @@ class Options(TypedDict, total=False):
     categories: str
     categorical: Literal["drop", "onehot"]
     decimal: Literal["auto", "point", "comma"]
-    encoding: Literal["auto", "cp1252", "utf-16"]
+    encoding: Literal["auto", "cp1252", "cp1250", "cp1251", "shift_jis", "gbk", "utf-16"]
     sheet: str
     codes: str
+    read_as: str
     levels: str
     rows_a_person: int | None
     person: str | None
@@ -102,7 +112,7 @@ class Options(TypedDict, total=False):
 
 ASIDE = {
     "progress", "on_estimate", "memory", "cache",
-    "workers", "backend", "scheduler", "out", "ledger",
+    "workers", "executor", "out", "ledger",
 }  # fmt: skip
 """Keywords that change no number: what made an answer does not name them."""
 
@@ -130,7 +140,7 @@ class Study:
     once : bool
         Whether it may not be asked again for the sake of it: a release spends.
     command : str
-        The command, where it is not the function's name.
+        The command, where it is not the function's name; two words where it stands under another.
     """
 
     function: Callable[..., Any]
@@ -208,7 +218,8 @@ def asks(
             named: Any = _with_mechanisms(kwargs.items())
             answer = function(*first.values(), **named)
             if isinstance(answer, Answer):
-                answer._asked = _noted(question, first | named, date)
+                # set once, here: an answer is frozen
+                object.__setattr__(answer, "_asked", _noted(question, first | named, date))
             return answer
 
         checked.__signature__ = signature  # type: ignore[attr-defined]
@@ -367,6 +378,8 @@ def _written(name: str, value: Any) -> Any:
     match as_python(value):
         case Mechanism():
             return value.text
+        case Metric():
+            return value.key
         case str() | PathLike():
             return None if name in _PLACES and _is_place(fspath(value)) else fspath(value)
         case Mapping():
@@ -391,7 +404,7 @@ _PLACES = ("table", "bounds", "allocation", "schema", "spectrum")
 def command_of(question: Study, options: Mapping[str, Any]) -> str:
     """Return the shell command that asks the same; what was in memory has a name to fill in."""
     params = question.params()
-    words = [question.word]
+    words = question.word.split()
     rest: list[str] = []
     for name, value in options.items():
         param = params.get(name)
@@ -469,6 +482,32 @@ def variants(given: Variants) -> Any:
     if not isinstance(given, Iterable):
         raise params_of(Settings)["mechanisms"].error(given)
     return tuple(given)
+
+
+@dataclass(frozen=True)
+class Measuring(Declared):
+    """By what releases are measured."""
+
+    metrics: tuple[str, ...] = texts(
+        (), label="Metrics", flag="--metric", url=None, allowed_text="names of metrics",
+        help="A metric to measure, such as largest_angle; repeatable. Default: all that apply.",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Publishing(Declared):
+    """How a table of one's own is read for what may be shown to anybody, and where that is paid."""
+
+    schema: str | None = text(
+        None, label="Schema", flag="--schema", url=None, optional=True, group="Table",
+        help="How the table is read, as dpviz schema drafts it: each cell by itself, every row "
+        "counted, typical values where one is missing. Without it pictures of a file of your own "
+        "are not to be published.",
+    )  # fmt: skip
+    ledger: str | None = text(
+        None, label="Ledger", flag="--ledger", url=None, optional=True,
+        help="A ledger to enter what the pictures cost in, before the rows are looked at.",
+    )  # fmt: skip
 
 
 def ready(table: Any, options: Mapping[str, Any]) -> tuple[BoundedTable | PlannedTable, Settings]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, Unpack
 
 import pandas as pd
 
@@ -14,22 +15,21 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.metrics import METRICS
 from dpviz.core.number_text import percent
 from dpviz.core.params import Declared, number, text
+from dpviz.core.quantity import Kind
 from dpviz.core.settings import Settings
-from dpviz.preparation.load import PREFIX, plan_of, planned, whole_people, without_paths
+from dpviz.preparation.load import PREFIX, plan_of, planned, whole_people
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import budget_words, left_out
-from dpviz.report.tables.comparison import (
-    MEASURE_COLUMNS,
-    PredictedVariant,
-    expectations,
-    expected_row,
-    expected_spectrum,
-)
+from dpviz.report.tables.comparison import MEASURE_COLUMNS, SPECTRUM_COLUMNS
 from dpviz.simulation.cells import Skipped, variants_of
+from dpviz.simulation.expectation import Expectation, expect
 from dpviz.studies import Answer
+from dpviz.studies.columns import ABSENT, ASIDE, SKIPPED, Column, Number
 from dpviz.studies.options import Options, asks, ready
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
     from dpviz.report.figures.theme import Figure
 
 
@@ -54,39 +54,65 @@ _PREDICTED = (
 )  # fmt: skip
 
 
+def _metric(name: str, row: Expectation) -> Any:
+    found = row.metric(name)
+    return ABSENT if found is None else found
+
+
+PREDICTED = (
+    Column("mechanism", of=lambda row: row.mechanism, type=str),
+    Column("status", "Claim", lambda row: row.account.status, type=str),
+    *(
+        Column(name, METRICS[name].label, partial(_metric, name), help=METRICS[name].help,
+               type=NotRequired[Number], kind=Kind.PREDICTION)
+        for name in _PREDICTED
+    ),
+    Column("kind", of=lambda row: Kind.PREDICTION, type=Literal["prediction"],
+           show=frozenset({"json"})),
+    Column("overlaps", of=lambda row: row.prediction.overlaps, show=frozenset({"json"}),
+           type=Annotated[FloatArray, list[float]], help="With the true directions."),
+    Column("eigenvalues", of=lambda row: row.prediction.spectrum, show=frozenset({"json"}),
+           type=Annotated[FloatArray, list[float]]),
+)  # fmt: skip
+"""Of a mechanism: its expected metrics, and its spectrum."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Predictions(Answer):
     """What mechanisms are expected to do in one setting, without a single draw.
 
     Attributes
     ----------
-    found : tuple of dpviz.report.tables.comparison.PredictedVariant
-        Each with its prediction: overlaps, spectrum, captured shares.
     skipped : tuple of dpviz.simulation.cells.Skipped
         Mechanisms without a prediction, and why.
     prepared : Measured
-    settings : Settings
     """
 
     figures: ClassVar[tuple[str, ...]] = ("spectrum", *_PREDICTED)
+    columns: ClassVar[tuple[Column, ...]] = PREDICTED
 
-    def __init__(
-        self, found: Sequence[PredictedVariant], skipped: Sequence[Skipped], prepared: Measured,
-        settings: Settings,
-    ) -> None:  # fmt: skip
-        self.found, self.skipped = tuple(found), tuple(skipped)
-        self.prepared, self.settings = prepared, settings
+    n: int
+    d: int
+    settings: Settings
+    results: tuple[Expectation, ...]
+    skipped: Annotated[tuple[Skipped, ...], SKIPPED]
+    prepared: Annotated[Measured, ASIDE]
+
+    def printed(self) -> str:
+        """Return the summary."""
+        return self.summary()
 
     def summary(self) -> str:
         """Return the expected share of each mechanism, the best first."""
         rows, settings = self.prepared, self.settings
-        ranked = sorted(self.found, key=lambda item: -item.prediction.captured_share)
+        ranked = sorted(self.results, key=lambda item: -item.prediction.captured_share)
         at = budget_words(rows.budget(settings))
         lines = [
             f"Expected at {at}, n {rows.n:,}, d {rows.d}, k {settings.k}, without a draw, of what "
             f"{settings.k} components can explain: "
             + ", ".join(
                 f"{item.mechanism.label} {percent(item.prediction.captured_share)}"
-                f" ({item.status.words})"
+                f" ({item.account.status.words})"
                 for item in ranked
             )
             + "."
@@ -96,35 +122,6 @@ class Predictions(Answer):
         lines += left_out(self.skipped)
         lines.append("Assumed public: " + "; ".join(rows.assumed_public) + ".")
         return "\n".join(lines)
-
-    def table(self) -> pd.DataFrame:
-        """Return one row per mechanism: status, and each metric that can be predicted."""
-        rows = [expected_row(item, self.settings.k) for item in self.found]
-        return pd.DataFrame(rows, columns=["mechanism", "status", *_PREDICTED])
-
-    def data(self) -> dict[str, Any]:
-        """Return settings, the rows of `table` with their spectra, and what was skipped."""
-        k = self.settings.k
-        return {
-            "n": self.prepared.n,
-            "d": self.prepared.d,
-            "settings": without_paths(self.settings).to_json() | {"delta": self._delta},
-            "results": [
-                expected_row(item, k)
-                | {
-                    "overlaps": item.prediction.overlaps.tolist(),
-                    "eigenvalues": item.prediction.spectrum.tolist(),
-                }
-                for item in self.found
-            ],
-            "skipped": [
-                {"mechanism": item.mechanism, "reason": item.reason} for item in self.skipped
-            ],
-        }
-
-    @property
-    def _delta(self) -> float:
-        return self.prepared.budget(self.settings).delta
 
     def figure(self, name: str | None = None) -> Figure:
         """Draw the expected noisy spectra, or one expected metric.
@@ -143,14 +140,15 @@ class Predictions(Answer):
         from dpviz.report.figures.theme import panels_of
 
         rows, settings = self.prepared, self.settings
-        mechanisms = [item.mechanism for item in self.found]
+        mechanisms = [item.mechanism for item in self.results]
         shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
         if name == "spectrum":
-            edges = {i.mechanism.text: i.edges for i in self.found if i.edges is not None}
+            accounts = {item.mechanism.text: item.account for item in self.results}
+            edges = {key: one.edges for key, one in accounts.items() if one.edges is not None}
             thresholds = {
-                i.mechanism.text: i.threshold for i in self.found if i.threshold is not None
+                key: one.threshold for key, one in accounts.items() if one.threshold is not None
             }
-            table = expected_spectrum(rows, self.found)
+            table = expected_spectrum(rows, self.results)
             return side_by_side.spectra(table, shown, edges, thresholds)
         # not every mechanism's law says every metric
         values = self.table()[["mechanism", name]].dropna()
@@ -159,23 +157,21 @@ class Predictions(Answer):
         table = pd.DataFrame(drawn, columns=list(MEASURE_COLUMNS))
         return side_by_side.measures(table, shown, METRICS[name])
 
-    def _picture(self) -> str:
-        from dpviz.report.figures.drawing import ranges_picture
+    def _picture(self) -> Picture | None:
         from dpviz.report.figures.theme import panels_of
+        from dpviz.report.print import ranges
 
         rows, settings = self.prepared, self.settings
-        mechanisms = [item.mechanism for item in self.found]
+        mechanisms = [item.mechanism for item in self.results]
         if not mechanisms:
-            return ""
-        known = {item.mechanism.text: expected_row(item, settings.k) for item in self.found}
-        points = [
-            # where k = d any space is the whole one, and only the captured share is predicted
-            (key, *[row.get("recovery", row["captured_share"])] * 3)
-            for key, row in known.items()
-        ]
+            return None
+        # where k = d any space is the whole one, and only the captured share is predicted
+        known = self.table().set_index("mechanism")
+        name = "recovery" if "recovery" in known else "captured_share"
+        points = [(key, *[value] * 3) for key, value in known[name].items()]
         table = pd.DataFrame(points, columns=["mechanism", "mean", "low", "high"])
         shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
-        return ranges_picture(table, shown, "recovery, predicted without a draw").image()
+        return ranges(table, shown, "recovery, predicted without a draw")
 
 
 @asks("what mechanisms are expected to do, without a draw", PlanOptions, Settings)
@@ -248,8 +244,43 @@ def predict(
         n = None
     prepared, settings = ready(table, options)
     measured = prepared if n is None else prepared.with_n(whole_people(str(n)), settings.seed)
-    found, skipped = expectations(measured, settings, variants_of(settings))
-    return Predictions(found, skipped, measured, settings)
+    found = [expect(measured, settings, mechanism) for mechanism in variants_of(settings)]
+    told = replace(settings, delta=measured.budget(settings).delta)
+    return Predictions(
+        measured.n, measured.d, told,
+        tuple(one for one in found if isinstance(one, Expectation)),
+        tuple(one for one in found if isinstance(one, Skipped)), measured,
+    )  # fmt: skip
+
+
+def expected_spectrum(measured: Measured, found: Iterable[Expectation]) -> pd.DataFrame:
+    """Return the expected noisy eigenvalues beside the true ones.
+
+    Returns
+    -------
+    DataFrame
+        Columns `dpviz.report.tables.comparison.SPECTRUM_COLUMNS`; median, low and high are one
+        number.
+    """
+    true = measured.reference.eigenvalues
+    parts = [
+        pd.DataFrame(
+            {
+                "mechanism": item.mechanism.text,
+                "component": range(1, len(true) + 1),
+                "true": true,
+                # an expectation has no range: the columns are those of what is drawn
+                "median": item.prediction.spectrum,
+                "low": item.prediction.spectrum,
+                "high": item.prediction.spectrum,
+                "released": True,
+            },
+            columns=list(SPECTRUM_COLUMNS),
+        )
+        for item in found
+    ]
+    empty = pd.DataFrame(columns=list(SPECTRUM_COLUMNS))
+    return pd.concat(parts, ignore_index=True) if parts else empty
 
 
 def numbers_of(spectrum: Any) -> list[float]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import pandas as pd
 
@@ -19,6 +20,49 @@ from dpviz.studies import Answer
 from dpviz.studies.options import asks
 
 
+class ReleaseFile(TypedDict):
+    """One real release: `dpviz.release`, the file that is handed out.
+
+    Attributes
+    ----------
+    declared : How columns were read and bounded, all public.
+    proved, opendp : What it spends, by the proof and by OpenDP's own account.
+    beside : What was released beside the matrix under the same account.
+    mean : Private mean of the rows; null where they were centred on public numbers.
+    components : k rows of length d.
+    picture : Whole-number counts of people in cells along the components; null where none was made.
+    """
+
+    dpviz_release: int
+    name: str
+    made: str
+    purpose: str
+    by: str
+    mechanism: str
+    relation: str
+    unit: dict[str, str | int | None]
+    n: int
+    d: int
+    k: int
+    declared: dict[str, Any]
+    assumed_public: list[str]
+    claimed: dict[str, float]
+    proved: dict[str, float | str | None]
+    opendp: dict[str, float | str | None]
+    noise: dict[str, Any]
+    beside: list[dict[str, Any]]
+    mean: list[float] | None
+    components: list[list[float]]
+    eigenvalues: list[float] | None
+    matrix: list[list[float]] | None
+    picture: dict[str, Any] | None
+    settings: dict[str, str]
+    settings_hash: str
+    ledger: dict[str, Any]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Released(Answer):
     """What was released, and what a reader needs to judge it: nothing else of the table.
 
@@ -27,17 +71,19 @@ class Released(Answer):
     release : dpviz.releasing.making.RealRelease
     """
 
-    def __init__(self, release: RealRelease) -> None:
-        self.release = release
+    release: RealRelease
 
     def summary(self) -> str:
         """Return what was released, what is proved of it, and what the ledger says."""
         made = self.release
-        proved, mapped = made.noise.proved, made.noise.mapped
+        proved, mapped = made.plan.noise.proved, made.plan.noise.mapped
+        n, some = made.plan.records.n, ""
+        if made.counted is not None:
+            some = f"; about {made.counted:,} of {n:,} rows count, and all is of those"
         return (
-            f"{made.mechanism} released: proved epsilon {numeral(proved.epsilon, 6)} at delta "
+            f"{made.plan.mechanism} released: proved epsilon {numeral(proved.epsilon, 6)} at delta "
             f"{numeral(proved.delta, 6)} (OpenDP's map: {numeral(mapped.epsilon, 6)}); it "
-            f"{protects(made.schema.rows_a_person)}\n{made.said}"
+            f"{protects(made.plan.schema.rows_a_person)}{some}\n{made.said}"
         )
 
     def table(self) -> pd.DataFrame:
@@ -47,9 +93,9 @@ class Released(Answer):
         found.insert(0, "feature", list(self.release.declared.bounds.value.names))
         return found
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> ReleaseFile:
         """Return the release as its file holds it."""
-        return self.release.to_json()
+        return cast(ReleaseFile, self.release.to_json())
 
     def to_json(self) -> str:
         """Return the text of the release's file, without the end of its last line."""

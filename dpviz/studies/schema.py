@@ -59,6 +59,7 @@ class SchemaOptions(Declared):
     levels: str = inherit(Settings, "levels")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Draft(Answer):
     """A first schema of a table.
 
@@ -67,8 +68,7 @@ class Draft(Answer):
     schema : dpviz.releasing.schema.Schema
     """
 
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+    schema: Schema
 
     def summary(self) -> str:
         """Return how many columns are used, and what is to be done before a release."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Unpack
 
 import pandas as pd
 
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.metrics import METRICS, summarise
+from dpviz.core.metrics import METRICS, Metric, Metrics, chosen, summarise
 from dpviz.core.number_text import numeral
 from dpviz.core.params import as_python, format_number
 from dpviz.core.problem import Budget
@@ -19,55 +20,74 @@ from dpviz.core.release import VERDICT_WORDS, Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import BoundedTable
-from dpviz.preparation.load import PlannedTable, without_paths
+from dpviz.preparation.load import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import private_steps
 from dpviz.report.sentences.phrases import join_words
 from dpviz.report.sentences.tradeoffs import curve_caption
-from dpviz.report.tables.curves import BAND_COLUMNS, frontier, limit_table
+from dpviz.report.tables.curves import BAND_COLUMNS, frontier
 from dpviz.simulation.axes import AXES, axis_param, parse_values
 from dpviz.simulation.cells import account_of, variants_of
-from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation.jobs import Progress
 from dpviz.simulation.store import Store
 from dpviz.simulation.sweep import Sweep
 from dpviz.simulation.sweep import sweep as sweep_prepared
 from dpviz.studies import Answer
-from dpviz.studies.options import Options, asks, ready
+from dpviz.studies.columns import ASIDE
+from dpviz.studies.curves import limit_table
+from dpviz.studies.options import Measuring, Options, asks, ready
 
 if TYPE_CHECKING:
-    from dpviz.report.figures.drawing import Drawing, DrawingSize
+    from matplotlib.figure import Figure as Picture
+
     from dpviz.report.figures.theme import Figure
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Swept(Answer):
     """Mechanisms along one or several axes.
 
     Attributes
     ----------
+    over : dict of str to list
+        The values of each axis.
+    table_ : DataFrame
+        One row per cell, trial and metric.
+    skipped : DataFrame
+        The cells that cannot run, and why: `dpviz.simulation.sweep.SKIPPED_COLUMNS`.
     sweep : dpviz.simulation.sweep.Sweep
     prepared : BoundedTable or PlannedTable
         What was swept.
-    settings : Settings
-    over : dict of str to list
-        The axes and their values.
+    metrics : dict of str to Metric
+        What was measured; the summary is of the first.
     """
 
     figures: ClassVar[tuple[str, ...]] = tuple(METRICS)
 
-    def __init__(
-        self,
+    settings: Settings
+    over: Annotated[dict[str, list[Any]], dict[str, list[float | str | None]]]
+    table_: Annotated[pd.DataFrame, dict[str, list[float | str | None]]]
+    skipped: Annotated[pd.DataFrame, list[dict[str, float | str | None]]]
+    sweep: Annotated[Sweep, ASIDE]
+    prepared: Annotated[BoundedTable | PlannedTable, ASIDE]
+    metrics: Annotated[Mapping[str, Metric], ASIDE]
+
+    @classmethod
+    def of(
+        cls,
         sweep: Sweep,
         prepared: BoundedTable | PlannedTable,
         settings: Settings,
         over: Mapping[str, Sequence[Any]],
-    ) -> None:
-        self.sweep, self.prepared, self.settings = sweep, prepared, settings
-        self.over = {axis: list(values) for axis, values in over.items()}
-
-    @property
-    def skipped(self) -> pd.DataFrame:
-        """The cells that cannot run, and why: `dpviz.simulation.sweep.SKIPPED_COLUMNS`."""
-        return self.sweep.skipped
+        metrics: Mapping[str, Metric] | None = None,
+    ) -> Swept:
+        """Return the answer that a sweep is; of all metrics unless some are given."""
+        metrics = METRICS if metrics is None else metrics
+        axes = {axis: list(values) for axis, values in over.items()}
+        found = cls(settings, axes, sweep.table, sweep.skipped, sweep, prepared, metrics)
+        # a figure of each metric that was measured, one's own too
+        object.__setattr__(found, "figures", tuple(metrics))
+        return found
 
     @property
     def axis(self) -> str:
@@ -78,9 +98,9 @@ class Swept(Answer):
 
     def summary(self) -> str:
         """Return which mechanism does best where, and what could not run."""
-        table, axis, metric = self.sweep.table, self.axis, self.figures[0]
+        table, axis, metric = self.sweep.table, self.axis, self._first
         shown, elsewhere = self._slice(axis, {})
-        bands = band_table_of_sweep(shown, self.prepared, self.settings, axis, metric)
+        bands = band_table_of_sweep(shown, self.prepared, self.settings, axis, metric.key)
         best = frontier(bands, metric)
         lines = [curve_caption(bands, best, axis, metric, self._mechanisms)]
         if elsewhere:
@@ -97,15 +117,6 @@ class Swept(Answer):
         """Return one row per cell, trial and metric: `dpviz.simulation.compare.TABLE_COLUMNS`."""
         return self.sweep.table
 
-    def data(self) -> dict[str, Any]:
-        """Return settings, axes, and the table and the skipped cells as columns."""
-        return {
-            "settings": without_paths(self.settings).to_json(),
-            "over": self.over,
-            "table": self.sweep.table.to_dict("list"),
-            "skipped": self.skipped.to_dict("records"),
-        }
-
     def figure(
         self,
         name: str | None = None,
@@ -118,7 +129,7 @@ class Swept(Answer):
         Parameters
         ----------
         name : str, optional
-            A metric of `dpviz.core.metrics.METRICS`.
+            A key of `metrics`; the first if not said.
         over : str, optional
             Which axis; by default the first with more than one value.
         at : mapping of str to value, optional
@@ -143,7 +154,7 @@ class Swept(Answer):
         shown, elsewhere = self._slice(axis, at or {})
         rows, settings = self.prepared, self.settings
         bands = band_table_of_sweep(shown, rows, settings, axis, name)
-        metric = METRICS[name]
+        metric = self.metrics[name]
         title = AXES[axis].label
         if elsewhere:
             title += f" (at {self._words(elsewhere)})"
@@ -155,7 +166,7 @@ class Swept(Answer):
             shares=metric.share,
             log_x=axis in ("epsilon", "delta", "n"),
             # a measure without an upper end may span powers of ten
-            log_y=metric.upper(rows.d, settings.k) > 1e300,
+            log_y=metric.upper(rows.d, settings.k) > 1e300 and bool((bands["low"] > 0).all()),
             # a sweep has no current setting: the line that marks it stands at its start
             now=float(bands["x"].iloc[0]) if len(bands) else float("nan"),
             limits=limit_table(rows, settings, axis, self.over[axis], name),
@@ -186,6 +197,10 @@ class Swept(Answer):
         return join_words(f"{axis} {numeral(value, 6)}" for axis, value in fixed.items())
 
     @property
+    def _first(self) -> Metric:
+        return self.metrics[self.figures[0]]
+
+    @property
     def _mechanisms(self) -> list[Mechanism]:
         # what was skipped everywhere has no curve and no claim to list
         ran = set(self.sweep.table["mechanism"])
@@ -212,7 +227,6 @@ class Swept(Answer):
         InvalidSetting
             If the folder cannot be there.
         """
-        from dpviz.report.figures.drawing import COLUMN
         from dpviz.report.paper import booktabs, cited, latex, methods, with_error, write_paper
 
         rows, settings, axis = self.prepared, self.settings, self.axis
@@ -231,15 +245,19 @@ class Swept(Answer):
             ]
             claims.append((one, ", ".join(said)))
         places = sorted({x for _, x in at})
+        # of other axes figures and table show the first value
+        others = [f"{latex(one)} {numeral(float(values[0]), 6)}"
+                  for one, values in self.over.items() if one != axis]  # fmt: skip
+        held = f" at {', '.join(others)}" if others else ""
         made = self.made
         return write_paper(
             folder,
-            figures={name: self._curves(COLUMN)},
+            figures={name: self._picture()},
             table=booktabs(
                 [latex(axis), *(numeral(x, 4) for x in places)],
                 [[cited(one), *(at.get((one.text, x), "--") for x in places)]
                  for one in self._mechanisms],
-                rf"{METRICS[name].label} on {latex(rows.name)} along {latex(axis)}: means of "
+                rf"{self._first.label} on {latex(rows.name)} along {latex(axis)}{held}: means of "
                 rf"{settings.trials} draws $\pm$ one standard error.",
             ),
             mechanisms=self._mechanisms,
@@ -257,31 +275,27 @@ class Swept(Answer):
         table, _ = self._slice(self.axis, {})
         return band_table_of_sweep(table, self.prepared, self.settings, self.axis, self.figures[0])
 
-    def _curves(self, look: DrawingSize | None = None) -> Drawing:
-        from dpviz.report.figures.drawing import SCREEN, curves_picture
+    def _picture(self) -> Picture:
         from dpviz.report.figures.theme import panels_of
+        from dpviz.report.print import curves
 
         rows, settings, axis, bands = self.prepared, self.settings, self.axis, self._bands()
         shown = panels_of(self._mechanisms, rows.problem(settings), rows.budget(settings))
-        return curves_picture(
-            bands, shown, f"{METRICS[self.figures[0]].label} against {axis}",
+        return curves(
+            bands, shown, f"{self._first.label} against {axis}",
             log=axis in ("epsilon", "delta", "n") and bool((bands["x"] > 0).all()),
-            look=look or SCREEN,
         )  # fmt: skip
 
-    def _picture(self) -> str:
-        return self._curves().image()
 
-
-@asks("run mechanisms over a grid of settings", Settings, noun="cell")
+@asks("run mechanisms over a grid of settings", Settings, Measuring, noun="cell")
 def sweep(
     table: Any = "digits",
     *,
     over: str | Sequence[str] | Mapping[str, Any] = "epsilon",
     values: Any = None,
+    metrics: Metrics | None = None,
     workers: int = 1,
-    backend: str | None = None,
-    scheduler: str | None = None,
+    executor: Executor | None = None,
     cache: str | PathLike[str] | Store | None = None,
     progress: Callable[[Progress], None] | None = None,
     on_estimate: Callable[[float], None] | None = None,
@@ -298,12 +312,16 @@ def sweep(
     values : str or sequence, optional
         ``"0.1:10:9"`` (nine values, equally spaced on a logarithmic scale), ``"0.1,1,10"`` or
         numbers; one such item for each axis when ``over`` is a sequence.
+    metrics : str, Metric or sequence of these, optional
+        What to measure: names of `dpviz.core.metrics.METRICS`, and functions of one's own under
+        `metric`. The summary is of the first. All of `METRICS` that apply if not said.
     workers : int
-        Processes that run cells, from 1.
-    backend : str, optional
-        loky (the default), threading, multiprocessing or dask.
-    scheduler : str, optional
-        Address of a Dask scheduler.
+        Processes that run cells, from 1. With an executor, how many cells it has at a time, if
+        more than 64.
+    executor : concurrent.futures.Executor, optional
+        Who runs the cells in place of processes of this machine, such as
+        ``distributed.Client("tcp://host:8786").get_executor()``. Of processes that are yours, a
+        killed one ends the sweep; with a cache, what was finished is kept.
     cache : path or Store, optional
         Where finished cells are kept and found again; nowhere if not said. The files hold
         measurements of the data that are not private.
@@ -346,15 +364,14 @@ def sweep(
     >>> figure = found.figure("captured_share")
     """
     axes = axes_of(over, values)
-    # the address of a scheduler says which backend is meant
-    dask = scheduler is not None and backend is None
-    pool = Pool(workers, "dask" if dask else backend or "loky", scheduler)
     store = cache if isinstance(cache, Store) or cache is None else Store(Path(cache))
+    wanted = chosen(metrics)
     prepared, settings = ready(table, options)
     found = sweep_prepared(
-        prepared, axes, settings, pool=pool, store=store, progress=progress, on_estimate=on_estimate
-    )
-    return Swept(found, prepared, settings, axes)
+        prepared, axes, settings, metrics=wanted.values(), workers=workers, executor=executor,
+        store=store, progress=progress, on_estimate=on_estimate,
+    )  # fmt: skip
+    return Swept.of(found, prepared, settings, axes, wanted)
 
 
 def axes_of(over: Any, values: Any) -> dict[str, list[Any]]:

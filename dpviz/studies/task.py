@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import pandas as pd
 
 from dpviz.core.allocation import is_file
-from dpviz.core.number_text import numeral
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.params import params_of
+from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.datasets import ReadOptions, name_of, read_in_memory
-from dpviz.preparation.load import with_bounds_read, without_paths
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.load import with_bounds_read
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import tasks as words
-from dpviz.report.sentences.phrases import left_out, text_table
-from dpviz.simulation.cells import variants_of
-from dpviz.simulation.jobs import Progress
+from dpviz.report.sentences.phrases import left_out
+from dpviz.simulation.cells import Skipped, variants_of
+from dpviz.simulation.jobs import Progress, Storage
 from dpviz.simulation.store import Store
-from dpviz.simulation.tasks import Task, TaskPlan, band_table, finish, plan_task
+from dpviz.simulation.tasks import (
+    Task,
+    TaskPlan,
+    TaskStep,
+    band_table,
+    plan_task,
+    score_table,
+    work,
+)
 from dpviz.studies import Answer
+from dpviz.studies.columns import ASIDE, NUMBERS, SKIPPED, Column, printed
 from dpviz.studies.options import asks, settings_of, shares_of
 
 if TYPE_CHECKING:
@@ -33,21 +44,87 @@ if TYPE_CHECKING:
 _OWN = params_of(Task)
 
 
+SCORES = (
+    Column("mechanism", "Mechanism or floor", type=str),
+    Column("source", type=str, show=NUMBERS),
+    Column("epsilon", help="Null for the baselines, in which nothing private is."),
+    Column("mean"),
+    Column("low", "Band from"),
+    Column("high", "to"),
+    Column("rounds", type=int),
+    Column("verdict", "Claim", type=str),
+)
+"""What is learned after one mechanism at one epsilon."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Learned(Answer):
     """Scores of what is learned, along epsilon, beside the score without privacy and by chance.
 
     Attributes
     ----------
+    results : dpviz.simulation.tasks.TaskStep
+        Rounds that are done.
     plan : dpviz.simulation.tasks.TaskPlan
-    rounds : DataFrame
-        One row per mechanism, epsilon and round: `dpviz.simulation.tasks.TASK_COLUMNS`.
     """
 
     figures: ClassVar[tuple[str, ...]] = ("scores",)
+    columns: ClassVar[tuple[Column, ...]] = SCORES
 
-    def __init__(self, plan: TaskPlan, rounds: pd.DataFrame) -> None:
-        self.plan, self.rounds = plan, rounds
-        self._bands = band_table(plan, rounds)
+    settings: Settings
+    task: dict[str, str | float | None]
+    assumed_public: tuple[str, ...]
+    results: TaskStep
+    skipped: Annotated[tuple[Skipped, ...], SKIPPED]
+    plan: Annotated[TaskPlan, ASIDE]
+
+    @classmethod
+    def of(cls, plan: TaskPlan, step: TaskStep) -> Learned:
+        """Return the answer that rounds of a plan are."""
+        asked = {name: getattr(plan.task, name) for name in _OWN}
+        learner = {"learner": plan.learner.key, "score": plan.learner.score.label}
+        public, skipped = tuple(plan.assumed_public), tuple(plan.skipped)
+        return cls(plan.settings, asked | learner, public, step, skipped, plan)
+
+    @property
+    def progress(self) -> Progress:
+        """How many rounds are done."""
+        return self.results.progress
+
+    @property
+    def share(self) -> float:
+        """How much of the answer there is."""
+        return self.progress.done / max(self.progress.total, 1)
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The bands, a row each."""
+        known: dict[str, Any] = {one.text: one for one in self.plan.mechanisms}
+        return [
+            {str(key): value for key, value in row.items()}
+            | {
+                "mechanism": known.get(row["mechanism"], row["mechanism"]),
+                "verdict": Verdict(row["verdict"]) if row["verdict"] else "",
+            }
+            for row in self.bands.to_dict("records")
+        ]
+
+    def all_columns(self) -> tuple[Column, ...]:
+        """Return the columns of the bands, the mean's with the name of the score."""
+        score = self.plan.learner.score
+        label = f"Mean {score.label} {'↑' if score.better == 'higher' else '↓'}"
+        named = {"mean": replace(SCORES[3], label=label, help=score.help)}
+        return tuple(named.get(column.name, column) for column in self.columns)
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """One row per mechanism, epsilon and round: `dpviz.simulation.tasks.TASK_COLUMNS`."""
+        return score_table(self.plan, self.results.scores)
+
+    @cached_property
+    def bands(self) -> pd.DataFrame:
+        """One row per mechanism and epsilon: `dpviz.simulation.tasks.TASK_BAND_COLUMNS`."""
+        return band_table(self.plan, self.rounds)
 
     def _looked_at(self) -> Measured | None:
         found = getattr(self.plan.data(0), "measured", None)
@@ -56,7 +133,7 @@ class Learned(Answer):
     def summary(self) -> str:
         """Return the verdict, what was learned from, what is protected and what is not."""
         plan = self.plan
-        lines = [words.verdict(plan, self._bands), words.facts(plan), *plan.notes]
+        lines = [words.verdict(plan, self.bands), words.facts(plan), *plan.notes]
         lines += [f"Protected: {item}" for item in words.protected(plan)]
         lines += [f"Not protected: {item}" for item in words.unprotected(plan)]
         lines += left_out(plan.skipped)
@@ -72,39 +149,16 @@ class Learned(Answer):
             *(f"protected: {item}" for item in words.protected(plan)),
             *(f"not protected: {item}" for item in words.unprotected(plan)),
             "assumed public: " + "; ".join(plan.assumed_public),
+            f"score: {plan.learner.score.label}",
             "",
         ]
-        rows = [
-            # floors have no epsilon: nothing private is in them
-            [name, "-" if math.isnan(epsilon) else numeral(epsilon, 6), numeral(mean, 4),
-             numeral(low, 4), numeral(high, 4), str(rounds), verdict or "-"]
-            for name, _, epsilon, mean, low, high, rounds, verdict in self._bands.itertuples(
-                index=False
-            )
-        ]  # fmt: skip
-        score = plan.learner.score.label
-        header = ("mechanism", "epsilon", score, "low", "high", "rounds", "status")
-        lines.append(text_table(header, rows))
+        lines.append(printed(self.columns, self.rows))
         lines += left_out(plan.skipped)
         return "\n".join(lines)
 
     def table(self) -> pd.DataFrame:
         """Return a row per mechanism, epsilon and round: `dpviz.simulation.tasks.TASK_COLUMNS`."""
         return self.rounds
-
-    def data(self) -> dict[str, Any]:
-        """Return settings, task, what is assumed public, and the bands of the scores."""
-        plan, task = self.plan, self.plan.task
-        return {
-            "settings": without_paths(plan.settings).to_json(),
-            "task": {name: getattr(task, name) for name in _OWN}
-            | {"learner": plan.learner.key, "score": plan.learner.score.label},
-            "assumed_public": list(plan.assumed_public),
-            "results": self._bands.to_dict("records"),
-            "skipped": [
-                {"mechanism": item.mechanism, "reason": item.reason} for item in plan.skipped
-            ],
-        }
 
     def figure(self, name: str | None = None) -> Figure:
         """Draw the mean and the central 95 % of the scores along epsilon.
@@ -124,15 +178,12 @@ class Learned(Answer):
         plan = self.plan
         shown = panels_of(plan.mechanisms, *plan.problem_and_budget(0, plan.shown_epsilon))
         return task_figure(
-            self._bands,
+            self.bands,
             shown,
             score=plan.learner.score,
             epsilons=plan.epsilons,
             now=plan.settings.epsilon,
         )
-
-    def _shown(self) -> pd.DataFrame:
-        return self._bands
 
 
 @asks(
@@ -188,25 +239,45 @@ def task(
     >>> found.table()["mechanism"].unique().tolist()[-1]
     'gaussian'
     """
-    store = cache if isinstance(cache, Store) or cache is None else Store(Path(cache))
+    for found in steps(table, cache=cache, **options):
+        if progress is not None:
+            progress(found.progress)
+    return found
+
+
+def steps(
+    table: Any = "digits",
+    *,
+    cache: str | PathLike[str] | Storage | None = None,
+    strict: bool = True,
+    **options: Any,
+) -> Iterator[Learned]:
+    """Yield what is known of `task` without learning anything, and then after each part.
+
+    Parameters are those of `task`; the table may be prepared already. Unless it is ``strict``, a
+    mechanism that can run nowhere is left out.
+    """
+    store = Store(Path(cache)) if isinstance(cache, (str, PathLike)) else cache
     own = {name: options.pop(name) for name in _OWN if name in options}
     # who says one epsilon wants that one, and not the whole axis of the default
     if "epsilon" in options and "epsilons" not in own:
         own["epsilons"] = _OWN["epsilons"].format(options["epsilon"])
     chosen = Task(**own)
-    settings = with_bounds_read(settings_of(name_of(table), options))
-    rows = read_in_memory(table, ReadOptions.of(settings))
-    # a stated name is the table's on every page, whatever its file is called
-    rows = replace(rows, name=settings.name or rows.name)
+    if isinstance(table, Prepared):
+        rows, settings = table.table, table.stating(settings_of(table.name, options))
+    else:
+        settings = with_bounds_read(settings_of(name_of(table), options))
+        rows = read_in_memory(table, ReadOptions.of(settings))
+        # a stated name is the table's on every page, whatever its file is called
+        rows = replace(rows, name=settings.name or rows.name)
     shares = shares_of(options)
     if shares is not None or is_file(settings.allocation):
         # its shares are those of the columns that are released
         plain = plan_task(rows, replace(settings, allocation="uniform"), chosen)
         settings = plain.data(0).measured.with_shares(settings, shares)
-    mechanisms = variants_of(settings)
-    plan = plan_task(rows, settings, chosen, None, mechanisms, strict=True)
-    found = finish(plan, progress, store)
-    if store is not None:
+    plan = plan_task(rows, settings, chosen, None, variants_of(settings), strict=strict)
+    for step in work(plan, store, check_cancelled):
+        yield Learned.of(plan, step)
+    if isinstance(store, Store):
         # once, at the end: it looks at every file of the folder
         store.prune()
-    return Learned(plan, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,12 @@ from typing import Any
 import pandas as pd
 
 from dpviz.core.errors import DpvizError
-from dpviz.releasing.ledger import Ledger, ledger_at
+from dpviz.releasing.ledger import CARD, PAGE, Ledger, ledger_at, sha256
 from dpviz.releasing.outputs import read_document, read_release
 from dpviz.releasing.verifying import verify as fits
-from dpviz.report.privacy_card import CARD_FORMAT, PLAN, RELEASED
+from dpviz.report.privacy_card import CARD_FORMAT, PLAN, sealed
 from dpviz.studies import Answer
-from dpviz.studies.card import CardOptions, digest_of, from_release
+from dpviz.studies.card import CardOptions, from_release
 from dpviz.studies.options import asks
 
 _PEOPLE = ("title", "purpose", "recipients", "controller")
@@ -27,10 +28,7 @@ _OWN = {
 }  # fmt: skip
 
 
-_BEFORE = {"status": RELEASED, "by": ""}
-"""Entries that the first cards did not have."""
-
-
+@dataclass(frozen=True, eq=False, repr=False)
 class Verified(Answer):
     """What does not fit; nothing, if all does.
 
@@ -40,8 +38,8 @@ class Verified(Answer):
         One sentence each.
     """
 
-    def __init__(self, problems: list[str]) -> None:
-        self.problems = problems
+    fits: bool
+    problems: list[str]
 
     def summary(self) -> str:
         """Return yes, or what does not fit."""
@@ -51,17 +49,13 @@ class Verified(Answer):
         """Return a row for each problem."""
         return pd.DataFrame({"problem": self.problems})
 
-    def data(self) -> dict[str, Any]:
-        """Return whether all fits, and what does not."""
-        return {"fits": not self.problems, "problems": self.problems}
-
     @property
     def status(self) -> int:
         """Exit status of the command: 1 where something does not fit."""
         return int(bool(self.problems))
 
 
-@asks("check a privacy card against its release and its ledger")
+@asks("check a privacy card against its release and its ledger", command="release verify")
 def verify(
     card: str | PathLike[str],
     release: str | PathLike[str],
@@ -72,7 +66,7 @@ def verify(
     Parameters
     ----------
     card, release, ledger : path
-        Their files.
+        Their files. The card's may be its page; a page beside a card is looked at with it.
 
     Returns
     -------
@@ -90,10 +84,11 @@ def verify(
 
     Notes
     -----
-    Everything on the card but what people said of the release is made again from the release and
-    compared; the release is held against its line of the ledger, and the ledger against its own
-    digests and all that lies beside it. Digests are no signatures: whoever may write all three
-    files can make them fit.
+    Release, card and page must be, to the byte, files whose SHA-256 digests the ledger has of this
+    spend, and the page must carry its own. Everything on the card but what people said of the
+    release is made again from the release and compared as well; the release is held against its
+    line of the ledger, and the ledger against its own digests and all that lies beside it. Digests
+    are no signatures: whoever may write all three files can make them fit.
 
     Examples
     --------
@@ -102,41 +97,62 @@ def verify(
     ...     book, out, filed = (f"{folder}/{name}" for name in ("book.jsonl", "out", "card.json"))
     ...     paid = dpviz.ledger(book, limit=(3, 1e-5))
     ...     made = dpviz.release("digits", ledger=book, out=out, row_bound=60, delta=1e-6)
-    ...     with open(filed, "w") as file:
-    ...         print(dpviz.card(out, ledger=book).to_json(), file=file)
+    ...     dpviz.card(out, ledger=book).write_card(filed)
     ...     found = dpviz.verify(filed, out, book)
     >>> found.problems
     []
     """
-    return Verified(_problems(Path(card), Path(release), ledger_at(fspath(ledger))))
+    found = _problems(Path(card), Path(release), ledger_at(fspath(ledger)))
+    return Verified(not found, found)
 
 
 def _problems(card: Path, release: Path, ledger: Ledger) -> list[str]:
-    found = _BEFORE | dict(read_document(card, "card", CARD_FORMAT))
-    # a plan looks like a card, and must never pass for one
-    if found["status"] == PLAN:
-        return [f"{card.name} is a PLAN: nothing was released under it."]
     try:
-        made = read_release(release)
-        fresh = from_release(
-            # what only people know is taken from the card: of the rest a card is made anew and
-            # compared
-            made,
-            release,
-            CardOptions(**{name: found.get(name, "") for name in _PEOPLE}),
-        )
-        digest = digest_of(release)
+        is_page = card.read_bytes()[:15].lower() == b"<!doctype html>"
+    except OSError as error:
+        raise DpvizError(f"{card.name} cannot be read: {error.strerror}.") from None
+    found = {} if is_page else read_document(card, "card", CARD_FORMAT)
+    # a plan looks like a card, and must never pass for one
+    if found.get("status") == PLAN:
+        return [f"{card.name} is a PLAN: nothing was released under it."]
+    # the page lies beside its card where both were written, and is looked at with it
+    filed = {card: PAGE} if is_page else {card: CARD, card.with_suffix(".html"): PAGE}
+    contents = {path: (path.read_bytes(), what) for path, what in filed.items() if path.is_file()}
+    problems = [
+        f"{path.name} was changed: it carries the digest of another page."
+        for path, (content, what) in contents.items()
+        if what == PAGE and not sealed(content)
+    ]
+    # of a release that is not the one that was written nothing is made anew
+    if wrong := fits(ledger, [release], whole=False):
+        return problems + wrong
+    made, book = read_release(release), ledger.read_alone()
+    for path, (content, what) in contents.items():
+        if sha256(content) not in book.written(made["ledger"]["spends"], what):
+            problems.append(
+                f"{ledger.path.name} has no line for {path.name}: it was changed, is of another "
+                "release, or was written without the ledger."
+            )
+    return problems if is_page else problems + _of_card(found, card.name, made, release, ledger)
+
+
+def _of_card(
+    found: Mapping[str, Any], name: str, made: Mapping[str, Any], release: Path, ledger: Ledger
+) -> list[str]:
+    """Return what a card says that its release and its ledger do not."""
+    said = found.get("release")
+    # of another file everything differs, and one sentence says it
+    if not isinstance(said, Mapping) or said.get("sha256") != sha256(release.read_bytes()):
+        return [f"{release.name} is not the file that {name} is about: it differs."]
+    try:
+        # what only people know is taken from the card: of the rest a card is made anew and compared
+        people = CardOptions(**{key: found.get(key, "") for key in _PEOPLE})
+        fresh = from_release(made, release, people)
     except DpvizError as error:
         return [str(error)]
-    problems = []
-    said = found.get("release")
-    if not isinstance(said, Mapping) or said.get("sha256") != digest:
-        problems.append(f"{release.name} is not the file that {card.name} is about: it differs.")
-    # of another file everything differs, and the first sentence says it
-    elif wrong := _differing(found, fresh):
-        problems.append(f"{card.name} says something else than its release: {', '.join(wrong)}.")
-    problems += _of_ledger(found, fresh, ledger, card.name)
-    return problems + fits(ledger, [release])
+    wrong = _differing(found, fresh)
+    problems = [f"{name} says something else than its release: {', '.join(wrong)}."] * bool(wrong)
+    return problems + _of_ledger(found, fresh, ledger, name)
 
 
 def _differing(found: Mapping[str, Any], fresh: Mapping[str, Any]) -> list[str]:
@@ -159,10 +175,7 @@ def _of_ledger(
     if not isinstance(said, Mapping) or paid is None:
         return [] if said is None and paid is None else [f"{name} names no ledger, or another."]
     wrong = [key for key in paid if said.get(key) != paid[key]]
-    try:
-        contents = ledger.read_alone()
-    except DpvizError:
-        return []  # said by what looks at the ledger
+    contents = ledger.read_alone()
     limit = {"epsilon": contents.limit.epsilon, "delta": contents.limit.delta}
     # a card made without its ledger names no limit, which is no contradiction
     if said.get("limit", limit) != limit:

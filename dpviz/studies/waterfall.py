@@ -5,30 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Unpack
 
 import pandas as pd
 
 from dpviz.core.entries import ADAPTIVE, PRIVATE, row_bound_of
-from dpviz.core.errors import CannotRun, InvalidSetting
-from dpviz.core.metrics import chance_share, nothing_to_recover
-from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.metrics import Summary, chance_share, nothing_to_recover
+from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.preparation.load import without_paths
-from dpviz.report.sentences.phrases import text_table
-from dpviz.simulation.cells import account_of, cell_at
-from dpviz.simulation.compare import Result, run_cell
+from dpviz.simulation.compare import Result, compare
+from dpviz.simulation.picture.account import behind_preparation
 from dpviz.studies import Answer
+from dpviz.studies.columns import ASIDE, NUMBERS, SOURCED, Column, Share
 from dpviz.studies.options import Options, asks, ready
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
 
 
-COLUMNS = ("step", "recovery", "se", "low", "high", "change", "epsilon_left", "assumed_public")
 EVERYTHING = "everything public"
 _BOUND = "row bound"
 _ROUNDING = 1e-12  # a change that means of doubles between 0 and 1 leave by themselves
@@ -70,6 +68,41 @@ class Stage:
     result: Result
     rest: Budget
     assumed_public: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Bar:
+    """A stage beside the one before.
+
+    Attributes
+    ----------
+    stage : Stage
+    change : float
+        Of recovery from the stage before; not a number at the first.
+    """
+
+    stage: Stage
+    change: float
+
+    @property
+    def recovery(self) -> Summary:
+        """Recovery over the draws."""
+        return self.stage.result.summaries["recovery"]
+
+
+BARS = (
+    Column("step", "One more step private", lambda bar: bar.stage.step, type=str),
+    Column("recovery", type=Share),
+    Column("se", "Standard error", lambda bar: bar.recovery.se),
+    Column("low", of=lambda bar: bar.recovery.low, type=float, show=NUMBERS),
+    Column("high", of=lambda bar: bar.recovery.high, type=float, show=NUMBERS),
+    Column("change", show=NUMBERS, help="Of recovery from the step before."),
+    Column("epsilon_left", of=lambda bar: bar.stage.rest.epsilon, type=float),
+    Column("assumed_public", of=lambda bar: bar.stage.assumed_public, type=tuple[str, ...]),
+    Column("spent", of=lambda bar: bar.stage.result.spent, show=frozenset({"json"}),
+           type=Annotated[Any, SOURCED] | None),
+)  # fmt: skip
+"""One more step of the preparation private."""
 
 
 def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
@@ -140,36 +173,23 @@ def stages(prepared: Prepared, settings: Settings) -> list[Stage]:
         if nothing_to_recover(chance_share(ready.reference, here.k)):
             allowed = f"a whole number from 1 to {ready.d - 1} that leaves something to recover"
             raise InvalidSetting("k", allowed, here.k, "--k")
-        cell = cell_at(ready, here, mechanism, range(here.trials))
-        if isinstance(cell, str):
-            raise CannotRun(mechanism.text, cell)
-        account = account_of(mechanism, cell.problem, cell.budget, cell.private)
-        result = run_cell(cell, ready, ("recovery",))
-        found.append(Stage(step, here, result, account.calibration.budget, ready.assumed_public))
+        one = compare(ready, replace(here, mechanisms=(mechanism,)), metrics=("recovery",))
+        (cell,), (result,) = one.plan.cells, one.results
+        whole = behind_preparation(mechanism, cell.problem, cell.budget, cell.private, cell.picture)
+        found.append(Stage(step, here, result, whole.rest, ready.assumed_public))
     return found
 
 
-def waterfall_table(found: Sequence[Stage]) -> pd.DataFrame:
-    """Return one row per bar with `COLUMNS`; low and high are the central 95 % of the draws."""
-    rows = []
+def bars(found: Sequence[Stage]) -> tuple[Bar, ...]:
+    """Return the bars of stages."""
+    made: list[Bar] = []
     before = math.nan
     for stage in found:
-        values = stage.result.summaries["recovery"]
-        change = values.mean - before
-        rows.append(
-            {
-                "step": stage.step,
-                "recovery": values.mean,
-                "se": values.se,
-                "low": values.low,
-                "high": values.high,
-                "change": 0.0 if abs(change) < _ROUNDING else change,
-                "epsilon_left": stage.rest.epsilon,
-                "assumed_public": "; ".join(stage.assumed_public),
-            }
-        )
-        before = values.mean
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+        mean = stage.result.summaries["recovery"].mean
+        change = 0.0 if abs(mean - before) < _ROUNDING else mean - before
+        made.append(Bar(stage, change))
+        before = mean
+    return tuple(made)
 
 
 def told(table: pd.DataFrame) -> str:
@@ -204,60 +224,36 @@ def _seen(rows: Sequence[dict[Hashable, Any]], at: int) -> float:
     return 2 * math.hypot(rows[at]["se"], rows[at - 1]["se"])
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Waterfall(Answer):
     """Recovery with one more step of the preparation private at each bar.
 
     Attributes
     ----------
-    stages : tuple of dpviz.studies.waterfall.Stage
+    table_ : str
+        Name of the table.
+    steps : tuple of dpviz.studies.waterfall.Bar
     prepared : Prepared
         The table with everything public.
-    settings : Settings
     """
 
     figures: ClassVar[tuple[str, ...]] = ("waterfall",)
+    listed: ClassVar[str] = "steps"
+    columns: ClassVar[tuple[Column, ...]] = BARS
 
-    def __init__(self, found: list[Stage], prepared: Prepared, settings: Settings) -> None:
-        self.stages, self.prepared, self.settings = tuple(found), prepared, settings
+    table_: str
+    settings: Settings
+    steps: tuple[Bar, ...]
+    prepared: Annotated[Prepared, ASIDE]
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What ran at each bar."""
+        return tuple(bar.stage for bar in self.steps)
 
     def summary(self) -> str:
         """Return the first and last bar, and the dearest step."""
         return told(self.table())
-
-    def printed(self) -> str:
-        """Return the summary and a line for each bar, as the command prints them."""
-        rows = [
-            [
-                row["step"],
-                decimals(row["recovery"], 3),
-                decimals(row["se"], 3),
-                numeral(row["epsilon_left"], 4),
-                row["assumed_public"],
-            ]
-            for row in self.table().to_dict("records")
-        ]
-        header = ("step", "recovery", "se", "epsilon left", "assumed public")
-        return f"{self.summary()}\n\n{text_table(header, rows)}"
-
-    def table(self) -> pd.DataFrame:
-        """Return one row per bar: `dpviz.studies.waterfall.COLUMNS`."""
-        return waterfall_table(self.stages)
-
-    def data(self) -> dict[str, Any]:
-        """Return the object that ``dpviz waterfall --format json`` prints."""
-        records = self.table().to_dict("records")
-        return {
-            "table": self.prepared.name,
-            "settings": without_paths(self.settings).to_json(),
-            "steps": [
-                {
-                    **record,
-                    "assumed_public": list(stage.assumed_public),
-                    "spent": stage.result.spent and stage.result.spent.to_json(),
-                }
-                for record, stage in zip(records, self.stages, strict=True)
-            ],
-        }
 
     def figure(self, name: str | None = None) -> Figure:
         """Draw the bars.
@@ -276,7 +272,8 @@ class Waterfall(Answer):
         return waterfall_figure(self.table())
 
 
-@asks("what a private mean, scale, row bound and count cost, step by step", Settings, base=BASE)
+@asks("what a private mean, scale, row bound and count cost, step by step", Settings, base=BASE,
+      command="account steps")  # fmt: skip
 def waterfall(table: Any = "digits", **options: Unpack[Options]) -> Waterfall:
     """Say what each step of a preparation costs when it is paid for.
 
@@ -292,7 +289,7 @@ def waterfall(table: Any = "digits", **options: Unpack[Options]) -> Waterfall:
     -------
     Waterfall
         ``table()`` has a row for each bar; ``to_json()`` writes the bytes of
-        ``dpviz waterfall --format json``.
+        ``dpviz account steps --format json``.
 
     Raises
     ------
@@ -327,4 +324,4 @@ def waterfall(table: Any = "digits", **options: Unpack[Options]) -> Waterfall:
     if "bounds" not in options and prepared.table.bounds is not None:
         settings = replace(settings, bounds=BASE.bounds)
     # nobody stated any: taken from the data, which every step then lists
-    return Waterfall(stages(prepared, settings), prepared, settings)
+    return Waterfall(prepared.name, settings, bars(stages(prepared, settings)), prepared)

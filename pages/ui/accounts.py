@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
-from dpviz.report.figures.account import curve_figure, repeated_figure
+from dpviz.core.errors import DpvizError
+from dpviz.studies.account import account
+from pages.ui.ask import ask
 from pages.ui.texts import plain
 
 
-def draw(found: tuple[str, pd.DataFrame, pd.DataFrame] | str, name: str) -> None:
-    """Draw what `account_cache.account` found; ``name`` tells the charts of a page apart."""
-    if isinstance(found, str):
-        st.caption(plain(found))
+def draw(options: Mapping[str, Any], name: str) -> None:
+    """Draw what ``dpviz account`` answers; ``name`` tells the charts of a page apart."""
+    try:
+        found = ask(account, options)
+    except DpvizError as error:  # it cannot run here, and why is all there is to say
+        st.caption(plain(error))
         return
-    words, curve, repeated = found
-    if words:
-        st.caption(f"{words}.")
-    st.plotly_chart(
-        curve_figure(curve), key=f"{name}.curve", alt="Delta against epsilon of one release"
-    )
-    st.plotly_chart(
-        repeated_figure(repeated),
-        key=f"{name}.repeated",
-        alt="Epsilon of several releases together, added up in up to three ways",
-    )
+    st.caption(plain("; ".join(found.summary().splitlines())))
+    for kind, alt in (
+        ("curve", "Delta against epsilon of one release"),
+        ("repeated", "Epsilon of several releases together, added up in up to three ways"),
+    ):
+        st.plotly_chart(found.figure(kind), key=f"{name}.{kind}", alt=alt)

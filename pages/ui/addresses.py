@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
-from dpviz.lessons.questions import Answers
 from pages.ui import link
 from pages.ui.menu import infos
 
@@ -29,26 +26,6 @@ def _root() -> str:
 def to_explore(settings: Settings) -> str:
     """Return the canonical link of settings on Explore: every setting that may travel."""
     return f"{_root()}/?{urlencode(canonical(settings))}"
-
-
-def to_decide(own: Settings, settings: Settings, answers: Answers) -> str:
-    """Return the canonical link of a card: every setting and every answer.
-
-    Parameters
-    ----------
-    own : Settings
-        The dashboard's: its table stays where the card is about a plan, which the answers say.
-    settings : Settings
-        The card's.
-    answers : Answers
-    """
-    query = canonical(replace(settings, table=own.table))
-    query |= {
-        param.url: param.format(getattr(answers, name))
-        for name, param in params_of(Answers).items()
-        if param.url is not None
-    }
-    return f"{_root()}/decide?{urlencode(query)}"
 
 
 def canonical(settings: Settings) -> dict[str, str]:

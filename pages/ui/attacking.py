@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -16,8 +15,9 @@ from dpviz.report.figures import person as person_figure
 from dpviz.report.figures.claims import attack_figure, posterior_figure
 from dpviz.report.sentences import claims as claims_words
 from dpviz.report.sentences.claims import sentence
-from dpviz.report.sentences.phrases import capital, risk_words
+from dpviz.report.sentences.phrases import ASKED, capital, risk_words
 from pages.ui import parts
+from pages.ui.ask import ask
 
 _KEYS = (Path(__file__).parent / "keys.js").read_text(encoding="utf-8")
 _PERSON = st.components.v2.component(
@@ -29,10 +29,11 @@ _PERSON = st.components.v2.component(
 
 
 def attacker(problem: Problem, budget: Budget) -> None:
-    """Draw what a release lets an attacker conclude about one person."""
+    """Draw what a release lets an attacker conclude about one row, or one person."""
+    neighbours = problem.relation, problem.unit
     st.markdown(
-        "The attacker knows every other row and both candidates for the last, and wants to tell "
-        "whether a person is in the table."
+        "The attacker knows every other row and both candidates for the last, and guesses "
+        f"{ASKED[neighbours]}."
     )
     left, right = st.columns(2)
     key = parts.one_mechanism(
@@ -58,8 +59,9 @@ def attacker(problem: Problem, budget: Budget) -> None:
     seen = attack.attacker_curve(mechanism, problem, budget)
     table = attack.attack_table(seen, prior)
     if spent is not None and math.isfinite(spent.epsilon):
-        st.markdown(f"**{capital(risk_words(mechanism.label, spent, budget.epsilon))}.**")
-    st.markdown(sentence(mechanism.claim(problem, budget), spent, prior))
+        risk = risk_words(mechanism.label, spent, budget.epsilon, *neighbours)
+        st.markdown(f"**{capital(risk)}.**")
+    st.markdown(sentence(mechanism.claim(problem, budget), spent, prior, *neighbours))
     first, second = st.columns(2)
     caption = claims_words.attack_caption(seen)
     first.plotly_chart(
@@ -78,12 +80,6 @@ def attacker(problem: Problem, budget: Budget) -> None:
     parts.numbers("claims.attack", table)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
-def _payload(keys: tuple[str, ...], delta: float, epsilon: float, seed: int) -> dict[str, Any]:
-    mechanisms = [parse_variant(key) for key in keys]
-    return person.person_payload(mechanisms, delta, epsilon=epsilon, seed=seed)
-
-
 def one_person(budget: Budget, seed: int) -> None:
     """Draw a row that can be dragged and what releases say of it."""
     st.markdown(
@@ -91,9 +87,11 @@ def one_person(budget: Budget, seed: int) -> None:
         "attacker knows everybody else."
     )
     shown = tuple(
-        key
+        parse_variant(key)
         for key in person.candidates()
         if all_mechanisms()[key].info.featured or all_mechanisms()[key].info.family == "iterative"
     )
-    payload = _payload(shown, budget.delta or exhibits.DELTA, budget.epsilon, seed)
+    delta = budget.delta or exhibits.DELTA
+    asked = {"mechanisms": shown, "delta": delta, "epsilon": budget.epsilon, "seed": seed}
+    payload = ask(person.person_payload, asked)
     _PERSON(key="claims.person", data={**payload, "locked": False, "highlight": ""})

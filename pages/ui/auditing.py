@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from dpviz.auditing import DEFAULT_D, attack, exhibits
@@ -10,7 +12,9 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.report.figures.claims import attack_figure
 from dpviz.report.sentences import claims as claims_words
-from pages.ui import claim_cache, parts, state
+from dpviz.studies.audit import audit
+from pages.ui import parts, state
+from pages.ui.ask import ask
 from pages.ui.copying import copyable
 from pages.ui.guard import guard
 
@@ -40,16 +44,17 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
     )
     mechanism = parse_variant(key)
     asked = attack.audited_budget(mechanism, budget.epsilon, budget)
-    k = min(problem.k, d - 1)
-    wanted = (
-        key,
-        (asked.epsilon, asked.delta),
-        d,
-        k,
-        str(problem.relation),
-        seed,
-        trials,
-    )
+    wanted = {
+        "mechanism": key,
+        "epsilon": asked.epsilon,
+        "delta": asked.delta,
+        "dimension": d,
+        "k": min(problem.k, d - 1),
+        "relation": str(problem.relation),
+        "rows_a_person": problem.rows_a_person,
+        "seed": seed,
+        "trials": trials,
+    }
 
     def run() -> None:
         st.session_state["claims.audited"] = wanted
@@ -71,11 +76,9 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
         _found(mechanism, wanted)
 
 
-def _found(
-    mechanism: Mechanism, wanted: tuple[str, tuple[float, float], int, int, str, int, int]
-) -> None:
+def _found(mechanism: Mechanism, wanted: dict[str, Any]) -> None:
     """Show what an audit found, and the attack it ran."""
-    found = claim_cache.audited(*wanted)
+    found = ask(audit, wanted, saying="Releasing two made-up tables again and again").audit
     said, seen = st.columns(2)
     said.markdown(f"**{claims_words.audit_verdict(found)}**")
     said.markdown(found.evidence)

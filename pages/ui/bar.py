@@ -56,6 +56,8 @@ def draw(
     # What is left keeps its place: the row does not move from page to page.
     spared = sum(widths.values()) - sum(kept.values())
     with st.container(key="bar"):
+        # On a phone: what is set stands in a sheet below it, and this opens the sheet at once.
+        st.html('<details class="dp-sheet"><summary>Settings</summary></details>')
         drawn = st.columns(
             [*kept.values(), *([spared] if spared else [])],
             vertical_alignment="bottom",

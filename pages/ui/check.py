@@ -11,14 +11,27 @@ import streamlit as st
 
 from dpviz.core.number_text import numeral, parseable
 from dpviz.core.params import format_number
-from dpviz.core.settings import levels_in, levels_listed, names_in, names_listed
-from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
-from dpviz.datasets.check import ColumnCheck, exposed, in_order, sentinel_effects
-from dpviz.datasets.formats import ENCODED
+from dpviz.core.settings import (
+    ALL_KEPT,
+    left_out_in,
+    levels_in,
+    levels_listed,
+    names_in,
+    names_listed,
+    read_as_in,
+    read_as_listed,
+)
+from dpviz.datasets import Kind, RawColumn, RawTable, check_columns, rows_lost, suggested_drops
+from dpviz.datasets.check import ColumnCheck, exposed, in_order, sentinel_effects, word_cells
+from dpviz.datasets.columns import MAX_CATEGORIES, counted, listed
+from dpviz.datasets.files import ENCODED
 from pages.ui import parts, state, unit
 from pages.ui.texts import plain
 
-_USE_WORDS = {"feature": "feature", "colour": "colour only", "drop": "leave out"}
+_USE_WORDS = {
+    "number": "number", "category": "category", "colour": "colour only", "drop": "leave out",
+}  # fmt: skip
+_MOST_OFFERS = 6
 _FIRST_TABLE = "digits"
 
 
@@ -61,13 +74,13 @@ def _fingerprint(names: list[str]) -> str:
 
 def uses(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> dict[str, str]:
     """Return what each column is used for now."""
-    left = names_in(state.get("leave_out"))
+    left = left_out_in(state.get("leave_out")) or ()
     index = st.session_state.label_index
     label = raw.label_choices[index] if index is not None and index < len(raw.label_choices) else ""
     onehot = state.get("categorical") == "onehot"
     found = {}
     for check, column in zip(checks, raw.columns, strict=True):
-        feature = column.is_feature or (onehot and raw.encodes(column))
+        feature = column.is_feature or (onehot and column.can_encode)
         if check.name == label:
             found[check.name] = "colour"
         else:
@@ -76,37 +89,57 @@ def uses(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> dict[str, str]:
 
 
 def choose(raw: RawTable, wanted: Mapping[str, str]) -> None:
-    """Use columns as asked; the last column that is to colour the picture does."""
+    """Read and use columns as asked; the last column that is to colour the picture does.
+
+    Parameters
+    ----------
+    raw : RawTable
+    wanted : mapping of str to {"number", "category", "colour", "drop"}
+        Of every column.
+    """
+    able = {column.name: column for column in raw.columns}
     colours = [name for name, use in wanted.items() if use == "colour"]
     now = [name for name, use in uses(raw, check_columns(raw)).items() if use == "colour"]
     colour = next((name for name in colours if name not in now), colours[0] if colours else None)
-    able = {column.name: column for column in raw.columns}
     if colour is not None and colour not in raw.label_choices:
         st.session_state.complaints["check"] = (
             f"'{colour}' cannot colour the picture: it is empty or differs in every row."
         )
         colour = None
-    st.session_state.label_index = None if colour is None else raw.label_choices.index(colour)
-    texts = [name for name, use in wanted.items() if use == "feature" and raw.encodes(able[name])]
-    refused = [
-        name
-        for name, use in wanted.items()
-        if use == "feature" and not (able[name].is_feature or raw.encodes(able[name]))
-    ]
-    if refused:
-        st.session_state.complaints["check"] = (
-            f"'{refused[0]}' cannot be a feature: it holds no numbers, and not from 2 to 50 "
-            "different texts of a few words."
-        )
+    read_as = read_as_in(state.get("read_as"))
+    texts = []
+    for name, use in wanted.items():
+        column = able[name]
+        other = (use == "number" and column.is_text) or (use == "category" and column.is_feature)
+        count = column.categories
+        if use == "category" and column.is_feature:
+            count = len(raw.data[name].unique().drop_null())
+        if use == "number" and column.kind is Kind.EMPTY:
+            st.session_state.complaints["check"] = f"'{name}' holds nothing."
+        elif use == "category" and not (column.can_encode or 2 <= (count or 0) <= MAX_CATEGORIES):
+            st.session_state.complaints["check"] = (
+                f"'{name}' cannot be a category: it holds not from 2 to {MAX_CATEGORIES} "
+                "different values of a few words."
+            )
+        elif other and read_as.pop(name, None) is None:
+            read_as[name] = use
+            texts += [name] if use == "category" else []
+        elif use == "category":
+            texts.append(name)
+    state.put("read_as", read_as_listed(read_as))
     state.put("categorical", "onehot" if texts else "drop")
     left = [
         name
         for name, use in wanted.items()
-        if use == "drop" and (able[name].is_feature or (texts and raw.encodes(able[name])))
+        if use == "drop" and (able[name].is_feature or (texts and able[name].can_encode))
     ]
-    state.put("leave_out", names_listed(left))
+    # said, so that a command begins with the same table
+    kept = ALL_KEPT if suggested_drops(check_columns(raw)) else ""
+    state.put("leave_out", names_listed(left) or kept)
     chosen: dict[str, str] = st.session_state.setdefault("check.chosen", {})
     chosen[_fingerprint(list(wanted))] = state.get("leave_out")
+    # by its name, as a column that is read in another way may come to another place
+    st.session_state.label_index = None if colour is None else raw.label_choices.index(colour)
 
 
 def unusable(encoding: str = "") -> None:
@@ -158,12 +191,18 @@ def step(
         the person where it likes (`ask_person`).
     """
     store = st.session_state
-    left = names_in(state.get("leave_out"))
+    left = left_out_in(state.get("leave_out")) or ()
     store["check.now"] = checks = check_columns(raw, left)
     now = uses(raw, checks)
     looks = sum(bool(check.warnings) for check in checks) + (few is not None)
     # rows that are left out are the first thing to know
     looks += state.get("missing") == "drop" and _lost(raw, now) > 0
+    if raw.notes:
+        # what became of names, units and persons is the first thing to be wrong
+        with st.container(border=True, key="check.read"):
+            st.markdown(
+                "**How the file was read**\n" + "".join(f"\n- {plain(n)}" for n in raw.notes)
+            )
     if not folded:
         ask_person(quiet=quiet)
     seen: set[str] = store.setdefault("check.looked", set())
@@ -196,6 +235,7 @@ def step(
         _codes(raw, checks)
         _scales(raw, checks)
         _words(raw, checks, now)
+        _nearly_numbers(raw, now)
         _editor(raw, checks, now)
         if few is not None:
             st.warning(few, icon=":material/groups:")
@@ -239,7 +279,7 @@ def ask_person(*, quiet: bool = False) -> None:
     likely = next((check for check in checks if check.repeats), None)
     with st.container(border=not unit.folded(), key="check.unit"):
         columns = [check.name for check in checks]
-        unit.ask("check", columns, likely.name if likely else "", release=False)
+        unit.ask("check", columns, likely.name if likely else "")
         if likely and state.get("person") is None and not quiet:
             st.caption(
                 plain(
@@ -250,35 +290,34 @@ def ask_person(*, quiet: bool = False) -> None:
 
 
 def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
-    """Ask of each number such as -999 whether it is a value, with what that changes."""
-    for code in sorted({check.code for check in checks if check.code is not None}):
-        effects = sentinel_effects(raw, code)
-        with st.container(border=True, key=f"check.code.{parseable(code, 6)}"):
-            st.markdown(
-                f"**Is {parseable(code, 6)} a value?** It stands in "
-                f"{sum(cells for _, cells, _, _ in effects):,} cells, far from every other number "
-                "there."
-            )
-            st.table(
-                pd.DataFrame(
-                    {
-                        "mean of": [plain(name) for name, *_ in effects],
-                        f"with {parseable(code, 6)}": [numeral(a, 4) for *_, a, _ in effects],
-                        "without": [numeral(b, 4) for *_, b in effects],
-                    }
-                ).set_index("mean of"),
-                alt=f"Means of features with {parseable(code, 6)} and without it",
-            )
-
-            def treat(code: float = code) -> None:
-                state.put(
-                    "codes", names_listed([*names_in(state.get("codes")), format_number(code)])
+    """Ask of each number such as -999, and word such as Unknown, whether it is a value."""
+    codes = {check.code for check in checks if check.code is not None}
+    for code in sorted(codes, key=lambda code: (isinstance(code, str), code)):
+        shown = code if isinstance(code, str) else parseable(code, 6)
+        with st.container(border=True, key=f"check.code.{zlib.crc32(shown.encode())}"):
+            word = plain(code) if isinstance(code, str) else shown
+            st.markdown(f"**Is {word} a value?** {plain(_where(raw, code))}")
+            if not isinstance(code, str):
+                effects = sentinel_effects(raw, code)
+                st.table(
+                    pd.DataFrame(
+                        {
+                            "mean of": [plain(name) for name, *_ in effects],
+                            f"with {shown}": [numeral(a, 4) for *_, a, _ in effects],
+                            "without": [numeral(b, 4) for *_, b in effects],
+                        }
+                    ).set_index("mean of"),
+                    alt=f"Means of features with {shown} and without it",
                 )
 
+            def treat(code: float | str = code) -> None:
+                said = code if isinstance(code, str) else format_number(code)
+                state.put("codes", names_listed([*names_in(state.get("codes")), said]))
+
             st.button(
-                f"Treat {parseable(code, 6)} as missing",
-                key=f"check.treat.{parseable(code, 6)}",
-                type="primary",
+                plain(f"Treat {shown} as missing"),
+                key=f"check.treat.{shown}",
+                type="secondary" if isinstance(code, str) else "primary",
                 on_click=state.on_change(treat),
             )
     if state.get("codes"):
@@ -286,8 +325,41 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
         def undo() -> None:
             state.put("codes", "")
 
-        st.caption(f"Counted as missing: {state.get('codes')}.")
+        st.caption(plain(f"Counted as missing: {state.get('codes')}."))
         st.button("They are values", key="check.codes.undo", on_click=state.on_change(undo))
+
+
+def _where(raw: RawTable, code: float | str) -> str:
+    """Return where a code for missing stands, in words."""
+    if isinstance(code, str):
+        cells = word_cells(raw, code)
+        return f"It stands in {counted(sum(cells.values()), 'cell')} of {listed([*cells])}."
+    cells = sum(cells for _, cells, _, _ in sentinel_effects(raw, code))
+    return f"It stands in {cells:,} cells, far from every other number there."
+
+
+def _nearly_numbers(raw: RawTable, now: dict[str, str]) -> None:
+    """Offer to read texts that are mostly numbers as numbers, whatever else they hold."""
+    for column in [column for column in raw.columns if column.numbers][:_MOST_OFFERS]:
+        lost = raw.shape[0] - column.missing - column.numbers
+        st.button(
+            plain(f"Read '{column.name}' as numbers: {counted(lost, 'cell')} would be missing"),
+            key=f"check.number.{zlib.crc32(column.name.encode())}",
+            icon=":material/123:",
+            on_click=state.on_change(partial(_change, raw, now, column.name, "number")),
+        )
+
+
+def _change(raw: RawTable, now: Mapping[str, str], name: str, use: str) -> None:
+    """Read and use one column as asked, and all others as they are."""
+    st.session_state.complaints.pop("check", None)
+    choose(raw, {**{c.name: _word_of(c, now[c.name]) for c in raw.columns}, name: use})
+
+
+def _word_of(column: RawColumn, use: str) -> str:
+    """Return what a column is read and used as now."""
+    kind = "number" if column.is_feature else "category"
+    return kind if use == "feature" else use
 
 
 def _scales(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
@@ -355,12 +427,21 @@ def _ordered_by_hand(
 
 
 def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) -> None:
+    """List what was guessed, a column a line, to be changed, with the first cells."""
     frame = pd.DataFrame(
         {
-            "column": [check.name for check in checks],
-            "kind": [check.kind.value for check in checks],
-            "missing": [check.missing for check in checks],
-            "use": [_USE_WORDS[now[check.name]] for check in checks],
+            "column": [column.name for column in raw.columns],
+            "use": [_USE_WORDS[_word_of(column, now[column.name])] for column in raw.columns],
+            "read": [column.read_as for column in raw.columns],
+            # a table may be checked beside others: what would find a person stays in the file
+            "first": [
+                "not shown"
+                if check.exposes or check.identifies or check.repeats
+                else ", ".join(column.first)
+                for check, column in zip(checks, raw.columns, strict=True)
+            ],
+            "missing": [column.missing for column in raw.columns],
+            "words": [", ".join(column.words) for column in raw.columns],
         }
     )
     # A widget of its own for each state: late reports of an old one cannot undo a change.
@@ -368,27 +449,25 @@ def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str])
     words = {shown: use for use, shown in _USE_WORDS.items()}
 
     def edited() -> None:
-        changes = st.session_state[key]["edited_rows"]
-        wanted = dict(now)
-        for row, cells in changes.items():
+        for row, cells in st.session_state[key]["edited_rows"].items():
             if cells.get("use") in words:
-                wanted[checks[int(row)].name] = words[cells["use"]]
-        st.session_state.complaints.pop("check", None)
-        choose(raw, wanted)
+                _change(raw, now, checks[int(row)].name, words[cells["use"]])
 
     st.data_editor(
         frame,
         key=key,
         hide_index=True,
-        alt="Each column of the file: its kind, its gaps, and what it is used for, to choose",
-        disabled=["column", "kind", "missing"],
+        alt="Each column of the file: what it is used as, to choose, and how its cells were read",
+        disabled=["column", "read", "first", "missing", "words"],
         column_config={
             "column": st.column_config.TextColumn("Column"),
-            "kind": st.column_config.TextColumn("Kind"),
-            "missing": st.column_config.NumberColumn("Missing", format="localized"),
             "use": st.column_config.SelectboxColumn(
-                "Use", options=list(_USE_WORDS.values()), required=True
+                "Use as", options=list(_USE_WORDS.values()), required=True
             ),
+            "read": st.column_config.TextColumn("Read as", width="medium"),
+            "first": st.column_config.TextColumn("First cells"),
+            "missing": st.column_config.NumberColumn("Missing", format="localized"),
+            "words": st.column_config.TextColumn("Words that became missing"),
         },
         on_change=state.on_change(edited),
     )

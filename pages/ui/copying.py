@@ -19,6 +19,7 @@ STYLE = """<style>
   background: color-mix(in srgb, currentColor 6%, transparent);
 }
 .dp-copy pre code { font-size: inherit; background: none; padding: 0; color: inherit; }
+.dp-copy .dp-prose { font: inherit; font-size: 1rem; }
 .dp-copy span { display: inline-block; max-width: 100%; } /* no line ends within an option's name */
 .dp-copy button {
   all: unset; position: absolute; top: .5rem; right: .5rem; padding: .1rem .5rem; cursor: pointer;
@@ -33,17 +34,25 @@ _COMPONENT = st.components.v2.component(
 )
 
 
-def copyable(text: str) -> None:
+def copyable(text: str, *, prose: bool = False) -> None:
     """Show a text letter by letter, to be copied.
 
     Parameters
     ----------
     text : str
         Plain; what it holds of HTML is shown, not read.
+    prose : bool
+        Whether it is sentences and no command.
     """
-    words = " ".join(f"<span>{html.escape(word)}</span>" for word in text.split(" "))
+    # a line ends where the text does, and never within the name of an option
+    lines = (
+        [f"<span>{html.escape(word)}</span>" for word in line.split(" ")]
+        for line in text.split("\n")
+    )
+    words = "\n".join(" ".join(line) for line in lines)
     st.html(
-        f'<div class="dp-copy"><pre><code>{words}</code></pre>'
+        f'<div class="dp-copy"><pre{" class=dp-prose" * prose}><code'
+        f"{' class=dp-prose' * prose}>{words}</code></pre>"
         '<button type="button" aria-live="polite">copy</button></div>'
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,15 @@ import streamlit as st
 from dpviz.core.files import csv_text
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
+from dpviz.releasing.ledger import CARD, PAGE
 from dpviz.releasing.outputs import read_release
-from dpviz.report.figures.drawing import (
-    Drawing,
-    biplot_picture,
-    loadings_picture,
-    variances_picture,
-)
-from dpviz.report.figures.svg import image
-from dpviz.report.privacy_card import picture_svg, picture_words, suspicion_words, use_words
-from dpviz.studies.card import CardOptions, Filed, card, loadings_table, workbook
+from dpviz.report import print as printed
+from dpviz.report.privacy_card import picture_words, promise_words, use_words
+from dpviz.studies.card import CardOptions, Filed, assumptions_of, card, loadings_table, workbook
 from pages.ui.guard import guard
 
 PARAMS = params_of(CardOptions)
+_MIMES = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
@@ -49,59 +46,68 @@ def draw(release: Path, ledger: Path, number: int) -> None:
 
 def _read(found: Mapping[str, Any]) -> None:
     """Draw what may become of a suspicion, the loadings and variances with bars, what survives."""
-    st.markdown(f"**{suspicion_words(found['claim']['suspicions'][0])}**")
+    st.markdown(f"**{promise_words(found)}**")
     words = (
         f"Loadings of {found['k']} released components with 95 % bars; hollow where 0 is as likely"
     )
     use = found["use"]
-    loadings, variances, biplot = (
-        draw(use) for draw in (loadings_picture, variances_picture, biplot_picture)
-    )
-    assert loadings is not None
-    assert variances is not None
-    style = "max-width:100%;background:#fff;border-radius:4px"
-    left, middle, right = st.columns(3)
-    left.markdown("**What the components are made of**")
-    left.html(image(loadings.svg(), words, style))
-    middle.markdown("**How much each component explains**")
-    edge = "with the noise edge; grey cannot be told from noise"
-    middle.html(image(variances.svg(), f"{variances.words}, {edge}", style))
-    if biplot is not None:
-        alt = f"{biplot.words}; names stand beside, and no row is in it"
-        right.markdown("**Both as arrows**")
-        right.html(image(biplot.svg(), alt, style))
-    elif found["k"] > 1:
-        right.caption("No biplot: not both components can be interpreted by themselves.")
+    pictures = {
+        name: draw(use)
+        for name, draw in (
+            ("loadings", printed.loadings),
+            ("variances", printed.scree),
+            ("biplot", printed.biplot),
+        )
+    }
+    style = "width:100%;max-width:520px;background:#fff;border-radius:4px"
+    places = st.columns(3)
+    for place, title, picture, said in zip(
+        places,
+        (
+            "What the components are made of",
+            "How much each component explains",
+            "Both as arrows",
+        ),
+        pictures.values(),
+        (
+            words,
+            "Explained variance by component, with the noise edge; grey cannot be told from noise",
+            "Loadings of components 1 and 2 as arrows; names stand beside, and no row is in it",
+        ),
+        strict=True,
+    ):
+        if picture is not None:
+            place.markdown(f"**{title}**")
+            place.html(printed.image(picture, said, style))
+        elif found["k"] > 1:
+            place.caption("No biplot: not both components can be interpreted by themselves.")
     st.markdown(use_words(use, found["k"]))
     if found["picture"] is not None:
         said = picture_words(found["picture"])
         st.markdown("**The published picture**")
-        st.html(image(picture_svg(found["picture"]), said, "max-width:100%;border-radius:4px"))
+        st.html(printed.image(printed.published(found["picture"]), said))
         st.caption(said)
-    _take({"loadings": loadings, "variances": variances, "biplot": biplot}, found)
+    _take(pictures, found)
     with st.expander("Every number of it", icon=":material/table_rows:"):
         table = loadings_table(found)
         st.dataframe(table, hide_index=True, alt="Released components with their bars")
-        shares = [100 * value / use["total_variance"] for value in use["variances"]]
+        one, told_in = printed.scale_of(use)
+        told = [numeral(value / one, 3) for value in use["variances"][: found["k"]]]
         st.caption(
-            f"Explained variance, % of the released total: "
-            f"{', '.join(numeral(share, 3) for share in shares[: found['k']])}. A step shorter "
-            f"than {numeral(100 * use['noise_edge'] / use['total_variance'], 3)} is noise."
+            f"Explained variance, {told_in}: {', '.join(told)}. A step shorter "
+            f"than {numeral(use['noise_edge'] / one, 3)} is noise."
         )
 
 
-def _take(pictures: Mapping[str, Drawing | None], found: Mapping[str, Any]) -> None:
+def _take(pictures: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     """Draw what can be taken along of a release, in the formats of an office."""
     with st.popover("Take it along", icon=":material/download:"):
         for name, picture in pictures.items():
             if picture is None:
                 continue
             with st.container(horizontal=True):
-                for end, mime, make in (
-                    ("png", "image/png", picture.png),
-                    ("svg", "image/svg+xml", picture.svg),
-                    ("pdf", "application/pdf", picture.pdf),
-                ):
+                for end, mime in _MIMES.items():
+                    make = partial(printed.to_bytes, end, picture)
                     _button(f"{name.capitalize()} ({end.upper()})", f"{name}.{end}", mime, make)
         table = loadings_table(found)
         with st.container(horizontal=True):
@@ -121,7 +127,7 @@ def _button(label: str, name: str, mime: str, make: Callable[[], str | bytes]) -
 def _file(release: Path, ledger: Path, number: int) -> Filed:
     """Draw what only people know of a release, and its card to be kept; return the card."""
     kept = read_release(release)
-    assumed = kept["assumed_public"]
+    assumed = assumptions_of(kept)
     # what the release says already is not asked again
     asked = {name: param for name, param in PARAMS.items() if not kept.get(name)}
     places = st.columns(len(asked))
@@ -153,13 +159,14 @@ def _file(release: Path, ledger: Path, number: int) -> Filed:
     }
     made = card(release, ledger=ledger, sources=sources, **said)
     with st.container(horizontal=True):
-        for label, content, end, mime in (
-            ("Page to print and sign", made.to_html(), "html", "text/html"),
-            ("Card for dpviz verify", made.to_json() + "\n", "json", "application/json"),
+        for label, what, end, mime in (
+            ("Page to print and sign", PAGE, "html", "text/html"),
+            ("Card for dpviz release verify", CARD, "json", "application/json"),
         ):
+            # made when it is pressed: the ledger then has a line for it
             st.download_button(
                 label,
-                content,
+                partial(made.filed, what),
                 file_name=f"card-{number:06d}.{end}",
                 mime=mime,
                 icon=":material/download:",

@@ -26,7 +26,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import builtin_tables
 from dpviz.report.figures.board import assets
 from pages.ui import limits, link
-from pages.ui.first_sight import ARCHIVE, BOARDS, FRAMES, board_key
+from pages.ui.first_sight import ARCHIVE, BOARDS, board_key, item
 from pages.ui.looks import FRAME, IN_A_PAGE
 from pages.ui.page_options import page_defaults
 
@@ -45,9 +45,9 @@ body:has(> #first-picture) { margin: 0; background: var(--st-background-color); 
 @media (prefers-color-scheme: dark) { body:has(> #first-picture) { DARK } }
 #first-picture {
   position: fixed; inset: 0; overflow-y: scroll; pointer-events: none; z-index: 1;
-  padding: 9.25rem 1.4rem 2rem;
+  padding: 8.65rem 1.4rem 2rem;
 }
-@media (max-width: 640px) { #first-picture { padding: 9.35rem 12px 5rem; } }
+@media (max-width: 640px) { #first-picture { padding: 4.8rem 12px 5rem; } }
 </style>
 """
 _FIRST = (
@@ -97,25 +97,21 @@ def table_asked_for(query: bytes) -> str | None:
 def told(table: str) -> bytes | None:
     """Return what a table's first board is drawn from, as JSON; None where it does not ship."""
     board = BOARDS.get(board_key(_settings(table)))
-    now = None if board is None else FRAMES.get(tuple(board["now"]))
-    if board is None or now is None:
+    if board is None:
         return None
-    del board["parts"]
-    board["payload"]["frames"] = [json.loads(now)]
-    return _written(board)
+    return _written({name: board[name] for name in ("token", "shape", "payload")})
 
 
 @lru_cache(maxsize=64)
 def followed(table: str) -> bytes | None:
     """Return what a session sends to that board: its other frames, and what is expected."""
-    key = board_key(_settings(table))
-    board, expected = BOARDS.get(key), BOARDS.get((*key, "expected"))
-    if board is None or expected is None:
+    board = BOARDS.get(board_key(_settings(table)))
+    if board is None:
         return None
-    token, parts = board["now"][0], {expected["part"]: expected}
-    for name, epsilons in board["parts"].items():
-        frames = [FRAMES.get((token, epsilon)) for epsilon in epsilons]
-        parts[name] = {"frames": [json.loads(frame) for frame in frames if frame is not None]}
+    parts = {board["told"]["part"]: board["told"]}
+    for part, name in board["parts"].items():
+        frames = item(name)
+        parts[part] = {"frames": [] if frames is None else json.loads(frames)}
     return _written({"token": board["token"], "parts": parts})
 
 

@@ -28,9 +28,9 @@ ARCHIVE = Path(__file__).with_name("first_sight.zip")
 _FILES = "of/files"
 # Rooms and files that make no number and no word of what ships.
 _ASIDE = (
-    "extend", "releasing", "studies", "papers", "cli", "_app",
+    "extend", "releasing", "papers", "cli", "_app",
     "report/figures", "core/files.py", "core/platform.py", "core/resources.py", "core/worker.py",
-    "simulation/jobs.py", "simulation/store.py", "datasets/remote", "lessons/exporting.py",
+    "simulation/jobs.py", "simulation/store.py", "datasets/remote", "lessons/slides.py",
     "lessons/room.py", "lessons/in_or_out.py",
 )  # fmt: skip
 
@@ -60,29 +60,32 @@ class Shipped(Generic[Item]):
     ) -> None:
         self._name, self._read, self._write = name, read, write
 
-    def _place(self, what: Hashable) -> str:
+    def place(self, what: Hashable) -> str:
+        """Return the name of an item in the archive."""
         # what begins alike lies together, as it is asked for together
         group = what[0] if isinstance(what, tuple) else what
         return f"{self._name}/{digest_of(group)}/{digest_of(what)}"
 
     def get(self, what: Hashable) -> Item | None:
         """Return an item, if it ships and its code is as it was."""
-        if Shipped.noting is not None:
-            return None
-        archive = _shipped()
-        content = None if archive is None else archive.get(self._place(what))
+        content = self._content(what)
         return None if content is None else self._read(content)
+
+    def has(self, what: Hashable) -> bool:
+        """Return whether an item ships, and its code is as it was."""
+        return self._content(what) is not None
+
+    def _content(self, what: Hashable) -> bytes | None:
+        return None if Shipped.noting is not None else item(self.place(what))
 
     def note(self, what: Hashable, item: Item) -> None:
         """Note an item while an archive is made."""
         if Shipped.noting is not None:
-            Shipped.noting[self._place(what)] = self._write(item)
+            Shipped.noting[self.place(what)] = self._write(item)
 
 
-FRAMES = Shipped[bytes]("frames", bytes, bytes)
-"""Frames of boards as JSON: by token and epsilon, and by the number of draws where it has all."""
 BOARDS = Shipped[dict[str, Any]]("boards", json.loads, lambda board: json.dumps(board).encode())
-"""What a board is drawn from but for its frames, with the key of its first one."""
+"""What a board begins with, and the names of the snapshots that follow it."""
 
 
 def board_key(settings: Settings) -> tuple[str, str]:
@@ -125,6 +128,12 @@ class _Archive:
             found[name] = body[at : at + size]
             at += size
         return found
+
+
+def item(name: str) -> bytes | None:
+    """Return what ships under a name."""
+    archive = _shipped()
+    return None if archive is None else archive.get(name)
 
 
 @cache

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dpviz.lessons.glossary import TERMS, term
 from dpviz.lessons.glossary_html import term_picture
+from pages.ui.ask import ask
 
 _MARKS = st.components.v2.component(
     "dpviz_terms", js=(Path(__file__).parent / "glossary.js").read_text(encoding="utf-8")
@@ -15,10 +16,8 @@ _MARKS = st.components.v2.component(
 _KEY = "glossary.terms"
 
 
-@st.cache_data(max_entries=20, show_spinner=False)
-def _drawn(key: str) -> tuple[str, str]:
-    found = term(key)
-    return found.said, term_picture(found)
+def _picture(key: str) -> str:
+    return term_picture(term(key))
 
 
 @st.dialog("Glossary", width="medium")
@@ -33,9 +32,8 @@ def _open(key: str) -> None:
         label_visibility="collapsed",
     )
     found = term(chosen or key)
-    said, picture = _drawn(found.key)
-    st.markdown(f"**{found.word}**: {said}")
-    st.html(picture)
+    st.markdown(f"**{found.word}**: {found.said}")
+    st.html(ask(_picture, {"key": found.key}))
     st.caption(f"{found.shows[0].upper()}{found.shows[1:]}.")
 
 

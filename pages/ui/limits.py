@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import streamlit as st
 from streamlit import runtime
@@ -23,7 +25,7 @@ from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import DpvizError
 from dpviz.core.platform import server_options
 from dpviz.report.sentences.phrases import duration
-from pages.ui.turns import Turns
+from pages.ui.turns import Turn, Turns
 
 _LOOK_SECONDS = 0.2
 _TELL_SECONDS = 1.0
@@ -99,9 +101,22 @@ class Sessions:
         """Return whether a session has been let in."""
         return session in self._admitted
 
-    def leaving(self, active: Callable[[str], bool], now: float, grace: float) -> list[str]:
-        """Return the sessions that were left so many seconds ago, and forget them."""
+    def leaving(
+        self, active: Callable[[str], bool], now: float, grace: float, others: Iterable[str] = ()
+    ) -> list[str]:
+        """Return the sessions that were left so many seconds ago, and forget them.
+
+        Parameters
+        ----------
+        active : callable
+            Whether somebody is there for a session.
+        now, grace : float
+        others : iterable of str
+            Sessions that may never have run: their tab was closed before.
+        """
         with self._lock:
+            for session in others:
+                self._left.setdefault(session, None)
             for session, since in self._left.items():
                 if active(session):
                     self._left[session] = None
@@ -129,7 +144,7 @@ def turns() -> Turns:
     return Turns(max(2, os.cpu_count() or 1))
 
 
-_GIVE_WAY: ContextVar[Callable[[], None]] = ContextVar("give_way", default=lambda: None)
+_TURN: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 
 @contextmanager
@@ -139,12 +154,32 @@ def turn() -> Iterator[None]:
     if context is None or not serving():
         yield
         return
-    with turns().turn(context.session_id, look_up) as give_way:
-        token = _GIVE_WAY.set(give_way)
+    with turns().turn(context.session_id, look_up) as own:
+        token = _TURN.set(own)
         try:
             yield
         finally:
-            _GIVE_WAY.reset(token)
+            _TURN.reset(token)
+
+
+def give_way() -> None:
+    """Let those go first who wait and have used less."""
+    if (own := _TURN.get()) is not None:
+        own.give_way()
+
+
+def wait_for(others: Future[Any], show: Callable[[], object] = int) -> None:
+    """Wait until something is done that another run does, and hold no place meanwhile.
+
+    ``show`` says how far it is, again and again.
+    """
+    if others.done():
+        return
+    own = _TURN.get()
+    with nullcontext() if own is None else own.paused():
+        while wait([others], timeout=_LOOK_SECONDS).not_done:
+            look_up()
+            show()
 
 
 @st.cache_resource(show_spinner=False)
@@ -166,12 +201,6 @@ def enter() -> None:
             icon=":material/hourglass_empty:",
         )
         st.stop()
-
-
-def refuse_in_public(what: str) -> None:
-    """Raise an error on the public demo, where something is not done."""
-    if caps().public:
-        raise NotHere(f"This public server {what}.")
 
 
 class NotHere(DpvizError):
@@ -239,10 +268,13 @@ def _looker() -> Callable[[], None]:
             return
         last = now
         look_up()
-        _GIVE_WAY.get()()
         end = _DEADLINE.get()
         if end is not None and now > end:
             raise TooSlow
+        give_way()
+        last = time.monotonic()
+        if end is not None:  # others' work is not this one's
+            _DEADLINE.set(end + last - now)
 
     return look
 

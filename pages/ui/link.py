@@ -140,7 +140,7 @@ def _with_known_mechanisms(settings: Settings) -> tuple[Settings, list[str]]:
     try:
         check_supplier(settings.directions)
     except InvalidSetting as error:
-        notices.append(f"In the link, {error} Using {page_defaults().directions} instead.")
+        notices.append(f"In the link, {error} Showing {page_defaults().directions}.")
         settings = replace(settings, directions=page_defaults().directions)
     if kept == list(settings.mechanisms):
         return settings, notices

@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.core.allocation import parse_allocation
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.settings import Settings, names_in
+from dpviz.core.settings import Settings, left_out_in
 from dpviz.datasets import RawTable, Table, builtin_tables
 from dpviz.preparation.bounding import Prepared
 from pages.ui import (
@@ -43,7 +43,14 @@ def problem_and_budget(current: Current) -> tuple[Problem, Budget]:
     relation = Relation(current.settings.relation)
     delta = 1e-6 if current.settings.delta is None else current.settings.delta
     return (
-        Problem(1_000, 10, min(current.settings.k, 9), relation, Domain.ball(10)),
+        Problem(
+            1_000,
+            10,
+            min(current.settings.k, 9),
+            relation,
+            Domain.ball(10),
+            rows_a_person=current.settings.rows_a_person,
+        ),
         Budget(current.settings.epsilon, delta),
     )
 
@@ -53,8 +60,7 @@ def uploaded_raw() -> RawTable | None:
     file = st.session_state.get("file")
     if file is None:
         return None
-    reading = (state.get(name) for name in ("decimal", "encoding", "sheet", "codes", "levels"))
-    return table_cache.raw_table(file.file_id, file.name, file, *reading)
+    return table_cache.raw_table(file.file_id, file.name, file, state.settings())
 
 
 def load() -> Current:
@@ -113,7 +119,7 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
             own = f" or {UPLOAD}" * limits.caps().uploads
             state.notice(
                 f"In the link, table must be one of {', '.join(builtin_tables())}{own}; "
-                f"got {settings.table[:40]!r}. Using digits instead."
+                f"got {settings.table[:40]!r}. Showing digits."
             )
             settings = state.settings()
         check.leave()
@@ -125,10 +131,11 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     check.arrive(raw, file_id)
     settings = state.settings()
     label = _label(raw)
-    left = names_in(settings.leave_out)
+    left = left_out_in(settings.leave_out) or ()
     name = printable(st.session_state.get("upload.name", "")) or "table"
     reading = (
-        f"{settings.decimal} {settings.encoding} {settings.codes} {settings.levels} {raw.sheet}"
+        f"{settings.decimal} {settings.encoding} {settings.codes} {settings.read_as} "
+        f"{settings.levels} {raw.sheet}"
     )
     unit = (settings.rows_a_person, settings.person)
     coded = check.coded(raw, label)
@@ -146,7 +153,7 @@ def _label(raw: RawTable) -> str | None:
         st.session_state.label_index = None
         state.notice(
             f"The label must be one of the file's {len(choices)} possible columns; got number "
-            f"{index}. Using none instead."
+            f"{index}. Showing none."
         )
         return None
     return choices[index]
@@ -160,15 +167,14 @@ def clamp(current: Current) -> None:
     most = limits.caps().trials
     if state.get("trials") > most:
         state.notice(
-            f"draws must be a whole number from 1 to {most} on this server; got "
-            f"{state.get('trials')}. Using {most} instead."
+            f"draws = {state.get('trials')} is too large: this server makes at most {most}. "
+            f"Showing {most}."
         )
         state.put("trials", most)
     draw, trials = state.get("draw", "explore"), state.get("trials")
     if draw > trials:
         state.notice(
-            f"The draw shown must be a whole number from 1 to {trials}, the number of draws; got "
-            f"{draw}. Using {trials} instead."
+            f"The draw shown = {draw} is too large: there are {trials} draws. Showing {trials}."
         )
         state.put("draw", trials, "explore")
     if current.prepared is None:
@@ -176,19 +182,19 @@ def clamp(current: Current) -> None:
     most = current.prepared.d
     if state.get("k") > most:
         state.notice(
-            f"k must be a whole number from 1 to {most} for this table; got {state.get('k')}. "
-            f"Using {most - 1} instead."
+            f"k = {state.get('k')} is too large: this table has {most} features. Showing "
+            f"{most - 1}, because {most} would keep everything."
         )
         state.put("k", most - 1)
     if check.arrived() and state.get("k") == most > 1:
         state.notice(
             f"With k = {most} nothing of these {most} features is left out, whatever the noise. "
-            f"Using {most - 1} instead."
+            f"Showing {most - 1}."
         )
         state.put("k", most - 1)
     allocation = parse_allocation(state.get("allocation"), state.get("directions"))
     try:
         allocation.check_dimension(most)
     except InvalidSetting as error:
-        state.notice(f"For this table, {error} Using equal shares instead.")
+        state.notice(f"For this table, {error} Showing equal shares.")
         state.put("allocation", "uniform")

@@ -4,6 +4,8 @@ Streamlit draws captions and chosen segments with a contrast below 4.5 : 1; test
 computes it, and walks every page by keyboard.
 """
 
+from pathlib import Path
+
 STYLE = """<style>
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {
   color: inherit !important; opacity: 1 !important;
@@ -33,12 +35,17 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
 }
 /* A command within a sentence is no smaller than the sentence. */
 [data-testid] :is(p, li) code { font-size: max(.875em, 14px) !important; }
-h1 { font-size: 1.9rem !important; padding: .2rem 0 .5rem !important; }
-h2 { font-size: 1.4rem !important; }
-h3 { font-size: 1.2rem !important; }
+/* One scale: question 30, answer and next step 21, heads 19, text 16, 15 the least. */
+h1 { font-size: 30px !important; padding: .2rem 0 .4rem !important; }
+h2 { font-size: 19px !important; }
+h3 { font-size: 17px !important; }
+:is(.st-key-page-answer, .st-key-page-next) p { font-size: 21px !important; line-height: 1.35; }
+.st-key-page-next button { min-height: 44px; }
 @media (max-width: 640px) {
-  h1 { font-size: 1.45rem !important; }
-  h2 { font-size: 1.25rem !important; }
+  h1 { font-size: 24px !important; }
+  h2 { font-size: 18px !important; }
+  :is(.st-key-page-answer, .st-key-page-next) p { font-size: 19px !important; }
+  .st-key-page-lead > :first-child { min-width: 100%; } /* the next step below it */
   /* Where a finger cannot hover the tools of a chart would always lie on its title. */
   [data-testid="stPlotlyChart"] .modebar-container { display: none !important; }
 }
@@ -70,14 +77,20 @@ h3 { font-size: 1.2rem !important; }
 FRAME = """
 [data-testid="stMainBlockContainer"] { padding: 3.8rem 1.4rem 2rem; }
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: .6rem; }
+/* what is empty, or unseen, takes no gap between two others */
+[data-testid="stLayoutWrapper"]:not(:has(:not([data-testid="stLayoutWrapper"],
+  [data-testid="stVerticalBlock"], [data-testid="stElementContainer"], [data-testid="stEmpty"]))) {
+  display: none;
+}
+div:has(> .st-key-unseen) { position: absolute; width: 1px; }
 .st-key-unseen {
   position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
 }
 /* said in passing, below what one wants to move next */
 [data-testid="stToastContainer"] { top: auto !important; bottom: .6rem !important; }
 @media (max-width: 640px) {
-  [data-testid="stMainBlockContainer"] { padding: 3.9rem 12px 5rem; }
-  [data-testid="stToastContainer"] { bottom: 7.4rem !important; } /* above the bar of epsilon */
+  [data-testid="stMainBlockContainer"] { padding: 4.2rem 12px 11rem; }
+  [data-testid="stToastContainer"] { bottom: 10rem !important; } /* above the bar of epsilon */
 }
 /* They come and go while a slider is moved, and move nothing. */
 .st-key-notes {
@@ -90,28 +103,13 @@ div:has(> .st-key-notes), div:has(> div > div:only-child > .st-key-notes) { posi
   background: Canvas; box-shadow: 0 2px 12px #0004; padding: .6rem .9rem;
 }
 [data-testid="stMainBlockContainer"]:has(.st-key-notes [role="alert"]) { padding-bottom: 7rem; }
-.st-key-bar { /* high as it comes to be once the code of its parts is there */
-  min-height: 4.25rem; container: bar / inline-size;
-}
-.st-key-bar button { padding-left: .3rem; padding-right: .3rem; }
-/* nine parts stand in one row, also beside an open sidebar, and no word is cut */
-@container bar (max-width: 1205px) {
-  .st-key-bar [data-testid="stHorizontalBlock"] { gap: .4rem; }
-  .st-key-bar :is(button, label, [data-baseweb="select"]) :is(p, input, div) { font-size: .85rem; }
-  .st-key-bar [data-testid="stPopoverButton"] > div > div[aria-hidden]:last-child { display: none; }
-  .st-key-bar [data-testid="stWidgetLabel"] p { white-space: nowrap; }
-  .st-key-bar [role="combobox"] { font-size: .85rem; padding: 0 0 0 .35rem; }
-}
-@media (max-width: 1000px) { /* a phone, and a laptop at 200 % */
-  /* One row to be swiped, not nine rows above everything. */
-  .st-key-bar [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; overflow-x: auto; }
-  .st-key-bar [data-testid="stColumn"] { flex: 0 0 auto; min-width: 8.5rem; }
-  .st-key-bar [data-testid="stColumn"]:first-child { min-width: 12rem; } /* a table's whole name */
-}
-"""
+""" + (Path(__file__).parent / "bar.css").read_text(encoding="utf-8")
 """Of the frame around every page."""
 
-IN_A_PAGE = "\n.dpv { --dpv-foot: 0px; --dpv-least: 2.7em; }\n"
+IN_A_PAGE = (
+    "\n.dpv { --dpv-foot: 0px; --dpv-least: 1.3em; }\n"
+    "@media (max-width: 1200px) { .dpv { --dpv-least: 2.6em; } }\n"
+)
 """Of a board on a page: the page itself leaves room for the bar at a phone's bottom, and the answer
 gets its second line before it is known to need one."""
 

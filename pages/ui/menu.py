@@ -37,9 +37,6 @@ class PageInfo:
         What it does not read of the row above it.
     releases : bool
         Whether it is there only where a real release can be made.
-    drawn_with : tuple of str
-        Streamlit's elements that its first screen has beside the row above it: a browser loads
-        their code while the page starts.
     """
 
     path: Path
@@ -54,7 +51,6 @@ class PageInfo:
     answers_first: bool = False
     unread: tuple[str, ...] = ()
     releases: bool = False
-    drawn_with: tuple[str, ...] = ()
 
 
 def infos() -> tuple[PageInfo, ...]:

@@ -95,15 +95,8 @@ OPENING = "mvg_table4"
 
 @dataclass(frozen=True)
 class PapersView(Declared):
-    """Which view the Papers page has, which experiment it shows, and how much work it does."""
+    """Which experiment the Papers page shows, and how much work it does."""
 
-    view: str = choice(
-        "exhibits",
-        {"exhibits": "Exhibits", "reading": "Read the paper with us"},
-        label="View",
-        help="The exhibits one by one, or every claim in the order in which it is printed.",
-        examples=("reading",),
-    )
     experiment: str = choice(
         OPENING,
         {

@@ -5,23 +5,61 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
 
 from dpviz.core.files import csv_text
-from dpviz.core.metrics import METRICS, offered
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
 from dpviz.preparation.bounding import Prepared
-from dpviz.simulation.compare import Comparison
+from dpviz.studies.columns import NUMERIC, Column, Sentence, Share, seen
 from pages.ui import state
 from pages.ui.copying import copyable
 from pages.ui.texts import plain
+
+
+def question(text: str) -> None:
+    """Draw what a page asks, its largest text."""
+    st.title(text, anchor=False)
+
+
+def lead(
+    answer: str,
+    step: str,
+    act: Callable[[], object] | None = None,
+    to: StreamlitPage | None = None,
+    help: str | None = None,
+) -> None:
+    """Draw what a page answers, and what comes next: a sentence, or the one button that does it.
+
+    Parameters
+    ----------
+    answer, step : str
+    act : callable, optional
+        What the button does.
+    to : StreamlitPage, optional
+        The page that it opens then.
+    help : str, optional
+        Of the button.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key="page-lead"):
+        with st.container(key="page-answer"):
+            st.markdown(answer)
+        with st.container(key="page-next", width="content"):
+            if act is None and to is None:
+                st.markdown(step)
+                return
+            # what stays and what leaves are two buttons: a press of one is never the other's
+            key = "page.next" if to is None else "page.go"
+            pressed = st.button(step, key=key, type="primary", help=help, on_click=act)
+            if pressed and to is not None:
+                st.switch_page(to, query_params={})
 
 
 def one_mechanism(place: DeltaGenerator, label: str, *, default: str, key: str) -> str:
@@ -80,7 +118,7 @@ def numerals(
     """
     texts, shown = {}, {}
     for name, (label, digits, *more) in columns.items():
-        values, options = table[name], {"help": more[0] if more else None}
+        values, options = table[name], {"help": more[0] if any(more) else None}
         sizes = values.dropna().astype(float).abs()
         if sizes[sizes > 0].between(1e-4, 1e6, inclusive="left").all():
             shown[name] = st.column_config.NumberColumn(label, format=f"%.{digits}g", **options)
@@ -131,47 +169,24 @@ def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
         )
 
 
-def results_table(comparison: Comparison) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the table of results with the names a reader sees, and how its columns are shown."""
-    rows: list[dict[str, Any]] = []
-    shown = offered(picture=comparison.settings.picture > 0)
-    for result in comparison.results:
-        summaries = result.summaries
-        row: dict[str, Any] = {
-            "mechanism": result.mechanism.label,
-            "status": result.status.marked,
-            "claimed": result.claimed.epsilon if result.claimed else None,
-            "spent": result.spent.epsilon if result.spent else None,
-            "true_delta": result.spent.delta_at_epsilon if result.spent else None,
-        }
-        row |= {key: summaries[key].mean if key in summaries else None for key in shown}
-        row["evidence"] = result.status.evidence
-        rows.append(row)
-    arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
-    labels = {key: m.label.capitalize() + arrows[m.better] for key, m in METRICS.items()}
-    table, columns = numerals(
-        pd.DataFrame(rows),
-        {
-            "claimed": ("Claimed epsilon", 3),
-            "spent": (
-                "Spent epsilon", 3, "What a release really costs; a dash: no epsilon says it.",
-            ),
-            "true_delta": (
-                "Delta at claimed epsilon", 2,
-                "The delta that a release really gives at the epsilon it claims.",
-            ),
-        }
-        | {key: (labels[key], 3, METRICS[key].help) for key in shown if key != "recovery"},
-    )  # fmt: skip
-    columns |= {
-        "mechanism": st.column_config.TextColumn("Mechanism", pinned=True),
-        "status": st.column_config.TextColumn("Status"),
-        "evidence": st.column_config.TextColumn("Evidence", width="large"),
-        "recovery": st.column_config.NumberColumn(
-            labels["recovery"], format="percent", help=METRICS["recovery"].help
-        ),
-    }
-    return table, columns
+def grid(columns: Sequence[Column], rows: Sequence[Any]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the rows of an answer under the columns of a page, and how these are shown."""
+    # sentences last: they are wide
+    shown = sorted(seen(columns, "page", rows), key=lambda column: column.type is Sentence)
+    names = {c.name: c.heading[:1].upper() + c.heading[1:] for c in shown}
+    table, config = numerals(
+        pd.DataFrame({column.name: [column.on_page(row) for row in rows] for column in shown}),
+        {c.name: (names[c.name], c.digits, c.help) for c in shown if c.type in NUMERIC},
+    )
+    kinds = st.column_config
+    for place, column in enumerate(shown):
+        heading, help = names[column.name], column.help or None
+        if column.type == Share:
+            config[column.name] = kinds.NumberColumn(heading, format="percent", help=help)
+        elif column.type not in NUMERIC:
+            width = "large" if column.type is Sentence else None
+            config[column.name] = kinds.Column(heading, width=width, help=help, pinned=not place)
+    return table, config
 
 
 def command(

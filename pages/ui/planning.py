@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -19,8 +19,12 @@ from dpviz.report.figures.theme import Panel, panels_unjudged
 from dpviz.report.figures.tradeoff import tradeoff_figure
 from dpviz.report.tables import curves
 from dpviz.simulation import axes
-from pages.ui import curve_cache, looks, targets
+from dpviz.studies.curves import limit_table
+from pages.ui import curves as curves_asked
+from pages.ui import looks, targets
+from pages.ui.ask import Paced
 from pages.ui.copying import copyable
+from pages.ui.loading import Current
 
 METRIC = "recovery"
 
@@ -64,19 +68,19 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
     )
     rows = planned(spectrum_of(written), whole_people(people))
     here = replace(settings, k=min(settings.k, rows.d - 1), allocation="uniform")
-    key = ("plan", people, written)
+    about = Current(here, rows, ("plan", people, written), None)
     values = axes.default_values(axis, rows, axes.FINE)
-    mechanisms = curve_cache.coloured_first(mechanisms)
+    mechanisms = curves_asked.coloured_first(mechanisms)
     st.html(looks.names_left_out("plan-curve", now=True))
     with st.container(key="plan-curve"):
         place = st.empty()
-    limits = curves.limit_table(rows, here, axis, values, METRIC)
+    limits = limit_table(rows, here, axis, values, METRIC)
     stages = count()
 
-    def show(predicted: Callable[[], pd.DataFrame], panels: list[Panel] | None = None) -> None:
+    def show(predicted: pd.DataFrame, panels: list[Panel] | None = None) -> None:
         marks = None
         if panels is not None and axis == "epsilon":
-            marks = curve_cache.marks(key, rows, here, curve_cache.marked(mechanisms))
+            marks = curves_asked.marks(about, mechanisms)
         figure = tradeoff_figure(
             pd.DataFrame(columns=list(curves.BAND_COLUMNS)),
             panels or panels_unjudged(mechanisms),
@@ -87,25 +91,23 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
             log_y=False,
             now=axes.now(rows, here, axis),
             limits=limits,
-            predicted=predicted(),
+            predicted=predicted,
             marks=marks,
         )
         name = "plan" if panels is not None else f"plan.stage.{next(stages)}"
         with place:
             st.plotly_chart(figure, key=name, alt=f"Predicted recovery against {axis}")
 
-    predicted = curve_cache.predicted(
-        key, rows, here, mechanisms, axis, METRIC, curve_cache.Paced(show)
-    )
-    show(lambda: predicted, curve_cache.judged(mechanisms, rows.problem(here), rows.budget(here)))
+    predicted = curves_asked.predicted(about, mechanisms, axis, METRIC, Paced(show))
+    show(predicted, curves_asked.judged(mechanisms, rows.problem(here), rows.budget(here)))
     st.caption(
         f"Predicted for n = {rows.n:,}, d = {rows.d}, k = {here.k}, epsilon "
         f"{numeral(here.epsilon, 6)}, "
         f"along {axis}, from the spectrum alone: no table was read and nothing private was touched."
     )
-    for what in targets.GOALS:
+    for what in targets.NOUNS:
         goal = targets.goal_in_force(rows, here.k)
-        targets.say_predicted(key, rows, here, mechanisms, goal, what)
+        targets.say_predicted(about, mechanisms, goal, what)
     st.caption("The command line plans too, mechanisms without a prediction included:")
     plan = settings_of_plan(here, rows.n, written)
     listed = ",".join(str(value) for value in values)

@@ -14,7 +14,8 @@ from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.mechanisms import all_mechanisms
 from dpviz.report.figures.shelves import cone_picture, shelves_html, turn_picture
 from dpviz.report.sentences import phrases
-from pages.ui import claim_cache, parts, state
+from pages.ui import parts, state
+from pages.ui.ask import ask
 
 _HERE = Path(__file__).parent
 _SHELVES = st.components.v2.component(
@@ -42,11 +43,12 @@ def shelves(claims: pd.DataFrame, problem: Problem, budget: Budget, seed: int) -
         f"people. A click shows the evidence."
     )
     cone, direction = exhibits.moving_cone(), exhibits.bare_directions()
+    seen = {"epsilon": budget.epsilon, "seed": seed}
     pictures = {
         cone.key: cone_picture(
-            claim_cache.cone(budget.epsilon, seed), exhibits.impossible_share(budget.epsilon)
+            ask(exhibits.cone_table, seen), exhibits.impossible_share(budget.epsilon)
         ),
-        direction.key: turn_picture(claim_cache.turning(budget.epsilon, seed)),
+        direction.key: turn_picture(ask(exhibits.turning_table, seen)),
     }
     _SHELVES(
         key="claims.shelves",
@@ -74,7 +76,8 @@ def _opens(budget: Budget) -> dict[str, list[tuple[str, dict[str, str]]]]:
         exhibits.bare_directions().key: ("The table of three", "direction"),
         exhibits.drawn_by_a_chain().key: ("How near the draws come", "chain"),
     }
-    understated = set(claim_cache.true_deltas(budget.delta or exhibits.DELTA)["mechanism"])
+    deltas = ask(exhibits.delta_table, {"delta": budget.delta or exhibits.DELTA})
+    understated = set(deltas["mechanism"])
     proofs |= {
         key: ("Its true delta", "delta")
         for key, cls in all_mechanisms().items()

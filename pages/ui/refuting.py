@@ -15,7 +15,8 @@ from dpviz.report.figures.claims import (
     turning_figure,
 )
 from dpviz.report.sentences import claims as claims_words
-from pages.ui import claim_cache, parts, state
+from pages.ui import parts, state
+from pages.ui.ask import ask
 from pages.ui.copying import copyable
 
 
@@ -41,8 +42,8 @@ def moving_cone(epsilon: float, d: int, seed: int) -> None:
     """Draw how often one-sided noise betrays its table, and why."""
     broken, repaired = exhibits.moving_cone(), exhibits.repaired_cone()
     st.header(f"{broken.label}: a support that moves with the data", anchor="support")
-    table = claim_cache.support(d, epsilon, seed)
-    cone = claim_cache.cone(epsilon, seed)
+    table = ask(exhibits.support_table, {"d": d, "epsilon": epsilon, "seed": seed})
+    cone = ask(exhibits.cone_table, {"epsilon": epsilon, "seed": seed})
     left, right = st.columns(2)
     with left:
         caption = claims_words.support_caption(table, epsilon, d)
@@ -68,7 +69,8 @@ def turning(epsilon: float, seed: int) -> None:
     """Draw the published direction of a table of three, with and without one row."""
     label = exhibits.bare_directions().label
     st.header(f"{label}: the direction itself is published", anchor="direction")
-    rows, table = exhibits.turning_rows(), claim_cache.turning(epsilon, seed)
+    rows = exhibits.turning_rows()
+    table = ask(exhibits.turning_table, {"epsilon": epsilon, "seed": seed})
     caption = claims_words.turning_caption(table, label)
     st.plotly_chart(
         turning_figure(rows, table), key="claims.turning", alt=f"Published directions. {caption}"
@@ -107,7 +109,7 @@ def public_code(budget: Budget, seed: int) -> None:
         f"is at {finds.MASK_SOURCE}."
     )
     st.header("Found in public code: two samplers that are too sharp", anchor="samplers")
-    drawn = claim_cache.samplers(seed)
+    drawn = ask(finds.sampler_table, {"seed": seed})
     st.dataframe(
         drawn,
         hide_index=True,
@@ -129,7 +131,7 @@ def public_code(budget: Budget, seed: int) -> None:
 def true_delta(budget: Budget) -> None:
     """Draw the delta that Gaussian releases give beside the one they claim."""
     st.header("The true delta of classical Gaussian noise", anchor="delta")
-    deltas = claim_cache.true_deltas(budget.delta or exhibits.DELTA)
+    deltas = ask(exhibits.delta_table, {"delta": budget.delta or exhibits.DELTA})
     if deltas.empty:
         st.caption(f"At delta {numeral(budget.delta)} no Gaussian release exceeds its claim.")
         return
@@ -146,7 +148,7 @@ def true_delta(budget: Budget) -> None:
 def chain(epsilon: float, seed: int) -> None:
     """Draw how near to the exact law a Gibbs chain comes with each sweep."""
     st.header("A Gibbs chain beside the exact law", anchor="chain")
-    chains = claim_cache.gibbs(epsilon, seed)
+    chains = ask(exhibits.gibbs_table, {"epsilon": epsilon, "seed": seed})
     caption = claims_words.gibbs_caption(chains)
     st.plotly_chart(
         gibbs_figure(chains), key="claims.gibbs", alt=f"Mean score after each sweep. {caption}"

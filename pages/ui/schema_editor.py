@@ -10,12 +10,12 @@ from typing import BinaryIO
 import pandas as pd
 import streamlit as st
 
-from dpviz.core.errors import DpvizError, InvalidSetting
-from dpviz.core.params import format_number
-from dpviz.core.settings import levels_in, names_in, names_listed
-from dpviz.datasets import UPLOADED, Table, builtin_tables
+from dpviz.core.errors import DpvizError
+from dpviz.core.settings import codes_in, codes_listed, levels_in, names_in, names_listed
+from dpviz.datasets import Table, builtin_tables
 from dpviz.datasets.columns import counted
-from dpviz.datasets.formats import SheetText, is_workbook
+from dpviz.datasets.files import TEXT_BYTES
+from dpviz.datasets.sheet import SheetText, is_workbook
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.schema import (
     DECIMALS,
@@ -28,14 +28,15 @@ from dpviz.releasing.schema import (
     SchemaError,
     public_schema,
 )
+from dpviz.studies.decide import schema_of
 from pages.ui import limits, loading, state, table_cache, unit
 from pages.ui.guard import say_error
 from pages.ui.texts import plain
 
 KNOWN, TAKEN = "known", "taken"
 ORIGINS = {
-    KNOWN: "Known before anybody looked at this table",
-    TAKEN: "Taken from this table: not private, and the release says so",
+    KNOWN: "known before anyone looked at the data",
+    TAKEN: "taken from this table: not private, and the release says so",
 }
 _READING = ("delimiter", "decimal", "thousands", "header", "skip", "encoding")
 _HEIGHT = 320  # of the list of columns: some eight of them
@@ -57,7 +58,7 @@ def given() -> Table | BinaryIO | None:
     file = st.session_state.get("file")
     if file is not None and is_workbook(file.name):
         return table_cache.sheet(file.file_id, _sheet(), file)
-    return None if file is None else table_cache.batched(file.file_id, file)
+    return None if file is None else file
 
 
 def _sheet() -> str:
@@ -91,10 +92,8 @@ def known(table: Table | BinaryIO) -> Schema:
 
 def _from_data(table: Table | BinaryIO) -> Schema:
     """Return a schema taken from the table; what its check leaves out takes no part."""
-    found = draft(table, "the table", limits=UPLOADED, levels=levels_in(state.get("levels")))
-    left = names_in(state.get("leave_out"))
-    kept = tuple(replace(one, use=one.use and one.name not in left) for one in found.columns)
-    return replace(found, columns=kept) if sum(one.use for one in kept) > 1 else found
+    own = replace(state.settings(), rows_a_person=None, person=None)
+    return schema_of(table, own, most_bytes=TEXT_BYTES)
 
 
 def draw(table: Table | BinaryIO) -> None:
@@ -120,7 +119,7 @@ def draw(table: Table | BinaryIO) -> None:
         if "schema.problem" in st.session_state:
             say_error(st.session_state["schema.problem"])
         st.radio(
-            "What stands above was",
+            "These ranges were",
             list(ORIGINS),
             index=None,
             format_func=ORIGINS.__getitem__,
@@ -155,12 +154,13 @@ def _written() -> Schema:
         low, high, typical = (
             None if pd.isna(row[key]) else float(row[key]) for key in ("low", "high", "typical")
         )
-        missing = _codes(name, row["missing"])
+        missing = _codes(row["missing"])
         used = bool(pd.isna(row["use"]) or row["use"])
         log = not pd.isna(row["log"]) and bool(row["log"])
         words = row["levels"].split("<") if isinstance(row["levels"], str) else []
         levels = tuple(word for word in words if len(words) > 1 or word.strip())
-        columns.append(Column(name, low, high, typical, missing, used, log, levels))
+        mark = row["decimal"] if isinstance(row["decimal"], str) else ""
+        columns.append(Column(name, low, high, typical, missing, used, log, levels, mark.strip()))
     found = Schema(
         tuple(columns),
         packing=st.session_state["schema.packing"],
@@ -182,12 +182,9 @@ def _categories() -> tuple[str, ...]:
     return names_in(st.session_state["schema.categories"], "categories", "names")
 
 
-def _codes(name: str, written: object) -> tuple[float, ...]:
-    words = written.replace(",", " ").replace(";", " ").split() if isinstance(written, str) else []
-    try:
-        return tuple(float(word) for word in words)
-    except ValueError:
-        raise InvalidSetting(f"missing of {name!r}", "numbers with commas", written) from None
+def _codes(written: object) -> tuple[float | str, ...]:
+    """Return the numbers and words for missing that are written with commas between them."""
+    return codes_in(written.replace(";", ",")) if isinstance(written, str) else ()
 
 
 def _follow(table: Table | BinaryIO) -> None:
@@ -207,7 +204,7 @@ def _begin(table: Table | BinaryIO) -> None:
         _show(public, KNOWN)
         return
     try:
-        found = draft(table, "the table", "none", UPLOADED, levels_in(state.get("levels")))
+        found = draft(table, "the table", "none", levels=levels_in(state.get("levels")))
         _show(found, None)
     except DpvizError as error:
         _show(None, None)
@@ -228,11 +225,12 @@ def _show(schema: Schema | None, origin: str | None) -> None:
             "high": pd.Series([column.high for column in columns], dtype="Float64"),
             "typical": pd.Series([column.typical for column in columns], dtype="Float64"),
             "missing": pd.Series(
-                [", ".join(map(format_number, column.missing)) for column in columns],
+                [codes_listed(column.missing) for column in columns],
                 dtype=object,
             ),
             "log": pd.Series([column.log for column in columns], dtype="boolean"),
             "levels": pd.Series([" < ".join(column.levels) for column in columns], dtype=object),
+            "decimal": pd.Series([column.decimal for column in columns], dtype=object),
         }
     )
     store["schema.version"] = store.get("schema.version", 0) + 1
@@ -336,6 +334,9 @@ def _columns() -> None:
             "levels": st.column_config.TextColumn(
                 "Words in order",
                 help="Answers that count as 1, 2, 3, such as never < sometimes < often.",
+            ),
+            "decimal": st.column_config.SelectboxColumn(
+                "Decimal mark", options=["", *DECIMALS], help="Empty for the mark of the table."
             ),
         },
     )

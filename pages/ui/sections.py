@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from dpviz.core.metrics import chance_distance, farthest_distance
+from dpviz.core.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.distance import distance_figure
 from dpviz.report.figures.theme import panels
-from dpviz.report.figures.waterfall import waterfall
+from dpviz.report.figures.waterfall import waterfall as waterfall_figure
 from dpviz.report.sentences import explore as explore_words
 from dpviz.report.sentences.phrases import account_words
 from dpviz.report.tables.board import LINES
-from dpviz.report.tables.comparison import distance_table, every_measure_table, spectrum_table
+from dpviz.report.tables.comparison import distance_table, spectrum_table
 from dpviz.report.tables.frame import PICTURE_POINTS
 from dpviz.report.tables.projection import picture_table
 from dpviz.simulation.compare import Comparison
-from dpviz.studies.waterfall import mechanism_of, told
-from pages.ui import account_cache, board, controls, highlight, parts, state
+from dpviz.studies.compare import MEASURED, Compared
+from dpviz.studies.options import options_of
+from dpviz.studies.waterfall import mechanism_of, waterfall
+from pages.ui import board, controls, highlight, parts, state
+from pages.ui.ask import ask
 from pages.ui.guard import guard
+from pages.ui.loading import Current
 from pages.ui.texts import plain
 
 
-def spectrum(comparison: Comparison, data_key: tuple[str, ...]) -> None:
+def spectrum(comparison: Comparison) -> None:
     """Draw the noisy eigenspectrum of each mechanism against the true one."""
     st.header("Eigenspectrum: what the noise does to the variances", anchor="spectrum")
     table = spectrum_table(comparison.prepared, comparison.results)
-    board.spectra(comparison, data_key, linear=state.get("spectrum", "explore") == "linear")
+    board.spectra(comparison, linear=state.get("spectrum", "explore") == "linear")
     caption = explore_words.spectrum_caption(comparison)
     st.caption(
         f"{caption} Grey: true eigenvalues, in units of the squared row bound. Coloured: median "
@@ -83,18 +89,22 @@ def preparation(comparison: Comparison, prepared: Prepared, data_key: tuple[str,
     """Draw what it is worth that mean, scale, row bound and n are public, as a small waterfall."""
     st.header("Preparation: what paying for it would cost", anchor="preparation")
     with guard():
-        settings = comparison.settings
-        table, _ = account_cache.waterfall(data_key, prepared, settings)
-        st.markdown(told(table))
-        st.plotly_chart(
-            waterfall(table, height=240),
-            key="explore.waterfall",
-            alt=f"Recovery as steps of the preparation become private. {told(table)}",
+        name = mechanism_of(comparison.settings).text
+        settings = replace(comparison.settings, mechanisms=(name,))
+        found = ask(
+            waterfall,
+            options_of(settings),
+            Current(settings, prepared, data_key, None),
+            saying="Preparing privately",
         )
-        name = plain(mechanism_of(settings).text)
-        said = f"{name}; shares and bounds are on the page Preparation."
-        st.caption(said)
-        parts.numbers("preparation", table)
+        st.markdown(found.summary())
+        st.plotly_chart(
+            waterfall_figure(found.table(), height=240),
+            key="explore.waterfall",
+            alt=f"Recovery as steps of the preparation become private. {found.summary()}",
+        )
+        st.caption(f"{plain(name)}; shares and bounds are on the page Preparation.")
+        parts.numbers("preparation", found.table())
 
 
 def one(comparison: Comparison) -> None:
@@ -105,15 +115,8 @@ def one(comparison: Comparison) -> None:
     st.markdown(f"**{result.status.marked}.** {result.status.evidence}")
     st.caption(f"It {account_words(result.claimed, result.spent)}.")
     _convergence(comparison)
-    rows, columns = parts.numerals(
-        every_measure_table(result),
-        {
-            "mean": ("Mean", 4),
-            "se": ("Standard error", 2),
-            "low": ("Low (2.5 % of the draws)", 4),
-            "high": ("High (97.5 %)", 4),
-        },
-    )
+    rows, columns = parts.grid(MEASURED, list(result.summaries.values()))
+    rows.insert(0, "measure", [METRICS[key].label for key in result.summaries])
     st.dataframe(
         rows,
         hide_index=True,
@@ -139,7 +142,8 @@ def table(comparison: Comparison) -> None:
     box = st.expander("Every mechanism, by the numbers", key="results.open", on_change="rerun")
     if not box.open:
         return
-    rows, columns = parts.results_table(comparison)
+    answer = Compared.of(comparison)
+    rows, columns = parts.grid(answer.all_columns(), answer.results)
     box.dataframe(
         rows,
         hide_index=True,

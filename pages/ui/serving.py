@@ -9,21 +9,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import ipaddress
-import json
 import logging
 import os
 import signal
-import socket
 import threading
 import time
 import webbrowser
-import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import cache, lru_cache
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from importlib import import_module
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,14 +30,17 @@ from google.protobuf.message import DecodeError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.runtime.media_file_storage import MediaFileStorageError
 
 from dpviz.core.errors import DpvizError, printable
 from dpviz.core.platform import NO_OPENDP, can_release
 from dpviz.core.resources import give_back, share_heaps
+from dpviz.datasets.process import warm
 from pages.ui import first_picture, hearing, limits, menu
 
 LOG = logging.getLogger("uvicorn.error")
@@ -66,18 +66,13 @@ FAR = (
     "dpviz serves the machine that it runs on only, until DPVIZ_HOSTS has the name it is reached "
     "by: docs/deploy.md tells how to set it."
 )
-MANIFEST = "manifest.json"
-"""What Streamlit's pages are built of."""
-FIRST_SCREEN = (
-    "BidiComponent", "Button", "Html", "NumberInput", "Selectbox", "Slider", "TextInput",
-)  # fmt: skip
-"""Elements of the first screen: the board and the row above it."""
 HEALTH, METRICS, UPLOAD = "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file"
 
+DOWNLOADS = "streamlit.runtime.backend_operation_handler"
+"""Logger of what writes a file when its button is pressed."""
+
 _PAGES = Path(st.__file__).parent / "static"
-_YEAR = 365 * 24 * 60 * 60
 _READING = ("GET", "HEAD", "OPTIONS", "DELETE")
-_INTERNET, _STREAM = (socket.AF_INET, socket.AF_INET6), socket.SOCK_STREAM
 _EVERYWHERE = ("0.0.0.0", "::")
 _TOLD = 20
 _NO_MESSAGE = 1003
@@ -184,12 +179,7 @@ class Guard:
             nonlocal answered, left
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 answered = True
-                own = [*message.get("headers", ()), *HEADERS]
-                html = any(name == b"content-type" and b"html" in value for name, value in own)
-                if html and not scope["path"].startswith(f"{_base()}/c/"):  # a class's phones
-                    page = scope["path"].removeprefix(f"{_base()}/")
-                    own.append((b"link", first_screen(_base(), _elements().get(page, ()))))
-                message = {**message, "headers": own}
+                message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
             try:
                 await send(message)
             except OSError:
@@ -200,15 +190,12 @@ class Guard:
         if refused is not None:
             await _refuse(refused, scope, receive, sent)
             return
-        if scope["type"] == "http" and scope["method"] == "GET":
-            part = code_of(scope["path"].removeprefix(f"{_base()}/"), packed=_far(scope))
-            if part is not None:
-                await part(scope, receive, sent)
-                return
         try:
             await self._pass(scope, received, sent)
             if mute:
                 await send({"type": "websocket.close", "code": _NO_MESSAGE})
+        except ClientDisconnect:
+            return  # a body was cut: nobody is there to be answered, and nothing is to be mended
         except Exception as error:
             # of a visitor who left while being told something Streamlit takes leave once more
             if left and scope["type"] == "websocket" and isinstance(error, RuntimeError):
@@ -232,6 +219,11 @@ class Guard:
             if page is not None:
                 await page(scope, receive, send)
                 return
+        inside = scope["path"].removeprefix(f"{_base()}/")
+        if scope["type"] == "http" and scope["method"] == "GET" and inside in _addresses():
+            answer = Response(_other_page(), 200, {"cache-control": "no-cache"}, "text/html")
+            await answer(scope, receive, send)
+            return
         if not _stores(scope):
             await self._app(scope, receive, send)
             return
@@ -290,86 +282,20 @@ class Guard:
 
 
 @cache
-def _chunks() -> dict[str, dict[str, Any]]:
-    """Return what Streamlit's pages are built of, as far as it says so."""
-    with suppress(OSError):
-        found: dict[str, dict[str, Any]] = json.loads((_PAGES / MANIFEST).read_bytes())
-        return found
-    return {}
+def _other_page() -> bytes:
+    """Return Streamlit's page for an address below the server's, which it says to a browser.
 
-
-@cache
-def _code_files() -> frozenset[str]:
-    files = {chunk["file"] for chunk in _chunks().values()}
-    return frozenset(file for file in files if file.endswith(".js") and (_PAGES / file).is_file())
-
-
-def code_of(file: str, *, packed: bool = False) -> Response | None:
-    """Return a file of the code of Streamlit's pages, from memory, or None where it is none.
-
-    Streamlit reads each of a hundred anew for every visitor, in pieces and by other threads, and
-    sends four times as many bytes: it would compress each anew as well.
-
-    Parameters
-    ----------
-    file : str
-    packed : bool
-        Whether whoever asks takes it compressed.
+    A browser would ask below the page first, twice in vain. It alone knows what a proxy takes off.
     """
-    return _code(file, packed) if file in _code_files() else None
-
-
-@lru_cache(maxsize=512)
-def _code(file: str, packed: bool) -> Response:
-    kept = {"cache-control": f"public, immutable, max-age={_YEAR}", "vary": "accept-encoding"}
-    content = (_PAGES / file).read_bytes()  # its name has its digest
-    if packed:
-        content, kept["content-encoding"] = _gzipped(content), "gzip"
-    return Response(content, 200, kept, "text/javascript")
-
-
-def _gzipped(content: bytes) -> bytes:
-    pack = zlib.compressobj(wbits=31)  # as gzip does, without the time of day
-    return pack.compress(content) + pack.flush()
+    own = (_PAGES / "index.html").read_text(encoding="utf-8")
+    where = 'window.__streamlit = {BACKEND_BASE_URL: new URL("./", location).href}'
+    return own.replace("<head>", f"<head><script>{where}</script>", 1).encode()
 
 
 @cache
-def _elements() -> dict[str, tuple[str, ...]]:
-    """Return what else a page is first drawn with, by its address."""
-    return {info.path.stem: info.drawn_with for info in menu.infos()}
-
-
-@cache
-def first_screen(base: str, others: tuple[str, ...] = ()) -> bytes:
-    """Return the header by which a browser loads what the first screen is drawn with at once.
-
-    Streamlit asks for the code of an element once the element has come: one way after another.
-
-    Parameters
-    ----------
-    base : str
-    others : tuple of str
-        Elements of one page, which come after all else.
-    """
-    chunks = _chunks()
-    if not chunks:
-        return b""
-
-    def with_imports(names: list[str]) -> list[str]:
-        for name in names:  # which grows
-            names += [one for one in chunks[name].get("imports", ()) if one not in names]
-        return names
-
-    def drawing(elements: tuple[str, ...]) -> list[str]:
-        return with_imports([name for name in chunks if PurePosixPath(name).stem in elements])
-
-    known = with_imports([name for name in chunks if name == "index.html"])  # which it loads itself
-    wanted = [name for name in drawing(FIRST_SCREEN) if name not in known]
-    later = [name for name in drawing(others) if name not in (*known, *wanted)]
-    links = [(name, "") for name in wanted] + [(name, "; fetchpriority=low") for name in later]
-    return ", ".join(
-        f"<{base}/{chunks[name]['file']}>; rel=modulepreload{how}" for name, how in links
-    ).encode()
+def _addresses() -> frozenset[str]:
+    """Return the addresses of the pages."""
+    return frozenset(info.path.stem for info in menu.infos())
 
 
 async def _refuse(why: HTTPException, scope: Scope, receive: Receive, send: Send) -> None:
@@ -413,13 +339,6 @@ def _near(scope: Scope) -> bool:
     bound = st.get_option("server.address")
     opened = caps.public or bool(caps.hosts) or not (bound is None or _loopback(bound))
     return opened or client is None or _loopback(client[0])
-
-
-def _far(scope: Scope) -> bool:
-    """Return whether bytes take longer to come than to be unpacked, and may be packed."""
-    host = _name(f"//{', '.join(_given(scope, b'host'))}")
-    accepted = any("gzip" in one for one in _given(scope, b"accept-encoding"))
-    return accepted and not (host is not None and _loopback(host))
 
 
 def _known(host: str) -> bool:
@@ -477,13 +396,19 @@ def _loopback(name: str) -> bool:
     return (mapped or number).is_loopback
 
 
+_FIRST_PAGE = ("pages.ui.shell", "pages.ui.sections", "pages.ui.take", "scipy.optimize")
+"""What Explore and its draws import, a quarter of a second of it beside the shell."""
+
+
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Make ready, say where the server is, and look after what visitors leave."""
     share_heaps()
-    answer_at_once()
+    warm()
+    logging.getLogger(DOWNLOADS).addFilter(_worth_telling)
     hearing.begin()
-    import_module("pages.ui.shell")  # or the first visitor would wait for it,
+    for name in _FIRST_PAGE:  # or the first visitors would wait for it,
+        import_module(name)
     first_picture.page(b"")  # and for what ships
     gc.collect()
     gc.freeze()  # what is imported stays: no later look goes through it
@@ -495,17 +420,14 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     tending.cancel()
 
 
-def answer_at_once() -> None:
-    """Let the sockets that this server listens at send small answers without waiting.
+def _worth_telling(record: logging.LogRecord) -> bool:
+    """Return whether a download failed, and was not asked for of a page that has run again since.
 
-    asyncio does so where a socket names its protocol, which Streamlit's does not: the body of an
-    answer then waits until its head is acknowledged, which takes some clients 40 ms. Connections
-    inherit the option.
+    Streamlit writes a traceback for both, and tells the browser of both.
     """
-    for one in gc.get_objects():
-        if type(one) is socket.socket and one.family in _INTERNET and one.type == _STREAM:
-            with suppress(OSError):  # it is closed
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    error = record.exc_info[1] if record.exc_info else None
+    overtaken = isinstance(error, MediaFileStorageError) and str(error).endswith(" not found")
+    return not overtaken or error.__cause__ is not None
 
 
 async def _tend() -> None:
@@ -515,7 +437,10 @@ async def _tend() -> None:
     here, collect = runtime.get_instance(), 0
     while True:
         await asyncio.sleep(grace / _LOOKS)
-        for session in limits.sessions().leaving(here.is_active_session, time.monotonic(), grace):
+        # of those that never ran no page has told; each holds an event loop, which is three files
+        held = [one.session.id for one in here._session_mgr.list_sessions()]
+        now = time.monotonic()
+        for session in limits.sessions().leaving(here.is_active_session, now, grace, held):
             here.close_session(session)
             collect = 2  # what has gone lets go of the last of it a little later
         if collect:

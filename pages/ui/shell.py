@@ -54,14 +54,12 @@ def menu() -> dict[str, list[StreamlitPage]]:
     found: dict[str, list[StreamlitPage]] = {}
     for info in infos():
         if not info.releases or no_releases() is None:
-            page = st.Page(info.path, title=info.title, icon=info.icon, default=info.first)
-            found.setdefault(info.group, []).append(page)
+            found.setdefault(info.group, []).append(_page(info))
     return found
 
 
-def pages() -> list[StreamlitPage]:
-    """Return every page, in the order of the menu."""
-    return [page for group in menu().values() for page in group]
+def _page(info: PageInfo) -> StreamlitPage:
+    return st.Page(info.path, title=info.title, icon=info.icon, default=info.first)
 
 
 def no_releases() -> str | None:
@@ -74,7 +72,7 @@ def no_releases() -> str | None:
 
 def page(title: str) -> StreamlitPage:
     """Return the page with a title."""
-    return next(page for page in pages() if page.title == title)
+    return _page(info_of(title))
 
 
 def run() -> None:

@@ -9,7 +9,7 @@ from dpviz.core.params import params_of
 from dpviz.core.platform import UPLOADS_STAY, in_browser
 from dpviz.core.settings import Settings
 from dpviz.datasets import RawTable, builtin_tables
-from dpviz.datasets.formats import is_workbook
+from dpviz.datasets.sheet import is_workbook
 from dpviz.preparation.steps import STEPS
 from pages.ui import (
     controls,
@@ -107,8 +107,8 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
             state.put("table", UPLOAD)
             st.session_state["uploads"] = st.session_state.get("uploads", 0) + 1
             for name, plain_value in (
-                ("sheet", ""), ("codes", ""), ("levels", ""), ("rows_a_person", None),
-                ("person", None),
+                ("sheet", ""), ("codes", ""), ("read_as", ""), ("levels", ""),
+                ("rows_a_person", None), ("person", None),
             ):  # fmt: skip
                 state.put(name, plain_value)
 

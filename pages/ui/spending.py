@@ -16,9 +16,9 @@ from dpviz.core.number_text import numeral, rows_words
 from dpviz.core.params import params_of
 from dpviz.releasing.ledger import Contents, Ledger, ledger_named, ledger_names
 from dpviz.releasing.making import Plan
-from dpviz.releasing.options import ACCEPT, LedgerOptions, words_needed
+from dpviz.releasing.options import ACCEPT, ACCEPT_LIMIT, LedgerOptions, words_needed
 from dpviz.releasing.outputs import read_release
-from pages.ui import filing, unit
+from pages.ui import filing, state, unit
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -43,49 +43,53 @@ class Order:
         From a relation and accepted words: what it would cost. Spends nothing.
     make : callable
         From a relation, accepted words, a ledger and a token: makes the release.
+    elsewhere : callable
+        From a ledger: a sentence where others pay for the same table.
     """
 
     asked: Mapping[str, str]
     plan: Callable[[str, tuple[str, ...]], Plan]
     make: Callable[[str, tuple[str, ...], Ledger, str], object]
+    elsewhere: Callable[[Ledger], str]
 
 
-def draw(wanted: Order | None) -> None:
-    """Draw the ledger, the two steps to a release, and the ledger's releases.
-
-    Parameters
-    ----------
-    wanted : Order or None
-        None while there is nothing to release from.
-    """
-    _carry_out(wanted)
-    place, beside = st.columns([2, 3], vertical_alignment="center")
-    with place:
-        name = _choose()
+def ledger() -> str | None:
+    """Draw which ledger pays and what is left of it; return its name if it can be read."""
+    name = _choose()
     if name is None:
         _make()
-        return
-    ledger = Ledger(ledger_named(name))
+        return None
+    found = Ledger(ledger_named(name))
     try:
-        contents, kept = ledger.read(), ledger.kept()
+        contents, kept = found.read(), found.kept()
     except DpvizError as error:
         say_error(error)
-        return
-    with beside:
-        _stands(contents)
-    with st.container(horizontal=True):
-        if wanted is not None:
-            # it stays where it is: a double click on it never meets the button that spends
-            st.button("Show what it costs", key="release.look", on_click=_ask)
-        with st.popover("Lines of this ledger", icon=":material/receipt_long:"):
-            st.dataframe(_lines(contents, kept), hide_index=True, alt="Lines of the ledger")
-    if wanted is not None:
-        _look(wanted, name, ledger, contents)
+        return None
+    _stands(contents)
+    with st.popover("Lines of this ledger", icon=":material/receipt_long:"):
+        st.dataframe(_lines(contents, kept), hide_index=True, alt="Lines of the ledger")
+    return name
+
+
+def confirmed(wanted: Order, name: str) -> None:
+    """Draw the two steps to a release."""
+    found = Ledger(ledger_named(name))
+    # it stays where it is: a double click on it never meets the button that spends
+    st.button("Show what it costs", key="release.look", on_click=_ask, width="stretch")
+    with guard():
+        _look(wanted, name, found, found.read())
     wrong = st.session_state.get(WRONG)
     if wrong is not None and wrong["of"] == _of(wanted, name):
         say_error(wrong["said"])
-    if contents.spends:
-        _releases(ledger, contents, kept)
+
+
+def releases(name: str) -> None:
+    """Draw the releases of a ledger, the last one first."""
+    found = Ledger(ledger_named(name))
+    with guard():
+        contents = found.read()
+        if contents.spends:
+            _releases(found, contents, found.kept())
 
 
 # --- the ledger --------------------------------------------------------------------------------
@@ -110,50 +114,58 @@ def _choose() -> str | None:
 def _make() -> None:
     """Draw the form of a new ledger."""
     with st.container(border=True):
-        left, middle, right = st.columns(3)
-        with left:
-            st.text_input(
-                "Name of the ledger",
-                key="release.new.name",
-                placeholder="letters, digits, dashes",
+        st.text_input(
+            "Name of the ledger",
+            key="release.new.name",
+            placeholder="letters, digits, dashes",
+            persist_state="session",
+        )
+        st.text_input(
+            PARAMS["limit"].label,
+            key="release.new.limit",
+            placeholder="EPSILON,DELTA, such as 3,1e-5",
+            help=PARAMS["limit"].help,
+            persist_state="session",
+        )
+        # what is declared is what the ledger counts, until somebody picks another here
+        bound = None if state.get("person") else state.get("rows_a_person")
+        declared = str(unit.protected()), PARAMS["rows_a_person"].format(bound)
+        if st.session_state.get("release.new.declared") != declared:
+            st.session_state["release.new.declared"] = declared
+            for name, said in zip(("unit", "rows_a_person"), declared, strict=True):
+                st.session_state[f"release.new.{name}"] = said
+        for name in ("relation", "unit", "account"):
+            st.selectbox(
+                PARAMS[name].label,
+                list(PARAMS[name].choices),
+                format_func=PARAMS[name].choices.__getitem__,
+                key=f"release.new.{name}",
+                help=PARAMS[name].help,
                 persist_state="session",
             )
+        for name in ("purpose", "rows_a_person"):
             st.text_input(
-                PARAMS["limit"].label,
-                key="release.new.limit",
-                placeholder="EPSILON,DELTA, such as 3,1e-5",
-                help=PARAMS["limit"].help,
+                PARAMS[name].label,
+                key=f"release.new.{name}",
+                help=PARAMS[name].help,
                 persist_state="session",
             )
-        with middle:
-            st.session_state.setdefault("release.new.unit", str(unit.protected()))
-            for name in ("relation", "unit", "account"):
-                st.selectbox(
-                    PARAMS[name].label,
-                    list(PARAMS[name].choices),
-                    format_func=PARAMS[name].choices.__getitem__,
-                    key=f"release.new.{name}",
-                    help=PARAMS[name].help,
-                    persist_state="session",
-                )
-        with right:
-            st.text_input(
-                PARAMS["purpose"].label,
-                key="release.new.purpose",
-                help=PARAMS["purpose"].help,
-                persist_state="session",
-            )
-            st.caption("None of this can be changed afterwards.")
+        st.caption("None of this can be changed afterwards.")
         st.button("Make the ledger", key="release.new.make", type="primary", on_click=_create)
         if REFUSED in st.session_state:
             say_error(st.session_state[REFUSED])
+            for word, meaning in ACCEPT_LIMIT.items():
+                if word in st.session_state[REFUSED]:
+                    st.checkbox(f"I mean it: {meaning}.", key=f"release.new.{word}")
 
 
 def _create() -> None:
     """Make the ledger that the form describes; a callback, which runs before the page does."""
     st.session_state.pop(REFUSED, None)
     name = str(st.session_state["release.new.name"]).strip()
-    written = {key: str(st.session_state[f"release.new.{key}"]) for key in PARAMS}
+    written = {key: str(st.session_state.get(f"release.new.{key}", "")) for key in PARAMS}
+    words = [word for word in ACCEPT_LIMIT if st.session_state.get(f"release.new.{word}")]
+    written["accept"] = ",".join(words)
     try:
         LedgerOptions.from_texts(written).create(Ledger(ledger_named(name)))
         st.session_state["release.ledger"] = name
@@ -183,7 +195,8 @@ def _stands(contents: Contents) -> None:
         f"neighbours: {PARAMS['relation'].choices[contents.relation]}".replace(
             "person", str(contents.unit)
         ),
-        PARAMS["unit"].choices[contents.unit],
+        PARAMS["unit"].choices[contents.unit]
+        + ("" if contents.rows is None else f", at most {rows_words(contents.rows)} each"),
         PARAMS["account"].choices[contents.account],
     ]
     st.caption(" · ".join(word for word in said if word))
@@ -202,7 +215,7 @@ def _ask() -> None:
 def _send() -> None:
     """Take what waits for a confirmation: a second click finds nothing to take."""
     pending = st.session_state.pop(PENDING, None)
-    if pending is not None:
+    if pending is not None and all(st.session_state.get(key) for key in _meant(pending)):
         words = tuple(word for word in ACCEPT if st.session_state.get(_box(word)))
         st.session_state[SENT] = {**pending, "accept": words}
 
@@ -245,52 +258,71 @@ def _cost(wanted: Order, name: str, ledger: Ledger, contents: Contents) -> dict[
         "ledger": name,
         "relation": relation,
         "mechanism": spend.mechanism,
-        "epsilon": spend.epsilon,
+        "epsilon": spend.priced(contents.rows).epsilon,
         "delta": spend.delta,
         "n": planned.records.n,  # public, as the release itself says
         "left": contents.left,
         "after": contents.left_after(spend),
+        "elsewhere": wanted.elsewhere(ledger),
         "words": words_needed(claimed.epsilon, claimed.delta, planned.records.n),
     }
 
 
-def _note(wanted: Order | None, name: str, error: DpvizError) -> None:
+def _note(wanted: Order, name: str, error: DpvizError) -> None:
     """Keep what went wrong until something else is asked for: pages run again by themselves."""
     st.session_state[WRONG] = {"said": str(error), "of": _of(wanted, name)}
 
 
-def _of(wanted: Order | None, name: str) -> tuple[str, dict[str, str] | None]:
-    return name, None if wanted is None else dict(wanted.asked)
+def _of(wanted: Order, name: str) -> tuple[str, dict[str, str]]:
+    return name, dict(wanted.asked)
+
+
+def _meant(pending: Mapping[str, Any]) -> dict[str, str]:
+    """Return the sentences to be confirmed by their keys, which no other release has."""
+    price, left = numeral(pending["epsilon"], 4), numeral(pending["left"][0], 4)
+    said = {
+        "undone": "I understand that this cannot be undone: what is published stays published.",
+        "agree": f"I agree to use epsilon {price} of the {left} that are left. Publishing "
+        "again costs again.",
+    }
+    return {f"release.meant.{name}.{pending['token']}": text for name, text in said.items()}
 
 
 def _confirm(pending: Mapping[str, Any]) -> None:
-    """Draw what one click will spend, and what is to be meant."""
+    """Draw what one click will spend, and what is to be meant; nothing is ticked beforehand."""
     with st.container(border=True, key="release-confirm"):
         (left, left_delta), (after, after_delta) = pending["left"], pending["after"]
+        price = numeral(pending["epsilon"], 4)
         st.markdown(
-            f"This release spends **ε {numeral(pending['epsilon'], 4)}** and "
+            f"This release spends **ε {price}** and "
             f"**δ {numeral(pending['delta'], 3)}** by {plain(pending['mechanism'])}, whatever "
             f"comes out. It reads {rows_words(pending['n'])}; an empty line is one. "
             f"Ledger {plain(pending['ledger'])} has ε {numeral(left, 4)} and "
             f"δ {numeral(left_delta, 3)} left, and ε {numeral(after, 4)} and δ "
-            f"{numeral(after_delta, 3)} afterwards. There is no undo."
+            f"{numeral(after_delta, 3)} afterwards."
         )
-        meant = [
+        if pending["elsewhere"]:
+            st.warning(plain(pending["elsewhere"]))
+        meant = [st.checkbox(text, key=key) for key, text in _meant(pending).items()]
+        meant += [
             st.checkbox(f"I mean it: {meaning}.", key=_box(word))
             for word, meaning in pending["words"].items()
         ]
-        with st.container(horizontal=True):
-            st.button(
-                "Release, and spend",
-                type="primary",
-                key="release.send",
-                on_click=_send,
-                disabled=not all(meant),
-            )
-            st.button("Not now", key="release.leave", on_click=_leave)
+        missing = meant.count(False)
+        st.button(
+            f"Publish once at epsilon {price}",
+            type="primary",
+            key="release.send",
+            on_click=_send,
+            disabled=missing > 0,
+            width="stretch",
+        )
+        if missing:
+            st.caption(f"Still to confirm: {missing} of the sentences above.")
+        st.button("Not now", key="release.leave", on_click=_leave)
 
 
-def _carry_out(wanted: Order | None) -> None:
+def carry_out(wanted: Order) -> None:
     """Make what was confirmed, once: the token of a form is spent once, whoever sends it again.
 
     A click while this runs, or a closed page, ends the run at its next word to the browser; by
@@ -303,7 +335,7 @@ def _carry_out(wanted: Order | None) -> None:
     ledger = Ledger(ledger_named(name))
     try:
         if ledger.read().number_of(sent["token"]) is None:
-            if wanted is None or dict(wanted.asked) != sent["asked"]:
+            if dict(wanted.asked) != sent["asked"]:
                 raise DpvizError(
                     "what is asked for changed after its cost was shown: look at the cost again; "
                     "nothing was spent."
@@ -353,7 +385,7 @@ def _releases(ledger: Ledger, contents: Contents, kept: Mapping[int, Path]) -> N
 
 
 def _line(contents: Contents, number: int, kept: bool) -> str:
-    spend = contents.spends[number - 1]
+    spend = contents.priced[number - 1]
     when = spend.when[:16].replace("T", " ")
     return f"{number} · {when} UTC · {spend.mechanism} · ε {numeral(spend.epsilon, 4)}" + (
         "" if kept else " · no file"
@@ -374,7 +406,7 @@ def _lines(contents: Contents, kept: Mapping[int, object]) -> pd.DataFrame:
                 "approximate": spend.approximate,
                 "release": "kept" if number in kept else "no file" if spend.releases else "",
             }
-            for number, spend in enumerate(contents.spends, start=1)
+            for number, spend in enumerate(contents.priced, start=1)
         ]
     )
 

@@ -14,9 +14,9 @@ from dpviz.lessons import Lesson, course, lessons
 from dpviz.lessons.quantities import Fact
 from dpviz.lessons.scene import scene, stage, tally
 from dpviz.report.figures.stage import assets
+from pages.ui.ask import ask
 from pages.ui.first_sight import Shipped
 from pages.ui.looks import IN_A_PAGE
-from pages.ui.shelves import Kept
 
 TOLD = ("bet", "made", "go", "leave", "present", "language", "save")
 """What the stage tells."""
@@ -48,9 +48,7 @@ def _key(lesson: Lesson, step: int) -> str:
     )  # fmt: skip
 
 
-@st.cache_resource(show_spinner=False)
-def _scenes() -> Kept[bytes]:
-    return Kept(32, shipped=Shipped("scenes", bytes, bytes))
+_SCENES = Shipped("scenes", bytes, bytes)
 
 
 _FACTS = Shipped[dict[str, list[Any]]](
@@ -74,14 +72,20 @@ def note(lesson: Lesson) -> None:
 
 def _scene(lesson: Lesson, step: int) -> dict[str, Any]:
     """Return what a step's picture is drawn from, drawn if it is not kept."""
-    what = (_key(lesson, step), lesson.steps[step].scene)
-    text = _scenes().get(what)
-    if text is None:
-        with st.spinner("Drawing ..."):
-            text = json.dumps(scene(lesson, step)).encode()
-        _scenes().keep(what, text)
+    text = ask(
+        _drawn,
+        {"states": _key(lesson, step), "scene": lesson.steps[step].scene},
+        saying="",
+        aside={"lesson": lesson, "step": step},
+        ships=_SCENES,
+    )
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+def _drawn(*, lesson: Lesson, step: int, **states: str) -> bytes:
+    with st.spinner("Drawing ..."):
+        return json.dumps(scene(lesson, step)).encode()
 
 
 def draw(

@@ -29,7 +29,7 @@ PAGE = "page"
 MAX_FEATURES = 1_500
 KEPT = (
     "table", "label", "categories", "categorical", "missing", "decimal", "encoding", "sheet",
-    "codes", "levels", "rows_a_person", "person", "leave_out",
+    "codes", "read_as", "levels", "rows_a_person", "person", "leave_out",
 )  # fmt: skip
 """What a reset leaves: how the table is read."""
 

@@ -6,18 +6,20 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.core.number_text import numeral, per_cent
-from dpviz.core.settings import Settings
-from dpviz.preparation.bounding import BoundedTable
 from dpviz.simulation.bounds import needs
-from pages.ui import claim_cache, target_cache
+from dpviz.simulation.growth import growth_table
+from dpviz.simulation.least import measured_need
+from pages.ui.ask import ask
+from pages.ui.loading import Current
 
 RHO, ETA = 0.9, 0.05
 
 
-def section(data_key: tuple[str, ...], rows: BoundedTable, settings: Settings) -> None:
+def section(about: Current) -> None:
     """Set the papers' theorems beside what the draws show."""
     st.header("What the papers state, and what is measured", anchor="stated")
-    said = needs(rows, settings, RHO, ETA)
+    settings = about.settings
+    said = needs(about.prepared, settings, RHO, ETA)
     measured = {}
     if st.toggle(
         "Measure the need",
@@ -25,14 +27,14 @@ def section(data_key: tuple[str, ...], rows: BoundedTable, settings: Settings) -
         persist_state="session",
         help="Searches the least n by drawing releases: some seconds.",
     ):
-        progress = st.empty()
-        for need in said:
-            if need.mechanism is None or need.mechanism.text in measured:
-                continue
-            progress.caption(f"Searching: {need.mechanism.label}")
-            found = target_cache.need(data_key, rows, settings, need.mechanism, RHO, ETA)
-            measured[need.mechanism.text] = found.high
-        progress.empty()
+        for one in dict.fromkeys(need.mechanism for need in said if need.mechanism):
+            found = ask(
+                measured_need,
+                {"settings": settings, "mechanism": one, "rho": RHO, "eta": ETA},
+                about,
+                saying=f"Searching: {one.label}, people",
+            )
+            measured[one.text] = found.high
     table = pd.DataFrame(
         {
             "mechanism": [n.mechanism.label if n.mechanism else "every pure one" for n in said],
@@ -73,7 +75,7 @@ def section(data_key: tuple[str, ...], rows: BoundedTable, settings: Settings) -
         "Measure how the noise grows with d", key="stated.growth", persist_state="session"
     ):
         st.dataframe(
-            claim_cache.growth(),
+            ask(growth_table, {}, saying="Measuring the noise at d from 10 to 160"),
             hide_index=True,
             key="stated.exponents",
             placeholder="–",

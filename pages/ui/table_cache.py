@@ -12,13 +12,11 @@ from dpviz import datasets
 from dpviz.core.entries import FeatureBounds
 from dpviz.core.errors import DpvizError, InvalidTable, OtherEncoding
 from dpviz.core.params import params_of
-from dpviz.core.settings import Settings, codes_in, levels_in
-from dpviz.datasets import RawTable, Table
-from dpviz.datasets.claims import check_pages
-from dpviz.datasets.formats import SheetText, sheet_text
-from dpviz.datasets.source import Source
+from dpviz.core.settings import Settings
+from dpviz.datasets import RawTable, ReadOptions, Table
+from dpviz.datasets.sheet import SheetText, sheet_text
 from dpviz.preparation.bounding import Prepared, prepare
-from pages.ui.shelves import apart
+from pages.ui.ask import Rows, ask
 
 _PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds", "categories")
 
@@ -35,41 +33,23 @@ def _parsed(
             decimal=decimal,
             encoding=encoding,
             sheet=sheet,
-            limits=datasets.UPLOADED,
+            cells=datasets.UPLOADED_CELLS,
         )
     except DpvizError as error:
         return str(error), error.encoding if isinstance(error, OtherEncoding) else ""
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _recoded(reading: tuple[str, ...], codes: str, levels: str, _raw: RawTable) -> RawTable:
-    return _raw.recoded(codes_in(codes)).ordered(levels_in(levels))
+def _stated(said: tuple[str, ...], _raw: RawTable, _reading: ReadOptions) -> RawTable:
+    return _raw.stated(_reading)
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the sheet")
 def _sheet(file_id: str, sheet: str, _file: BinaryIO) -> SheetText | str:
     try:
-        return sheet_text(_file, "the workbook", sheet, limits=datasets.UPLOADED)
+        return sheet_text(_file, "the workbook", sheet, cells=datasets.UPLOADED_CELLS)
     except DpvizError as error:
         return str(error)
-
-
-@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _pages(file_id: str, _file: BinaryIO) -> str:
-    try:
-        source = Source(_file, "The file")
-        if source.is_parquet:
-            check_pages(source, set(), datasets.UPLOADED)
-    except DpvizError as error:
-        return str(error)
-    return ""
-
-
-def batched(file_id: str, file: BinaryIO) -> BinaryIO:
-    """Return an uploaded file that can be read in batches, or raise."""
-    if said := _pages(file_id, file):
-        raise InvalidTable(said)
-    return file
 
 
 def sheet(file_id: str, name: str, file: BinaryIO) -> SheetText:
@@ -80,30 +60,22 @@ def sheet(file_id: str, name: str, file: BinaryIO) -> SheetText:
     return found
 
 
-def raw_table(
-    file_id: str,
-    name: str,
-    file: object,
-    decimal: str = "auto",
-    encoding: str = "auto",
-    sheet: str = "",
-    codes: str = "",
-    levels: str = "",
-) -> RawTable:
+def raw_table(file_id: str, name: str, file: object, settings: Settings) -> RawTable:
     """Return the parsed upload, or raise InvalidTable saying why there is none."""
-    found = _parsed(file_id, name, decimal, encoding, sheet, file)
+    reading = (settings.decimal, settings.encoding, settings.sheet)
+    found = _parsed(file_id, name, *reading, file)
     if isinstance(found, tuple):
         said, other = found
         raise OtherEncoding(said, other) if other else InvalidTable(said)
-    if not (codes or levels):
+    stated = (settings.codes, settings.read_as, settings.levels)
+    if not any(stated):
         return found
-    return _recoded((file_id, decimal, encoding, sheet), codes, levels, found)
+    return _stated((file_id, *reading, *stated), found, ReadOptions.of(settings))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
 def builtin(key: str) -> Table:
     """Return a built-in table."""
-    return datasets.load(key)
+    return ask(datasets.load, {"table": key}, saying="")
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Reading columns", show_time=True)
@@ -141,20 +113,33 @@ def uploaded(
     return replace(table, name=name)
 
 
-@apart(st.cache_resource, own=4, max_entries=12, show_spinner="Preparing", show_time=True)
 def prepared(
     table_key: str,
     columns: tuple[str, ...],
     preparation: tuple[tuple[str, str], ...],
     bounds: tuple[tuple[str, tuple[float, float]], ...],
-    _table: Table,
-    _settings: Settings,
+    table: Table,
+    settings: Settings,
 ) -> Prepared:
     """Return the prepared table; ``preparation`` names what it depends on."""
+    options = {"columns": columns, "preparation": preparation, "bounds": bounds}
+    about = Rows(table, (table_key,))
+    return ask(_prepare, options, about, saying="", aside={"settings": settings})
+
+
+def _prepare(
+    table: Table,
+    *,
+    columns: tuple[str, ...],
+    preparation: tuple[tuple[str, str], ...],
+    bounds: tuple[tuple[str, tuple[float, float]], ...],
+    settings: Settings,
+) -> Prepared:
     if bounds:
-        stated = FeatureBounds.named(dict(bounds), _settings.texts().get("bounds", ""))
-        _settings = replace(_settings, bounds=stated)
-    return prepare(_table.select(columns) if columns else _table, _settings)
+        stated = FeatureBounds.named(dict(bounds), settings.texts().get("bounds", ""))
+        settings = replace(settings, bounds=stated)
+    with st.spinner("Preparing", show_time=True):
+        return prepare(table.select(columns) if columns else table, settings)
 
 
 def preparation_of(settings: Settings) -> tuple[tuple[str, str], ...]:

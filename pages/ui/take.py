@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.lessons.card import card_html
-from dpviz.lessons.decide import Card
-from dpviz.lessons.risk import risk
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
-from dpviz.report.figures.boardfile import anybodys, board_file
-from dpviz.report.figures.handout import report_page
+from dpviz.report.tables.board import anybodys
 from dpviz.simulation.compare import Comparison
 from dpviz.studies import board
-from pages.ui import addresses, deciding, state
+from pages.ui import addresses, state
 from pages.ui.copying import copyable
-
-
-def answered(answer: Card | None) -> str:
-    """Return a card as HTML, nothing where there is none."""
-    if answer is None:
-        return ""
-    seen = None if answer.best is None else risk(answer, answer.best)
-    return card_html(answer, seen, deciding.command(answer), "")
 
 
 def with_the_truth(prepared: Measured) -> bool:
@@ -30,25 +18,17 @@ def with_the_truth(prepared: Measured) -> bool:
     return not anybodys(prepared) and st.toggle(
         "With real rows and the truth: not to be shown around",
         key="take.working",
-        help="Else board and report hold published pictures alone, with fresh noise.",
+        help="Else board and report hold pictures with fresh noise alone; do not publish them.",
     )
 
 
-def along(
-    comparison: Comparison,
-    prepared: Prepared,
-    answer: Card | None = None,
-    *,
-    publishable: bool = False,
-) -> None:
+def along(comparison: Comparison, prepared: Prepared, *, publishable: bool = False) -> None:
     """Offer the view as files that work without this page, and as a link that says everything.
 
     Parameters
     ----------
     comparison : Comparison
     prepared : Prepared
-    answer : Card or None
-        What Decide answered about this table, for the report.
     publishable : bool
         Whether files that are not to be shown around are not even offered.
     """
@@ -62,7 +42,7 @@ def along(
     with st.container(horizontal=True, key="take.files"):
         st.download_button(
             "Board (one HTML file, works offline)",
-            lambda: board_file(
+            lambda: board.board_file(
                 prepared,
                 settings,
                 command=f"{settings.command(table, 'board')}{flag} --out board.html",
@@ -76,11 +56,11 @@ def along(
         )
         st.download_button(
             "Report (HTML, to print)",
-            lambda: report_page(
+            lambda: board.report(
                 comparison,
                 command=command,
                 link=link,
-                card=answered(answer),
+                card="",
                 working_view=working,
             ),
             file_name="dpviz-report.html",
@@ -107,7 +87,5 @@ def along(
             on_click="ignore",
             key="download.script",
         )
-    if answer is None and not publishable:
-        st.caption("Once Decide was asked about this table, the report holds its card.")
     st.caption("A link that names every setting, so that later defaults change nothing:")
     copyable(link)

@@ -7,16 +7,21 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpviz.core.metrics import METRICS, chance_share
-from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.bounding import BoundedTable
 from dpviz.preparation.prepared import Measured
-from dpviz.report.sentences.phrases import bias_note
-from dpviz.report.sentences.tradeoffs import all_alike, goal_words, predicted_lines, sentence
-from dpviz.simulation.goal import Goal
-from pages.ui import target_cache
+from dpviz.report.sentences.tradeoffs import (
+    NOUNS,
+    all_alike,
+    goal_words,
+    least_headline,
+    least_html,
+)
+from dpviz.simulation.goal import SURE, Goal
+from dpviz.simulation.least import Predicted
+from dpviz.simulation.least import about as about_goal
+from pages.ui.ask import ask
+from pages.ui.loading import Current
 
-GOALS = {"epsilon": "epsilon", "n": "number of people"}
 MEASURES = {"recovery": "recovery", "captured_share": "captured share"}
 ASKED = {
     "recovery": "Recover this much, from 0 (chance) to 100 % (exact PCA)",
@@ -31,17 +36,12 @@ def goal_in_force(rows: Measured, k: int) -> Goal:
     value = st.session_state.get(f"target.{measure}", FIRST_SHARE) / 100
     if measure == "recovery":
         return Goal.of_recovery(value, chance_share(rows.reference, k))
-    return Goal("captured_share", value)
+    return Goal("captured_share", value, SURE)
 
 
-def section(
-    data_key: tuple[str, ...],
-    rows: BoundedTable,
-    settings: Settings,
-    mechanisms: Sequence[Mechanism],
-) -> None:
-    """Answer the inverse question for a table."""
-    st.header("How much privacy can I afford?", anchor="target")
+def section(about: Current, mechanisms: Sequence[Mechanism]) -> tuple[str, list[Predicted]]:
+    """Answer the inverse question for a table; return the headline, and each answer."""
+    st.header("How much privacy can you afford?", anchor="target")
     first, second, third = st.columns([1, 2, 1])
     measure = first.segmented_control(
         "Asked in",
@@ -63,49 +63,43 @@ def section(
     )
     what = third.segmented_control(
         "Find the least",
-        list(GOALS),
-        format_func=GOALS.__getitem__,
+        list(NOUNS),
+        format_func=NOUNS.__getitem__,
         default="epsilon",
         required=True,
         key="target.what",
         persist_state="session",
     )
-    goal, what = goal_in_force(rows, settings.k), what or "epsilon"
-    say_predicted(data_key, rows, settings, mechanisms, goal, what)
-    if all_alike(rows, settings.k):
-        return
-    if st.toggle(
-        "Search",
-        key="target.search",
-        persist_state="session",
-        help="Draws releases until the answer is clear.",
-    ):
-        found = target_cache.targets(data_key, rows, settings, goal, what)
-        st.markdown("\n".join(f"- {sentence(item, settings.k)}" for item in found))
-        st.caption(
-            "Each interval is found by sequential tests at 95 % confidence for its mechanism "
-            "alone, seeded by the prediction; the order of all of them carries no confidence of "
-            "its own. Each claim is judged at its own answer; those that fail there come last and "
-            "do not count."
-        )
+    goal, what = goal_in_force(about.prepared, about.settings.k), what or "epsilon"
+    found = say_predicted(about, mechanisms, goal, what)
+    st.caption(
+        "About: each is the least value at which 95 of 100 simulated releases do, with the exact "
+        "preparation that is set here (idealised), and each claim is judged at its own answer; "
+        "`dpviz decide least` searches until the answer is sure."
+    )
+    return least_headline(found, goal, what), found if what == "epsilon" else []
 
 
 def say_predicted(
-    data_key: tuple[str, ...],
-    rows: Measured,
-    settings: Settings,
-    mechanisms: Sequence[Mechanism],
-    goal: Goal,
-    what: str,
-) -> None:
-    """Say the least epsilon or n that the prediction finds, the least first."""
+    about: Current, mechanisms: Sequence[Mechanism], goal: Goal, what: str
+) -> list[Predicted]:
+    """Draw the least epsilon or n that the prediction finds, a row each, and return them."""
+    rows, settings = about.prepared, about.settings
     alike = all_alike(rows, settings.k)
     if alike:
-        st.markdown(f"Any {GOALS[what]} is enough: {alike}.")
-        return
-    found = target_cache.predicted_targets(data_key, rows, settings, goal, mechanisms, what)
-    st.markdown(
-        f"Predicted without a draw{bias_note(rows.d)}, least {GOALS[what]} "
-        f"{goal_words(goal, settings.k)}:\n\n"
-        + "\n".join(f"- {line}" for line in predicted_lines(found, what))
-    )
+        st.markdown(f"Any {NOUNS[what]} is enough: {alike}.")
+        return []
+    with st.container():
+        found = [
+            ask(
+                about_goal,
+                {"settings": settings, "mechanism": one, "goal": goal, "what": what},
+                about,
+                saying=f"Searching: {one.label}, {NOUNS[what]}",
+            )
+            for one in mechanisms
+        ]
+    words = f"Predicted, least {NOUNS[what]} {goal_words(goal, settings.k)}"
+    st.markdown(f"**{words}**")
+    st.html(least_html(found, what))
+    return found

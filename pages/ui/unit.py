@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.core.number_text import numeral
-from dpviz.core.problem import Budget, Unit, group_budget, protects
+from dpviz.core.problem import Unit, protects
 from dpviz.core.settings import MOST_ROWS_A_PERSON
 from dpviz.releasing.schema import Schema
 from pages.ui import controls, state
@@ -54,21 +53,21 @@ def take(schema: Schema) -> None:
         state.put("person", schema.person or None)
 
 
-def _folded(place: str, rows: int | None, release: bool) -> None:
+def _folded(place: str, rows: int | None) -> None:
     """Draw the answer in one line, with a way to change it."""
 
     def change() -> None:
         st.session_state[_CHANGING] = st.session_state.get(state.PAGE)
 
     with st.container(horizontal=True, vertical_alignment="center", key=f"{place}-unit-said"):
-        st.markdown(_protects(rows, release), width="content")
+        st.markdown(_protects(rows), width="content")
         st.button(
             "Change", key=f"{place}.person.change", type="tertiary",
             on_click=state.on_change(change),
         )  # fmt: skip
 
 
-def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool = True) -> None:
+def ask(place: str, columns: Sequence[str], likely: str = "") -> None:
     """Ask how many rows one person has, and say what is protected until that is known.
 
     What is answered takes one line, with the question a click away.
@@ -81,14 +80,12 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
         Each may be the person.
     likely : str
         The one that is offered first.
-    release : bool
-        Whether noise follows the answer, as that of a release does; a comparison counts rows.
     """
     rows, column = state.get("rows_a_person"), state.get("person")
     here = st.session_state.get(state.PAGE)
     if folded():
         st.session_state.pop(_CHANGING, None)  # whoever comes back finds one line
-        _folded(place, rows, release)
+        _folded(place, rows)
         return
     unknown = "open" if UNKNOWN in st.session_state else None
     now = "column" if column is not None else {None: unknown, 1: "one"}.get(rows, "some")
@@ -144,18 +141,10 @@ def ask(place: str, columns: Sequence[str], likely: str = "", *, release: bool =
                 ),
                 width=240,
             )
-        st.markdown(_protects(rows, release), width="content")
+        st.markdown(_protects(rows), width="content")
 
 
-def _protects(rows: int | None, release: bool) -> str:
+def _protects(rows: int | None) -> str:
     """Return who is protected, with what it costs where a person has several rows."""
-    if rows is None or rows == 1 or release:
-        more = f" The noise is {rows} times as large." if rows is not None and rows > 1 else ""
-        return f":material/{'help' if rows is None else 'check'}: **This {protects(rows)}.**{more}"
-    budget = Budget(state.get("epsilon"), state.get("delta") or 0.0)
-    grown = group_budget(budget, rows)
-    return (
-        f":material/check: **A person has at most {rows} rows:** epsilon "
-        f"{numeral(budget.epsilon, 3)} for a row is {numeral(grown.epsilon, 3)} for a person, at "
-        "a larger delta."
-    )
+    more = f" The noise is {rows} times as large." if rows is not None and rows > 1 else ""
+    return f":material/{'help' if rows is None else 'check'}: **This {protects(rows)}.**{more}"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -13,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as parquet
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -22,10 +18,9 @@ import dpviz
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.problem import Budget, Relation, Unit
 from dpviz.datasets import Table, load
-from dpviz.releasing import picture as picture_module
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, make, plan
-from dpviz.releasing.noise import COUNT, Law, sensitivity_l1, sensitivity_l2
+from dpviz.releasing.noise import COUNT, Noise, sensitivity_l1, sensitivity_l2
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.picture import (
     COUNTS,
@@ -135,11 +130,11 @@ def test_one_row_moves_each_count_of_a_search_by_at_most_one(
     assert made.counting is not None
     asked: list[int] = []
 
-    def silent(law: Law, scale: float, values: list[int]) -> list[int]:
+    def silent(_: Noise, scale: float, values: list[int]) -> list[int]:
         asked.extend(values)
         return [0]  # the same answers, so the same questions
 
-    monkeypatch.setattr(picture_module, "drawn", silent)
+    monkeypatch.setattr(Noise, "added", silent)
     rng = np.random.default_rng(6)
     for _ in range(50):
         lengths = (rng.exponential(0.2, (9,)) * made.counting.unit).astype(np.int64)
@@ -148,7 +143,7 @@ def test_one_row_moves_each_count_of_a_search_by_at_most_one(
         seen = []
         for one in (lengths, other):
             asked.clear()
-            searched(None, np.sort(one), made.counting, made.noise)
+            searched(np.sort(one), made.counting, made.noise)
             seen.append(np.array(asked) // made.counting.weight)
         assert len(seen[0]) == 8
         assert np.abs(seen[0] - seen[1]).max() <= 1
@@ -226,42 +221,10 @@ def test_the_file_holds_whole_numbers_and_fits_its_ledger(released: tuple[Ledger
     card = dpviz.card(out, ledger=ledger.path)
     assert "published: nobody&#x27;s row" in card.to_html()
     filed = out.with_name("card.json")
-    filed.write_text(card.to_json())
+    card.write_card(filed)
     assert dpviz.verify(filed, out, ledger.path).problems == []
     filed.write_text(card.to_json().replace('"other"', '"others"', 1))
-    (said,) = dpviz.verify(filed, out, ledger.path).problems
-    assert "picture" in said
-
-
-def _framed_by_rows(found: dict[str, Any]) -> None:
-    found["picture"]["frame"]["reach"][0] *= 1.01
-
-
-def _cheap(found: dict[str, Any]) -> None:
-    found["beside"][-1]["scale"] /= 2
-
-
-def _fine(found: dict[str, Any]) -> None:
-    found["picture"]["cells"] += 2
-
-
-def _gone(found: dict[str, Any]) -> None:
-    del found["picture"]["counts"]
-
-
-@pytest.mark.parametrize(
-    ("harm", "said"),
-    [(_framed_by_rows, "its frame"), (_cheap, "its cost"), (_fine, "how its"), (_gone, "all of")],
-)
-def test_a_picture_that_does_not_follow_is_found(
-    released: tuple[Ledger, Path], tmp_path: Path, harm: Callable[[dict[str, Any]], None], said: str
-) -> None:
-    ledger, out = released
-    found = json.loads(out.read_text())
-    harm(found)
-    other = tmp_path / "other.json"
-    other.write_text(json.dumps(found))
-    assert any("of its picture" in line and said in line for line in verify(ledger, [other]))
+    assert "picture" in dpviz.verify(filed, out, ledger.path).problems[-1]
 
 
 def test_small_budgets_show_directions_without_labels(tmp_path: Path) -> None:
@@ -288,14 +251,8 @@ def test_small_budgets_show_directions_without_labels(tmp_path: Path) -> None:
 def test_a_label_is_one_of_the_declared_categories_or_other_by_itself() -> None:
     labels = ["x", " y ", "", "Y", "z", "x"]
     text = "a,b,c,kind\n" + "".join(f"0.1,0.2,0.3,{label}\n" for label in labels)
-    rows = {name: pa.array(np.full(6, 0.1)) for name in "abc"}
-    typed = [io.BytesIO() for _ in range(2)]
-    for out, column in zip(
-        typed, (pa.array(labels), pa.array(labels).dictionary_encode()), strict=True
-    ):
-        parquet.write_table(pa.table({**rows, "kind": column}), out)
     table = Table("t", np.full((6, 3), 0.1), tuple("abc"), np.array(labels), "kind")
-    every: list[TableInput] = [text.encode(), *(out.getvalue() for out in typed), table]
+    every: list[TableInput] = [text.encode(), table]
     for given in every:
         ((block, codes),) = open_records(given, ABC).labelled()
         assert block.shape == (6, 3)
@@ -346,7 +303,7 @@ def test_a_picture_of_those_who_count_is_of_as_many_as_do(tmp_path: Path) -> Non
     assert seen.plan.n == found["counted"]
     assert verify(ledger, [out]) == []
     out.write_text(json.dumps(found | {"counted": 3_000}))
-    assert any("picture" in said for said in verify(ledger, [out]))  # the control
+    assert "was changed" in verify(ledger, [out])[0]  # the control
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ SERVERS = ("make run", "python -m http.server --bind 127.0.0.1 --directory build
 MINUTES = {
     "make test": "all layers",
     "python -m pytest tests/unit tests/process tests/contract tests/golden": "four layers",
-    "python -m dpviz claims": "every claim is tried: 90 s",
+    "python -m dpviz audit all": "every claim is tried: 90 s",
 }
 MINE = """
 import dpviz
@@ -267,7 +267,8 @@ def _known_options(words: list[str]) -> tuple[str, set[str]] | None:
         assert actions is not None
         choices = actions._group_actions[0].choices
         rest = words[3:] if words[0] == "python" else words[1:]
-        parser = dict(choices or {}).get(rest[0])
+        known = dict(choices or {})
+        parser = known.get(" ".join(rest[:2]), known.get(rest[0]))
         if parser is None:
             return None
         if parser._subparsers is not None and len(rest) > 1:  # such as ledger new
@@ -279,6 +280,8 @@ def _known_options(words: list[str]) -> tuple[str, set[str]] | None:
     if module == "pip" and words[3] == "install":  # tests/unit/test_packaging.py knows the ranges
         return "pip", set()
     path = ROOT / Path(*module.split(".")).with_suffix(".py")
+    if not path.is_file():
+        path = path.with_suffix("") / "__main__.py"
     if not path.is_file():
         return None
     return module, set(re.findall(r'"(--[a-z-]+)"', path.read_text(encoding="utf-8")))

@@ -436,14 +436,6 @@ def at_rest(part: Locator) -> None:
     part.evaluate(_AT_REST)
 
 
-def open_group(page: Page, heading: str) -> None:
-    """Open the sidebar, and one of its groups."""
-    page.get_by_test_id("stExpandSidebarButton").click()
-    group = page.get_by_test_id("stSidebar").locator("summary").filter(has_text=heading)
-    group.click()
-    at_rest(group)
-
-
 def open_popover(page: Page, name: str) -> None:
     """Open what stands behind a button of the row of settings."""
     page.locator(".st-key-bar").get_by_role("button", name=name).click()

@@ -109,8 +109,8 @@ _WALKED = """() => {
   const missed = [...document.querySelectorAll((root || '[data-testid="stMain"]')
     + ' :is(button, a[href], input, select, textarea, summary)')].filter(e =>
       e.checkVisibility({visibilityProperty: true, opacityProperty: true})
-      && !e.disabled && e.tabIndex >= 0 && !reached.has(e)
-      && !e.closest('[role="radiogroup"], [role="tablist"], [data-testid="stDataFrame"]')
+      && !e.disabled && e.tabIndex >= 0 && !reached.has(e) && !e.closest(
+    '[role="radiogroup"], [role="tablist"], [role="toolbar"], [data-testid="stDataFrame"]')
       && e.getBoundingClientRect().width > 1).map(name);
   const unseen = stops.filter(
     stop => stop.e.isConnected && stop.look && stop.look === look(stop.e)).map(stop => stop.e);
@@ -187,6 +187,15 @@ def violations(page: Page, root: str | None = None, only: str | None = None) -> 
                 summary = " ".join((node.get("failureSummary") or "").split())
                 found.append(f"{rule['id']}: {node['html'][:120]} | {summary[:200]}")
     return found
+
+
+@pytest.mark.first
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_on_a_page(page: Page, server: Server, name: str) -> None:
+    path = "" if name == FIRST else name
+    open_app(page, f"{server.url}/{path}?{LINK}&{WIDE.get(name, TWO)}")
+    page.add_script_tag(content=AXE)
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("name", PAGES)

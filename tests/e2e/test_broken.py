@@ -7,11 +7,11 @@ two tabs of one link, and no request to another host whatever a file or a link h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute, expect
 
 from dpviz.core.files import app_path
@@ -40,7 +40,6 @@ from tests.e2e.test_journeys import (
     visit,
     working_view,
 )
-from tests.serving import Answer, Site, serve
 
 SMALL = "v=1&table=iris&trials=5&m=gaussian,laplace"
 
@@ -51,6 +50,7 @@ def people(count: int) -> bytes:
     return pd.DataFrame(rows, columns=list("abcd")).to_csv(index=False).encode()
 
 
+@pytest.mark.first
 def test_a_server_that_comes_back_finds_the_page_with_its_settings(
     context: BrowserContext, spare_port: int, warm: Path, tmp_path: Path
 ) -> None:
@@ -143,35 +143,6 @@ def test_a_file_replaced_while_work_runs_is_never_mixed_with_the_new_one(
     assert "63 people" in numbers(page)
     assert "900 people" not in numbers(page)
     assert errors(page) == []
-
-
-def test_a_file_in_the_place_of_another_takes_its_room(
-    page: Page, fresh_server: Callable[..., Server]
-) -> None:
-    """One visitor may have a megabyte here: two files after each other, never both."""
-    server = fresh_server({"STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "1"})
-    open_app(page, f"{server.url}/?{SMALL}")
-    for count in (30_000, 30_001):  # four numbers of about six characters a line
-        content = people(count)
-        assert 2**19 < len(content) < 2**20
-        send(page, "table.csv", content)
-        assert f"{count:,} people" in numbers(page)
-        assert errors(page) == []
-
-
-def test_another_site_frames_nothing_of_ours(page: Page, server: Server) -> None:
-    """Else it could lay a button of its own over the one that spends."""
-    own = Answer(b"<title>ours</title><p id=here>here")
-    frames = f'<iframe src="/own"></iframe><iframe src="{server.url}/release?v=1"></iframe>'
-    with serve(Site(answers={"/": Answer(frames.encode()), "/own": own})) as site:
-        page.goto(site.address)
-        page.wait_for_load_state("networkidle")
-        control, framed = page.frames[1:]
-        assert control.locator("#here").count() == 1  # frames are drawn here
-        assert framed.locator('[data-testid="stApp"], #root').count() == 0
-    (told,) = watch_of(page).problems
-    assert "frame-ancestors" in told
-    watch_of(page).problems.clear()
 
 
 def send_only(page: Page, content: bytes) -> None:

@@ -20,9 +20,6 @@ from playwright.sync_api import Page, expect
 
 from dpviz.core.files import app_path
 from dpviz.lessons import course
-from dpviz.lessons.cast import pure
-from dpviz.lessons.in_or_out import Round
-from dpviz.lessons.languages import words
 from tests.e2e.harness import Server, free_port, is_free, open_app, open_popover, travel
 from tests.e2e.test_stage import SCREENS, measured, on_a_screen
 
@@ -40,16 +37,6 @@ code => {
   ];
 }
 """
-
-# Whether all that the wall says and draws is on the screen.
-MEASURE_WALL = """
-() => [...document.querySelectorAll("#words > *, figure, .key, #cloud")].every((one) => {
-  const box = one.getBoundingClientRect();
-  const fits = one.scrollWidth <= one.clientWidth || one.closest("svg, figure");
-  return box.bottom <= innerHeight && box.right <= innerWidth && fits;
-})
-"""
-
 
 Opened = Callable[[Path], AbstractContextManager[tuple[Server, str, str]]]
 
@@ -308,145 +295,3 @@ def test_a_room_takes_bets_alone_shows_its_code_whole_and_uploads_stay_off(
         open_popover(page, "Upload")
         expect(page.get_by_text("This server takes no uploads.")).to_be_visible()
         assert page.locator('input[type="file"]').count() == 0
-
-
-def test_without_a_class_there_is_no_room(warm: Path, tmp_path: Path) -> None:
-    port = free_port()
-    command = [str(warm), "-m", "dpviz", "app", "--headless", "--port", str(port)]
-    with Server(app_path(), tmp_path / "log", {}, ROOT, port=port, command=command):
-        for path in ("/c/KELP", "/c/KELP/events"):
-            link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            link.request("GET", path)
-            assert link.getresponse().status == 404, path
-            link.close()
-
-
-def test_200_phones_say_in_or_out_and_the_wall_counts_each_once(
-    opened: Opened, tmp_path: Path
-) -> None:
-    with opened(tmp_path) as (server, name, key), ExitStack() as held:
-        port, base = server.port, f"/c/{name}"
-
-        def stream(query: str) -> Stream:
-            made = Stream(port, f"{base}/events?{query}")
-            held.callback(made.close)
-            return made
-
-        def get(path: str) -> int:
-            link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            link.request("GET", path)
-            status = link.getresponse().status
-            link.close()
-            return status
-
-        played = Round(key)
-        for query, status in ((f"key={key}", 200), ("key=wrong", 404), ("", 404)):
-            assert get(f"{base}/wall?{query}") == status
-        for wrong in ("epsilon=2.5", "epsilon=x", "round=0", "round=1.5", "language=xx"):
-            assert get(f"{base}/wall?key={key}&{wrong}") == 400
-        wall = stream(f"key={key}")
-        phones: list[Stream] = []
-        releases = [played.release(place) for place in range(PHONES)]
-        for place in range(PHONES):  # one after another, so that it is known who is dealt what
-            phones.append(stream(f"phone=p{place}"))
-            phones[place].when("release", releases[place])
-        wall.when("dealt", PHONES)
-        sent: dict[int, float] = {}
-        answers: list[tuple[int, str]] = []
-        gate = threading.Barrier(PHONES)
-        centre = played.picture["centres"][1][0] / 2
-
-        def tap(place: int) -> None:
-            gate.wait()
-            sent[place] = time.monotonic()
-            body = {"step": played.step, "phone": f"p{place}"}
-            body["value"] = int(releases[place][0] > centre)  # type: ignore[assignment]
-            answers.append(post(port, f"{base}/bet", body))
-
-        threads = [threading.Thread(target=tap, args=(place,)) for place in range(PHONES)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert set(answers) == {(200, "sent")}
-        assert wall.when("count", PHONES) - max(sent.values()) < 1.0
-        # A phone that was cut off has the same release; one that comes late has the next.
-        phones[0].close()
-        phones[0] = stream("phone=p0")
-        phones[0].when("release", releases[0])
-        late = stream("phone=late")
-        late.when("release", played.release(PHONES))
-        assert all("hits" not in one and one["bets"] is None for _, one in wall.told)
-        assert post(port, f"{base}/show", {}, **{"x-room-key": key})[0] == 200
-        late.when("shown", True)
-        taps = {place: float(one[0] > centre) for place, one in enumerate(releases)}
-        wall.when("hits", played.counted(taps)["hits"])
-        assert all("hits" not in one for phone in (*phones, late) for _, one in phone.told)
-
-
-@pytest.mark.parametrize(("language", "size"), [("en", (1400, 900)), ("de", (1024, 768))])
-def test_a_phone_taps_and_the_wall_draws_what_nobody_passes(
-    page: Page, tmp_path: Path, opened: Opened, language: str, size: tuple[int, int]
-) -> None:
-    said = words(language)
-
-    def says(text: str, **values: object) -> str:
-        return said.get(text, text).format(**values)
-
-    with opened(tmp_path) as (server, name, key):
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        link = f"/guide?v=1&lesson=2&step=1&language={language}&room={key}"
-        open_app(page, f"{server.url}{link}")
-        expect(page.locator(".dps-join")).to_contain_text(name)
-        page.keyboard.press("i")
-        expect(page.locator("#ask")).to_have_text(says("Was she in the table of your release?"))
-        phone = page.context.browser.new_page(viewport={"width": 420, "height": 800})  # type: ignore[union-attr]
-        phone.goto(f"{server.url}/c/{name}")
-        expect(phone.locator("#release svg path.own")).to_have_count(2)
-        expect(phone.locator("#send")).to_be_hidden()
-        shape = phone.locator("#release svg path.own").first.get_attribute("d")
-        expect(page.locator("#count")).to_have_text(
-            says("{count} of {dealt} have tapped", count=0, dealt=1)
-        )
-        phone.get_by_role("button", name=says("She was out")).click()
-        expect(phone.locator("#send")).to_have_text(says("Sent. Look up."))
-        assert not phone.evaluate("document.documentElement.scrollHeight > innerHeight")
-        phone.reload()  # the same phone, and the same release
-        expect(phone.locator("#release svg path.own")).to_have_count(2)
-        expect(phone.locator("[aria-pressed=true]")).to_have_text(says("She was out"))
-        expect(phone.locator("#send")).to_have_text(says("Sent. Look up."))
-        assert phone.locator("#release svg path.own").first.get_attribute("d") == shape
-        with phone.expect_response("**/bet"):
-            phone.get_by_role("button", name=says("She was in")).click()
-        expect(phone.locator("#send")).to_have_text(says("Sent. Look up."))
-        expect(page.locator("#count")).to_have_text(
-            says("{count} of {dealt} have tapped", count=1, dealt=1)
-        )
-        assert page.locator("#hundreds circle").count() == 0
-        assert page.evaluate(MEASURE_WALL)
-        page.keyboard.press("r")
-        hit = int(Round(key).within(0))
-        expect(page.locator("#ask")).to_have_text(
-            says("{right} of {count} were right.", right=hit, count=1)
-        )
-        expect(page.locator("#hundreds circle")).to_have_count(200)
-        expect(page.locator("#hundreds circle.on")).to_have_count(100 * hit)
-        assert page.locator("#hundreds .limit:visible").count() == 0
-        page.keyboard.press("m")
-        expect(page.locator("#hundreds .limit:visible")).to_have_count(2)
-        text = says(
-            "Of 100 guesses who is in, after {mechanism}: at most {limit} right.",
-            mechanism=f"{pure().label} ε\u00a01", limit=73,
-        )  # fmt: skip
-        expect(page.locator("#ask")).to_have_text(text)
-        assert page.evaluate(MEASURE_WALL)
-        # A further round, at the next epsilon, reaches the phone by itself; then the lesson again.
-        page.keyboard.press("ArrowRight")
-        expect(page.locator("#count")).to_have_text(
-            says("{count} of {dealt} have tapped", count=0, dealt=1)
-        )
-        expect(phone.locator("#send")).to_be_hidden()
-        assert phone.locator("#release svg path.own").first.get_attribute("d") != shape
-        page.keyboard.press("b")
-        expect(page.locator(".dps-join")).to_contain_text(name)
-        phone.close()

@@ -6,20 +6,15 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-import dpviz
 from dpviz.core.problem import Budget, Relation
-from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger
-from dpviz.releasing.schema import Column, Schema
 from dpviz.releasing.verifying import verify
 from tests.e2e.harness import Server, open_app, rerun, travel, wait_idle
 
 LAPTOP, PHONE = {"width": 1280, "height": 900}, {"width": 420, "height": 900}
-VIEW = "?v=1&table=wine&trials=5&relation=zero-out"
 
 
 def write(page: Page, label: str, text: str) -> None:
@@ -51,6 +46,14 @@ def answer(page: Page) -> None:
         page.get_by_text("not known: one ROW is protected").click()
 
 
+def meant(page: Page) -> Locator:
+    """Confirm each sentence, and return the button that publishes."""
+    for words in ("I understand that this cannot", "I agree to use epsilon"):
+        with rerun(page):
+            page.get_by_text(words).click()
+    return page.get_by_role("button", name="Publish once at epsilon")
+
+
 def confirm(page: Page, server: Server) -> Locator:
     """Fill the form for the ledger last made, look at the cost, and return the button."""
     open_app(page, f"{server.url}/release?v=1&table=digits")
@@ -59,14 +62,15 @@ def confirm(page: Page, server: Server) -> Locator:
     write(page, "Delta", "1e-6")
     with rerun(page):
         page.get_by_role("button", name="Show what it costs").click()
-    return page.get_by_role("button", name="Release, and spend")
+    return meant(page)
 
 
+@pytest.mark.first
 def test_one_release_is_one_spend_and_is_there_for_the_next_visit(
     page: Page, server: Server, tmp_path: Path
 ) -> None:
     open_app(page, f"{server.url}/release?v=1&table=digits")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Release")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Publish once")
     answer(page)
     choice = page.get_by_role("combobox", name="Ledger")
     if "a new ledger" not in (choice.input_value() or ""):  # another test has made one
@@ -88,8 +92,9 @@ def test_one_release_is_one_spend_and_is_there_for_the_next_visit(
     with rerun(page):
         look.click()
     expect(page.get_by_text("This release spends ε 1 and δ 1e-6 by gaussian")).to_be_visible()
+    button = meant(page)
     with rerun(page):
-        page.get_by_role("button", name="Release, and spend").click()
+        button.click()
     expect(page.get_by_text("spend number 1")).to_be_visible()
     with page.expect_download() as found:
         page.get_by_role("button", name="Download the release").click()
@@ -131,6 +136,7 @@ def test_a_double_click_on_the_cost_spends_nothing_and_one_on_the_release_once(
         if number > 1:
             with rerun(page):
                 page.get_by_role("button", name="Show what it costs").click()
+        meant(page)  # the second click asked again, and consent is to one price
         button.scroll_into_view_if_needed()
         box = button.bounding_box()
         assert box is not None
@@ -160,85 +166,44 @@ def test_a_reload_right_after_the_click_loses_nothing(page: Page, server: Server
     expect(page.get_by_role("button", name="Download the release")).to_be_visible()
 
 
-def test_on_a_phone_a_picture_of_people_is_refused_and_what_may_leave_is_filled_in(
+def test_on_a_phone_a_picture_of_people_is_refused_and_what_may_be_published_is_filled_in(
     page: Page, server: Server
 ) -> None:
     page.set_viewport_size(PHONE)
-    open_app(page, f"{server.url}/decide?v=1&table=digits")
-    card = page.locator(".dp-ceiling")
-    expect(card).to_contain_text("? This protects one ROW")
+    open_app(page, f"{server.url}/decide?v=1&table=digits&hand_out=directions")
+    still = page.locator(".st-key-decide-open")
+    expect(still).to_contain_text("this protects one ROW")
+    page.get_by_role("button", name="not said whose").click()
     with rerun(page):
         page.get_by_text("each row is another person").click()
-    expect(card).to_contain_text("This protects a person, who has one row.")
+    page.keyboard.press("Escape")
+    expect(still).to_contain_text("Nothing is open.")
     # what is answered, and the way on, stay in sight
     bar = page.locator(".st-key-decide-bar")
-    expect(bar).to_contain_text(re.compile(r"✓ Yes · 1 → 3 in 100 · \d+ of 100"))
+    expect(bar).to_contain_text(re.compile(r"✓ ε 0\.\d+ · 1 → [\d.]+ in 100"))
     place = bar.bounding_box()
     assert place is not None
     assert place["y"] + place["height"] == PHONE["height"]
-    expect(bar.get_by_role("button", name="Release this")).to_be_visible()
-    handed = page.get_by_role("combobox", name="What is handed out?")
+    step = page.get_by_role("button", name=re.compile("^Release at ε"))
+    expect(step).to_be_visible()
+    handed = page.get_by_role("combobox", name="What is published")
+    answer = page.locator("[class*='st-key-decide-answer-']")
     for picked, said in (
-        ("also a picture of the people", "No. A picture of the people cannot be published"),
-        ("also points drawn from these", "parts survive at your ceiling"),
+        ("a picture of the people", "No. A picture of the people cannot be published"),
+        ("components alone", "the least that does what you ask"),
     ):
         handed.click()
         with rerun(page):
             page.get_by_role("option", name=picked).click()
-        expect(card.get_by_role("heading", level=2)).to_contain_text(said)
-        refused = said.startswith("No.")
-        expect(page.get_by_role("button", name="Release this")).to_have_count(0 if refused else 1)
-        assert card.locator("img").count() == 0 if refused else card.locator("img").count() > 0
+        expect(answer).to_contain_text(said)
+        expect(step).to_have_count(0 if said.startswith("No.") else 1)
         assert not overflows(page)
-    page.get_by_role("button", name="Release this").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Release")
-    expect(page.get_by_role("textbox", name="Epsilon", exact=True)).to_have_value("1.11")
+    least = answer.get_by_role("heading", level=2).inner_text().removeprefix("✓ ε ")
+    step.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Publish once")
+    expect(page.get_by_role("textbox", name="Epsilon", exact=True)).to_have_value(least)
     for place in (".st-key-schema-unit-said", ".dp-receipt"):
         told = page.locator(place).get_by_text("This protects a person, who has one row.")
         expect(told).to_be_visible()
     wait_idle(page)
     assert not overflows(page)
-
-
-def test_what_is_paid_for_stands_in_the_link(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/preparation{VIEW}")
-    expect(
-        page.get_by_text(re.compile("Recovery is .* where everything but the rows"))
-    ).to_be_visible()
-    expect(page.get_by_text("The feature bounds are taken from the data")).to_be_visible()
-    write(page, "Feature bounds", "0:2000")
-    expect(page.get_by_text("The feature bounds are taken from the data")).to_have_count(0)
-    assert page.locator(".js-plotly-plot").count() == 1
-    slider = page.get_by_role("slider", name="Share for the mean")
-    slider.focus()
-    with rerun(page):
-        page.keyboard.press("ArrowRight")
-    expect(page).to_have_url(re.compile("mean_share=0.11"))
-    with rerun(page):
-        page.get_by_role("button", name="Pay for all of it on every page").click()
-    expect(page).to_have_url(re.compile("center=private.*row_bound=private"))
-    page.set_viewport_size(PHONE)
-    assert not overflows(page)
-
-
-def test_a_card_stays_one_page_with_long_names_and_many_columns(page: Page, tmp_path: Path) -> None:
-    long = "Laboratory value with a long name that nobody has cut short, "[:57]
-    names = [f"{long}{number:03}" for number in range(40)]
-    rows = np.random.default_rng(0).normal(size=(300, 40)) * np.linspace(3, 0.5, 40)
-    book, out = dpviz.ledger(tmp_path / "book.jsonl", limit=(9, 1e-4)).ledger, tmp_path / "out"
-    dpviz.release(
-        Table("wide", rows, tuple(names)),
-        schema=Schema(tuple(Column(name, -20, 20) for name in names)),
-        ledger=book, out=out, rows="unit", center="private", delta=1e-6, epsilon=5, k=5,
-    )  # fmt: skip
-    said = ("reporting limits, sheet of 2024-03-01, page 7", "A. Example, data office")
-    card = dpviz.card(
-        out, ledger=book.path, title="T" * 60, purpose="quality report " * 8 + "2026",
-        controller="A hospital", sources=dict.fromkeys(range(1, 6), said),
-    )  # fmt: skip
-    page.set_content(card.to_html())
-    sheets = page.pdf(prefer_css_page_size=True)
-    assert len(re.findall(rb"/Type\s*/Page[^s]", sheets)) == 1
-    assert page.locator("main svg text").filter(has_text="…").count() == 12
-    assert len(set(page.locator("main svg text").filter(has_text="…").all_text_contents())) == 12
-    assert page.locator(".stamp.look").count() == 1  # 1 in 100 becomes 60

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from dpviz.core.files import app_path
-from tests.e2e.harness import Server, open_app, open_group, open_popover, rerun, wait_idle
+from tests.e2e.harness import Server, open_app, open_popover, rerun, wait_idle
 
 QUICK = "/tradeoffs?v=1&table=iris&trials=5&m=gaussian,laplace"
 EXAMPLE = app_path().parent / "data" / "example.csv"
-TITLE = "How much accuracy does privacy leave?"
+TITLE = re.compile("of the structure")
 
 
 # What stands for a variant on the first chart of a page, with how much of it is seen.
@@ -27,6 +28,7 @@ _RANGES = """chart => Object.fromEntries(
       getComputedStyle(node.querySelector(".js-fill")).fillOpacity]))"""
 
 
+@pytest.mark.first
 def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, server: Server) -> None:
     # A mechanism under the pointer stands out, and its name with it.
     sent: list[object] = []
@@ -47,14 +49,15 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
     shown = chart.evaluate(_SEEN)
     assert shown["laplacetrace"] == plain["laplacetrace"] == "1"
     assert shown["gaussiantrace"] == "0.12"
-    assert shown["Laplaceannotation"] == "1"
+    (name,) = [key for key in shown if key.startswith("Laplace") and key.endswith("annotation")]
+    assert shown[name] == "1"
     assert chart.evaluate(_RANGES) == ranges | {"laplace": "0.13"}
     page.mouse.move(5, 5)
     expect(other).to_have_css("opacity", "1")
     assert chart.evaluate(_SEEN) == plain
     assert chart.evaluate(_RANGES) == ranges
     assert len(sent) == before  # all of it in the browser
-    # The names lie inside the plot, none on another and none where all lines meet, at its end.
+    # The names lie inside the plot, right of where all lines meet, none on another.
     plot = chart.locator(".nsewdrag").first.bounding_box()
     assert plot is not None
     boxes = [
@@ -64,13 +67,12 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
     upper, lower = sorted((box for box in boxes if box is not None), key=lambda box: box["y"])
     for box in (upper, lower):
         assert plot["x"] < box["x"] < box["x"] + box["width"] < plot["x"] + 0.95 * plot["width"]
-    assert upper["y"] + upper["height"] <= lower["y"] + 2  # what is empty round the letters
+    assert lower["y"] - upper["y"] > 14  # letters of 12 pixels
     # Epsilon moves the mark and the words.
     typed = page.get_by_label("Epsilon, exact")
     with rerun(page):
         typed.fill("0.5")
         typed.press("Enter")
-    expect(page.get_by_text("at epsilon 0.5, for this table's spectrum")).to_be_visible()
     assert "epsilon=0.5" in page.url
     # A click on a point opens Explore there.
     chart = page.get_by_test_id("stPlotlyChart").first
@@ -85,7 +87,9 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
     expect(chart.locator(".hoverlayer .hovertext").first).to_be_visible()
     with rerun(page):
         page.mouse.click(*centre)
-    expect(page.get_by_role("heading", level=1)).to_have_text("What does privacy cost this PCA?")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "How small can epsilon be before the structure disappears?"
+    )
     wait_idle(page)
     assert "epsilon=21.54" in page.url
     expect(page.get_by_role("textbox", name="Epsilon")).to_have_value("21.54")
@@ -136,38 +140,3 @@ def test_an_upload_is_drawn_and_its_link_tells_nothing_of_it(page: Page, server:
         assert private not in page.url
     main = page.get_by_test_id("stMain").inner_text()
     assert "patients" not in main
-
-
-def test_ten_quick_moves_leave_no_stale_curve(page: Page, server: Server) -> None:
-    open_app(page, server.url + "/tradeoffs?v=1&table=iris&trials=20&m=gaussian,laplace&k=1")
-    other = chart_rows(page)  # the control: another seed draws another curve
-    open_group(page, "Draws")
-    box = page.get_by_role("spinbutton", name="Seed")
-    box.focus()
-    with rerun(page):
-        for _ in range(10):
-            box.press("ArrowUp")
-    expect(box).to_have_value("10")
-    wait_idle(page)
-    assert "seed=10" in page.url
-    seen = chart_rows(page)
-    open_app(page, page.url)
-    assert chart_rows(page) == seen != other
-
-
-def test_a_draw_under_the_pointer_shows_its_mechanism_in_the_other_panel(
-    page: Page, server: Server
-) -> None:
-    open_app(page, f"{server.url}/?v=1&table=iris&trials=5&m=gaussian,laplace")
-    with rerun(page):
-        page.get_by_text("All charts, with captions and numbers").click()
-    chart = page.locator(".st-key-distance .js-plotly-plot")
-    draws = chart.locator(".subplot.xy .trace path.point")
-    angles = chart.locator(".subplot.x2y2 .trace path.point")
-    expect(angles).to_have_count(4)  # two angles of each
-    draws.first.scroll_into_view_if_needed()
-    draws.first.hover(force=True)  # what catches the pointer lies over all points
-    expect(angles.nth(2)).to_have_css("opacity", "0.12")
-    assert [one.evaluate("p => p.style.opacity") for one in angles.all()[:2]] != ["0.12"] * 2
-    page.mouse.move(5, 5)
-    expect(angles.nth(2)).not_to_have_css("opacity", "0.12")

@@ -31,5 +31,5 @@ def test_the_picture_says_its_measure_and_its_draws() -> None:
     assert "aptured share" not in README + PAGE
 
 
-def test_the_readme_is_a_face_of_at_most_100_lines() -> None:
-    assert README.count("\n") <= 100
+def test_the_readme_is_a_face_of_at_most_80_lines() -> None:
+    assert README.count("\n") <= 80

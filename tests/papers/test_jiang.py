@@ -10,34 +10,28 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.core.errors import CannotRun
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.papers.jiang import _shared as _jiang
+from dpviz.papers.jiang import sample_growth as growth
 from dpviz.papers.jiang import (
-    lemmas,
     statements,
     table1,
-    theorem5,
     theorem6,
     theorems7_8,
     theorems9_10,
 )
-from dpviz.papers.jiang import sample_growth as growth
 from dpviz.papers.jiang._shared import (
     DIFFERENCE,
     ETA,
     LAPLACE,
     MAIN,
-    PPCA,
     RHO,
     STATEMENTS,
     WISHART,
     met,
-    ratio_draws,
     settings_of,
     with_people,
 )
@@ -45,9 +39,7 @@ from dpviz.papers.measurements import Found
 from dpviz.papers.run import Findings
 from dpviz.papers.said import ClaimAnswer, answer, said_of
 from dpviz.preparation.bounding import prepare
-from dpviz.sampling.ensembles import symmetric_laplace, wishart
-from dpviz.simulation.bounds import fitted_power
-from dpviz.simulation.growth import noise_norms
+from dpviz.sampling.ensembles import wishart
 from tests.papers.conftest import as_draws, draws_along, draws_at, mean_at
 
 Quick = Callable[[str], Findings]
@@ -62,50 +54,7 @@ def share_interval(met: np.ndarray) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def test_a_fitted_power_by_hand() -> None:
-    assert fitted_power((1, 10, 100), (2, 200, 20_000)) == pytest.approx((2.0, 0.0))
-    # Two points: the slope of the logarithms, and their relative errors over the distance.
-    power, error = fitted_power((1, math.e), (1.0, 5.0), (0.1, 0.5))
-    assert power == pytest.approx(math.log(5))
-    assert error == pytest.approx(0.1 * math.sqrt(2))
-
-
-def test_draws_of_a_ratio_have_its_mean_and_its_spread() -> None:
-    """Over 4,000 repetitions of 50 draws each the standard error is known to about 1 %."""
-    rng = np.random.default_rng(0)
-    upper, lower = 5 + rng.standard_normal((4_000, 50)), 2 + 0.5 * rng.standard_normal((4_000, 50))
-    ratios = upper.mean(axis=1) / lower.mean(axis=1)
-    draws = ratio_draws(upper[0], lower[0])
-    assert draws.mean() == pytest.approx(ratios[0])
-    spreads = [
-        ratio_draws(*pair).std(ddof=1) / math.sqrt(50) for pair in zip(upper, lower, strict=True)
-    ]
-    assert np.mean(spreads) == pytest.approx(ratios.std(), rel=0.05)
-    inverse = theorem5._inverse(draws)
-    assert inverse.mean() == pytest.approx(1 / ratios[0])
-    assert inverse.std() == pytest.approx(draws.std() / ratios[0] ** 2)
-
-
-def test_the_interval_of_a_share() -> None:
-    # All of N good: the lower end p has p^N = .025.
-    assert share_interval(np.ones(80)) == pytest.approx((0.025 ** (1 / 80), 1.0))
-    assert share_interval(np.zeros(80)) == pytest.approx((0.0, 1 - 0.025 ** (1 / 80)))
-
-
 # Table 1 -----------------------------------------------------------------------
-
-
-def test_norms_of_a_mechanism_that_is_not_a_scaled_noise() -> None:
-    """SULQ's symmetric part is a GOE of scale s: its edge is sqrt(2 d) s.
-
-    At d = 80 the mean norm lies 3 to 4 % below the edge, and 60 draws know it to .5 %.
-    """
-    d = 80
-    norms = noise_norms(table1.SULQ, d, np.random.default_rng(0), draws=60)
-    edge = math.sqrt(2 * d) * 2 * math.sqrt(2) * d * math.log(d / 1e-6)
-    assert 0.94 < norms.mean() / edge < 1
-    with pytest.raises(CannotRun, match="releases no matrix"):
-        noise_norms(PPCA, 4, np.random.default_rng(0), draws=2)
 
 
 def test_norms_at_d_400_reach_the_edges_of_their_limits(quick: Quick) -> None:
@@ -134,21 +83,6 @@ def test_over_its_rate_only_the_wishart_falls_far(quick: Quick) -> None:
 
 
 # Theorem 5 -----------------------------------------------------------------------
-
-
-def test_at_the_measured_ratio_the_noises_are_equal(quick: Quick) -> None:
-    """Drawn without the mechanisms: Lap(l1/epsilon) against W_d(d + 1, nuclear/(2 epsilon) I).
-
-    At d = 20 a norm varies by 7 % from draw to draw: 30 draws here and 400 there
-    know the quotient to 2 %.
-    """
-    found, d = quick("jiang_theorem5").found, 20
-    mean = mean_at(found, "Theorem 5", theorem5.EQUAL[WISHART], theorem5.RATIO, float(d))
-    nuclear, draws = 0.7, Draws.batch(np.random.default_rng(0), 400)
-    one = symmetric_laplace(draws, d) * (mean.value * nuclear)
-    other = wishart(draws, d, d + 1) * (nuclear / 2)
-    norms = [np.abs(np.linalg.eigvalsh(noise)).max(axis=1).mean() for noise in (one, other)]
-    assert norms[0] / norms[1] == pytest.approx(1, abs=0.1)
 
 
 # Theorem 6 -----------------------------------------------------------------------
@@ -257,41 +191,7 @@ def test_the_excess_lies_between_0_and_twice_the_noise(quick: Quick) -> None:
     assert laplace.max() > 0.5
 
 
-def test_an_excess_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise that swaps nothing: A = diag(.4, .2, .01, ...), noise diag(0, .1, 0, ...).
-
-    The rank 2 matrix is diag(.4, .3), so that the error is .1 and the excess .09.
-    """
-    d, n = 6, theorems9_10.N
-
-    def noise(self: Any, problem: Problem, draws: Draws) -> Any:
-        made = np.zeros((draws.size, d, d))
-        made[:, 1, 1] = 0.1
-        return made
-
-    def calibrate(self: Any, problem: Problem, budget: Budget) -> Calibration:
-        return Calibration(problem, budget, 1.0)
-
-    monkeypatch.setattr(type(WISHART), "standard_noise", noise)
-    monkeypatch.setattr(type(WISHART), "calibrate", calibrate)
-    excess, over = theorems9_10._excess(theorems9_10.TAIL, d, 2, WISHART, 3, 0)
-    assert excess == pytest.approx(np.full(3, 0.09 * n))
-    assert over == pytest.approx(np.full(3, 0.45))
-
-
 # Lemmas and remarks ----------------------------------------------------------------
-
-
-def test_the_work_of_subspace_iteration_is_counted(quick: Quick) -> None:
-    """3 k d^2 + 2 k d + 2 k^2 d multiplications a step; steps do not grow with d."""
-    found = quick("jiang_lemmas").found
-    for d in lemmas.TIME_D:
-        steps = draws_at(found, lemmas.TIME, "", lemmas.STEPS, float(d))
-        work = draws_at(found, lemmas.TIME, "", lemmas.WORK, float(d))
-        assert steps is not None
-        assert work is not None
-        each = 3 + (2 + 2 * lemmas.K) / d
-        np.testing.assert_allclose(work, steps * each, rtol=1e-12)
 
 
 def test_always_0_errs_beyond_d_over_epsilon_and_the_best_matrix_does_not() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +12,6 @@ import numpy as np
 import pytest
 
 import dpviz.papers
-from dpviz import cli
 from dpviz.core.seeding import generator
 from dpviz.papers import experiment
 from dpviz.papers import run as running
@@ -24,9 +21,7 @@ from dpviz.papers.run import Findings, kept, reproduce, work
 from dpviz.papers.said import Agreement, Below, Look, Said, at
 from dpviz.papers.source import digest_of
 from dpviz.simulation import store
-from dpviz.simulation.jobs import Pool
 from dpviz.simulation.store import Store
-from tests.workers import every_job
 
 Quick = Callable[[str], Findings]
 WITH_WORKERS = "jiang_table1"
@@ -166,76 +161,9 @@ def test_a_kept_part_is_that_of_the_code_that_measures_and_of_no_other(
     assert "papers" in store._NOT_SOURCE
 
 
-def test_two_workers_give_the_same_bytes(
-    quick: Quick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    every_job(monkeypatch)
+def test_two_workers_give_the_same_bytes(quick: Quick, tmp_path: Path) -> None:
     alone = quick(WITH_WORKERS)
     keep = Store(tmp_path)
-    together = reproduce(experiment(WITH_WORKERS), Effort.QUICK, store=keep, pool=Pool(2))
+    together = reproduce(experiment(WITH_WORKERS), Effort.QUICK, store=keep, workers=2)
     same(together.found, alone.found)
     assert len(list(tmp_path.rglob("*.cell"))) == len(experiment(WITH_WORKERS).parts(Effort.QUICK))
-
-
-# ---- the command ------------------------------------------------------------------------------
-
-
-def test_the_list_names_every_experiment_and_its_data(
-    capsys: pytest.CaptureFixture[str], no_data: None
-) -> None:
-    assert cli.main(["reproduce", "--list"]) == 0
-    listed = capsys.readouterr().out
-    for key, item in dpviz.papers.experiments().items():
-        line = next(line for line in listed.splitlines() if line.startswith(f"{key} "))
-        assert item.info.place in line
-        for name in item.data():
-            assert f"{name} (absent)" in line
-    assert cli.main(["reproduce", "--list", "--format", "json"]) == 0
-    told = {one["key"]: one for one in json.loads(capsys.readouterr().out)}
-    assert {key: one["absent"] for key, one in told.items()} == {
-        key: list(item.data()) for key, item in dpviz.papers.experiments().items()
-    }
-
-
-@pytest.mark.parametrize(
-    ("words", "wanted"),
-    [
-        (["nothing"], "EXPERIMENT must be one of"),
-        ([], "EXPERIMENT must be a key"),
-        ([WITH_WORKERS], "--out must be"),
-        ([WITH_WORKERS, "--out", "no/such/folder"], "--out must be"),
-        ([WITH_WORKERS, "--out", "OUT", "--workers", "0"], "--workers must be"),
-        ([WITH_WORKERS, "--out", "OUT", "--seed", "-1"], "--seed must be"),
-    ],
-)
-def test_bad_arguments_are_one_sentence(
-    words: list[str], wanted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = [str(tmp_path / "out") if word == "OUT" else word for word in words]
-    assert cli.main(["reproduce", *given]) == 2
-    said = capsys.readouterr().err
-    assert wanted in said
-    assert len(said.splitlines()) == 1
-
-
-def test_the_files_tell_the_same_as_the_run(
-    quick: Quick, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = quick(WITH_WORKERS)
-    out = tmp_path / "out"
-    words = ["reproduce", WITH_WORKERS, "--quick", "--out", str(out), "--cache", str(store.folder)]
-    assert cli.main(words) == 0
-    said = capsys.readouterr().out
-    total = len(experiment(WITH_WORKERS).parts(Effort.QUICK))
-    assert f"{total} of {total} parts, {total} of them from the cache" in said
-    report = (out / f"{WITH_WORKERS}.md").read_text(encoding="utf-8")
-    for line in found.lines:
-        assert line.item in report
-        assert line.item in said
-    charts = [chart.name for chart in experiment(WITH_WORKERS).charts()]
-    names = {path.name for path in out.iterdir()}
-    wanted = {f"{WITH_WORKERS}-{name}.html" for name in charts}
-    wanted |= {f"{WITH_WORKERS}{end}" for end in (".md", "-lines.csv", "-points.csv")}
-    assert names == wanted | {"plotly.min.js"}
-    for name, other in itertools.pairwise(sorted(wanted)):
-        assert (out / name).read_bytes() != (out / other).read_bytes()

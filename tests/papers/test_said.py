@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
 import os
@@ -19,7 +18,6 @@ from dpviz.papers.said import (
     AtMost,
     Below,
     Between,
-    Claim,
     ClaimAnswer,
     Expression,
     Identity,
@@ -36,9 +34,7 @@ from dpviz.papers.said import (
     along,
     answer,
     at,
-    declared,
     has_text,
-    points,
     row_of,
     said_of,
     text_of,
@@ -88,16 +84,6 @@ def test_a_statement_is_said_once_and_in_sentences(paper: str, said: Said) -> No
     assert keys.count(said.key) == 1
     words = [(other.place, other.says) for other in said_of(paper)]
     assert words.count((said.place, said.says)) == 1
-
-
-def test_a_statement_without_a_look_is_an_error() -> None:
-    looks = {
-        said.key: said.look
-        for said in said_of("xu")
-        if said.key != "lemma-1" and not isinstance(said.look.test, NotHere)
-    }
-    with pytest.raises(ValueError, match="do not match: lemma-1"):
-        declared("xu", looks)
 
 
 NUMBER = re.compile(r"(?<![A-Za-z_^\d.])(?:\d[\d,]*\.?\d*|\.\d+)(?:e-?\d+)?")
@@ -286,22 +272,6 @@ def test_the_contrary_test_notices_an_answer_that_is_written_down() -> None:
         test_contrary_measurements_get_another_answer("xu", fixed)
 
 
-@pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)
-def test_no_reading_has_a_row_for_each_of_two_limits(paper: str, said: Said) -> None:
-    """`Between` is one row; two of `Below` printed the same number twice."""
-    known = shipped(experiments()[said.experiment])
-    assert known is not None
-    below: list[list[Mean]] = []
-    above: list[list[Mean]] = []
-    for panel in said.look.panels:
-        view = View(Found.of(known.points), panel)
-        for test in said.look.tests:
-            with contextlib.suppress(Absent):
-                if isinstance(test, Below):
-                    (above if test.sign > 0 else below).append(points(test.of(view)))
-    assert not any(means in below for means in above)
-
-
 # --- the engine -------------------------------------------------------------------------------
 
 
@@ -393,47 +363,6 @@ def test_an_expression_is_worked_out_place_by_place() -> None:
     assert row_of("p", "q")(View(found, "c")).value == 2.0
     with pytest.raises(Absent):
         (CURVE / along("b", "q", 5.0))(view)
-
-
-def test_a_part_is_not_the_whole_and_the_coverage_says_how_much() -> None:
-    found = made(a=0.5)
-    said = Said("k", "e", "p", "s", "q", "", "", "", "", Look(Below(A, 1.0), ["p", "other"]))
-    part = answer(said, found)
-    assert (part.answer, part.coverage) == (ClaimAnswer.IN_PART, "1 of 2 panels")
-    assert part.reason.endswith("Without measurement: other.")
-    points = answer(
-        dataclasses.replace(said, look=Look(Order(CURVE, along("b", "q")), ["p"])),
-        made(a={1.0: 2.0, 2.0: 1.0}, b={1.0: 1.0, 2.0: 1.0}),
-    )
-    assert (points.answer, points.coverage) == (ClaimAnswer.IN_PART, "1 of 2 points")
-
-
-def test_on_every_some_or_no_member_of_a_family() -> None:
-    """A panel without data is looked at on the tables that stand in for it, as one point."""
-    look = Look(Below(A, 1.0), ["p", "absent"], members={"absent": ["one", "two"]})
-    said = Said("k", "e", "Table 0", "so", "q", "", "", "So.", "Not so.", look)
-
-    def at_members(one: float, two: float) -> Claim:
-        points = {Point("p", "a", "q"): 0.5, Point("one", "a", "q"): one}
-        points[Point("two", "a", "q")] = two
-        means = {point: Mean.near(value, math.nan, 1) for point, value in points.items()}
-        return answer(said, Found(means))
-
-    every, some, none = at_members(0.1, 0.2), at_members(0.1, 3.0), at_members(2.0, 3.0)
-    assert (every.answer, every.coverage) == (ClaimAnswer.STAND_IN, "2 of 2 panels")
-    assert "on every one of 2 tables that stand in" in every.measured
-    assert (some.answer, some.coverage) == (ClaimAnswer.IN_PART, "2 of 2 panels, 1 of 2 points")
-    assert "on 1 of 2 tables" in some.measured
-    # what stands in cannot speak against the data itself, and is told; alone it can
-    assert none.answer is ClaimAnswer.IN_PART
-    assert "on none of 2 tables" in none.measured
-    assert none.reason.endswith("On the tables that stand in for absent it is not so.")
-    alone = dataclasses.replace(look, panels=["absent"])
-    points = {Point(panel, "a", "q"): Mean.near(2.0, math.nan, 1) for panel in ("one", "two")}
-    only = answer(dataclasses.replace(said, look=alone), Found(points))
-    assert only.answer is ClaimAnswer.NOT_REPRODUCED
-    # data that is at hand comes before what stands in for it
-    assert verdict(Below(A, 1.0), made(a=0.5), members={"p": ["one"]}) is ClaimAnswer.REPRODUCED
 
 
 def test_what_holds_for_nothing_too_holds_for_another_reason() -> None:

@@ -9,19 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.reproduction import opening, own_report, with_headline
+from benchmarks.reproduction import own_report, with_headline
 from dpviz.cli import main
-from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import app_path
 from dpviz.papers import all_shipped, experiment, experiments
 from dpviz.papers.experiment import Effort
 from dpviz.papers.measurements import Measurements
 from dpviz.papers.report import PAPERS, SUMMARY_KEYS, drawn
 from dpviz.papers.run import Findings
-from dpviz.papers.said import MEANINGS, said_of, text_of
+from dpviz.papers.said import MEANINGS, said_of
 from dpviz.papers.shipped import ship, shipped
-from dpviz.papers.source import code_digest, digest_of
-from dpviz.studies.reproduce import Reproduced
+from dpviz.papers.source import digest_of
 
 DOCS = app_path().parent / "docs"
 
@@ -126,26 +124,6 @@ def test_a_full_run_that_was_stopped_ships_as_such(tmp_path: Path) -> None:
     assert "not yet measured" in {claim.answer for claim in stopped.claims}
 
 
-def test_results_of_other_code_are_known_as_such(tmp_path: Path) -> None:
-    item = experiment("jiang_theorem5")
-    path = ship(Findings(item, Effort.FULL, 0, Measurements(), (), True), "2001-02-03", tmp_path)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    assert content["made"]["code"] == code_digest(item)
-    content["made"]["code"] = "0" * 32
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / path.name).write_text(json.dumps(content), encoding="utf-8")
-    old = shipped(item, other)
-    assert old is not None
-    assert not old.current
-
-
-def test_what_ships_is_small() -> None:
-    sizes = [path.stat().st_size for path in sorted((DOCS.parent).glob("dpviz/papers/results/*"))]
-    assert len(sizes) == len(experiments())
-    assert sum(sizes) < 1_500_000
-
-
 # --- the summary ------------------------------------------------------------------------------
 
 LEAST_CLAIMS = 195
@@ -176,39 +154,6 @@ def test_the_summary_has_one_row_a_claim_with_quote_coverage_and_reason(
     assert answers["chaudhuri", "ninety-degrees"] == "reproduced"
 
 
-def test_the_summary_as_latex_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "--summary", "--format", "latex", "--cache", "none"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(r"\begin{longtable}")
-    assert told.rstrip().endswith(r"\end{longtable}")
-    body = told.splitlines()[1:-1]
-    assert len(body) >= LEAST_CLAIMS
-    assert all(line.count(" & ") == 3 for line in body if r"\multicolumn" not in line)
-    assert not re.search(r"(?<!\\)[%#_$]", " ".join(body))
-
-
-def test_the_summary_of_one_experiment_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "jiang_theorem6", "--summary", "--cache", "none"]) == 0
-    told = capsys.readouterr().out
-    assert "holds as an upper bound only" in told
-    assert "Jiang, Xie and Zhang 2016: 1 claims" in told
-
-
-def test_the_opening_page_is_written_from_what_ships_and_is_short() -> None:
-    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    found = all_shipped()
-    assert text == opening(found)
-    head = text.partition("\n## ")[0]
-    for paper in PAPERS.values():
-        assert paper.sentence.count(". ") == 0  # one sentence a paper
-        assert paper.sentence in head
-    for answer, meaning in MEANINGS.items():
-        assert f"- **{answer}**: {meaning}" in head
-    assert len(re.findall(r"^## ", text, re.MULTILINE)) == len(PAPERS)
-    for name in re.findall(r"\]\((reproduction/\w+\.md)\)", text):
-        assert (DOCS / name).is_file()
-
-
 def test_the_headline_of_the_readme_is_that_of_what_ships() -> None:
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     found = all_shipped()
@@ -235,25 +180,3 @@ def test_results_ship_and_the_report_is_written_from_them(key: str) -> None:
     known_claims = [(claim.place, claim.item) for claim in found.claims]
     nothing = Findings(experiment(key), Effort.FULL, 0, Measurements(), found.absent, False)
     assert known_claims == [(claim.place, claim.item) for claim in nothing.claims]
-
-
-@pytest.mark.parametrize("key", list(experiments()))
-def test_every_chart_has_words_and_no_words_lack_a_chart(key: str) -> None:
-    item = experiment(key)
-    facts = text_of(item.paper)["experiment"][key.partition("_")[2]]
-    charts = item.charts()
-    assert set(facts.get("chart", {})) == {chart.name for chart in charts}
-    for chart in charts:
-        assert chart.title
-        assert chart.x_label
-        assert chart.y_label
-        assert "{" not in chart.title
-
-
-def test_an_experiment_without_a_chart_says_so() -> None:
-    found = shipped(experiment("xu_theorems"))
-    assert found is not None
-    assert drawn(found) == []
-    for name in (None, "one"):
-        with pytest.raises(InvalidSetting, match="this answer has none"):
-            Reproduced(found).figure(name)

@@ -14,25 +14,19 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import parse_variant
 from dpviz.papers.experiment import Effort, Experiment
-from dpviz.papers.measurements import Absent, Found, Measurements, shipped_points
+from dpviz.papers.measurements import Found, Measurements
 from dpviz.papers.said import ClaimAnswer, View, answer
-from dpviz.papers.xu import _said, figure5, statements, theorems, versions
 from dpviz.papers.xu import _shared as _xu
+from dpviz.papers.xu import statements, theorems
 from dpviz.papers.xu.figure1 import XuFigure1
 from dpviz.papers.xu.figure2 import XuFigure2
-from dpviz.papers.xu.figure3 import XuFigure3
-from dpviz.papers.xu.figure4 import XuFigure4
-from dpviz.papers.xu.figure5 import XuFigure5
 from dpviz.papers.xu.statements import XuStatements
 from dpviz.papers.xu.theorems import XuTheorems
-from dpviz.papers.xu.versions import XuVersions
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell
 from tests.papers.conftest import draws_along, draws_at
 
 Z = 6.0  # standard errors; a false alarm about once in 5e8 tests
-EXPERIMENTS = (XuFigure1, XuFigure2, XuFigure3, XuFigure4, XuFigure5)
 needs_data = pytest.mark.skipif(
     not os.environ.get("DPVIZ_DATA"), reason="DPVIZ_DATA does not name the raw data sets"
 )
@@ -92,17 +86,6 @@ def test_closed_form_is_that_of_the_mechanisms_scales(measured: Measured, epsilo
     assert math.isclose(inside / outside, _xu.closed_form(n, d, k), rel_tol=1e-12)
     # The paper's d^2/(n^3 k) is the square of it.
     assert math.isclose((inside / outside) ** 2, d**2 / (n**3 * k), rel_tol=1e-12)
-
-
-def test_input_norms_are_those_of_the_mechanism(measured: Measured) -> None:
-    problem, budget = _xu.problem_of(measured, 2), Budget(0.5)
-    result = run_cell(Cell(_xu.LIP, problem, budget, 3, range(5)), measured, ["noise_frobenius"])
-    scale = _xu.LIP.calibrate(problem, budget).scale
-    np.testing.assert_allclose(
-        scale * _xu.input_norms(measured.d, 3, range(5)),
-        result.metrics["noise_frobenius"],
-        rtol=1e-10,
-    )
 
 
 # The errors ---------------------------------------------------------------------
@@ -190,27 +173,6 @@ def test_k_is_the_least_with_85_per_cent() -> None:
         assert values[-1] < d
 
 
-def test_factors_are_the_papers() -> None:
-    assert [data.noise for data in _xu.SETS] == [1, 1e5, 1e2, 1e2, 1e3]
-    assert [data.by_k for data in _xu.SETS] == [1e3, 1e2, 1e3, 1e2, 1e2]
-    assert [data.by_epsilon for data in _xu.SETS] == [10, 10, 1e3, 1e3, 1e2]
-
-
-def test_full_effort_has_the_papers_hundred_runs() -> None:
-    for cls in EXPERIMENTS:
-        runs: dict[tuple[str, str, str], list[int]] = {}
-        for part in cls().parts(Effort.FULL):
-            if isinstance(part, _xu.ShapeRuns):
-                assert part.count == 100
-                continue
-            assert isinstance(part, _xu.Runs)
-            if part.count in (figure5.SOME, figure5.MANY) and cls is XuFigure5:
-                continue  # what is read beside the figure
-            place = (part.data, part.mechanism, getattr(part, "reading", ""))
-            runs.setdefault(place, []).extend(part.runs)
-        assert all(sorted(found) == list(range(100)) for found in runs.values())
-
-
 # The figures --------------------------------------------------------------------
 
 
@@ -231,15 +193,6 @@ def joined(found: Iterable[Measurements]) -> Measurements:
     for part in found:
         together.add(part)
     return together
-
-
-SHAPES = {
-    "secom": (1567, 590),
-    "covertype": (5810, 54),  # a hundredth of the rows
-    "musk": (476, 166),
-    "semeion": (300, 40),
-    "waveform": (400, 21),
-}
 
 
 @pytest.mark.parametrize("along", ["k", "epsilon"])
@@ -283,37 +236,6 @@ def test_theta_is_the_closed_form(cls: type[Experiment], along: str) -> None:
             assert abs(theta.mean() / expected - 1) < room
 
 
-def test_sets_that_are_known_by_shape_need_no_table() -> None:
-    """Theta of Secom and Covtype: the published n and d, .0095/sqrt(k) and 1.22e-7/sqrt(k)."""
-    found = joined(measure(XuFigure1(), lambda key: None, ("",)))
-    for label, d, unit in (("Secom", 590, 0.0095), ("Covtype", 54, 1.22e-7)):
-        curve = draws_along(found, label, _xu.SIMULATED, _xu.THETA)
-        assert len(curve) > 5
-        for k, theta in curve.items():
-            # E1's norm varies by sqrt(10)/(2 d) from run to run; the unit has three digits
-            room = Z * math.sqrt(10 / len(theta)) / (2 * d) + 0.005
-            assert theta.mean() == pytest.approx(unit / math.sqrt(k), rel=room)
-
-
-@needs_data
-def test_figure_5_lies_between_a_random_subspace_and_the_exact_one() -> None:
-    experiment = XuFigure5()
-    found = joined(measure(experiment, experiment.shared, ("waveform",)))
-
-    def accuracy(label: str) -> float:
-        values = draws_at(found, "Waveform", label, figure5.ACCURACY, figure5.HIGH)
-        assert values is not None
-        return float(values.mean())
-
-    exact, random = accuracy(_xu.EXACT.label), accuracy(_xu.RANDOM.label)
-    # Three runs of 1,500 test rows: the standard error of an accuracy near .85 is below .006.
-    # Breiman et al. give .86 for the best possible rule.
-    assert abs(exact - 0.86) < 0.02
-    assert 1 / 3 + 0.2 < random < exact
-    for mechanism in (_xu.LIP, figure5.AG, figure5.PPM):
-        assert accuracy(mechanism.label) < exact + 0.02
-
-
 def test_lemmas_are_searched_up_to_what_is_proved() -> None:
     found = joined(measure(XuTheorems(), lambda key: None, ("",)))
     # one row of 1,001 turns the top component, and with it every row's projection
@@ -340,53 +262,3 @@ def test_published_tables_tell_neighbours_apart_and_a_fair_coin_would_not() -> N
         assert told.mean() * math.tanh(0.5) == pytest.approx(1.0)
     left, right = (draws_at(found, "wine", side, statements.SIDE) for side in ("left", "right"))
     np.testing.assert_allclose(left, right, rtol=1e-9)
-
-
-def test_a_bound_on_eta_speaks_for_a_sentence_and_never_against_it() -> None:
-    """Without any data: eta is below 1 on every table, and only a factor that keeps it says so."""
-    for panel in _said.BY_LABEL:
-        (most,) = _said._eta((1.0,))(View(Found({}), panel)).values()
-        assert 0 < most.value < 1
-    (kept,) = _said._scaled_eta("by_k", (1.0,))(View(Found({}), "Secom")).values()
-    assert kept.value < 1
-    with pytest.raises(Absent):
-        _said._scaled_eta("by_k", (1.0,))(View(Found({}), "Musk"))
-
-
-# Which versions were run --------------------------------------------------------
-
-
-def test_neither_version_of_musk_brings_theta_to_one_size() -> None:
-    """By hand: factor d/(n sqrt n), Secom's the least of the five in every reading."""
-    secom = 590 / 1_567**1.5
-    handwritten = 100 * 256 / 1_593**1.5
-    first, second = 100 * 166 / 476**1.5, 100 * 166 / 6_598**1.5
-    for reading in versions.READINGS:
-        largest = first if reading.startswith("Musk version 1") else max(second, handwritten)
-        assert versions.spread(reading) == pytest.approx(largest / secom, rel=1e-12)
-    assert second < handwritten
-
-
-def test_a_run_on_one_version_gives_what_the_figures_find(measured: Measured) -> None:
-    part = _xu.Runs("musk2", "laplace", 0, 4)
-    found = XuVersions().run(part, measured, 0)
-    k = _xu.least_k(measured.moment.eigenvalues)
-    beside = _xu.theta_draws(_xu.Runs("musk", "laplace", 0, 4), measured, 0, [(measured.n, k, k)])
-    theta = draws_at(beside, "Musk", _xu.SIMULATED, _xu.THETA, float(k))
-    scaled = draws_at(found, "Musk", versions.TWO, versions.SCALED_THETA, float(k))
-    # the same draws of E1; those of E2 are named by the table, and vary by sqrt(5/(4 n k)) each
-    spread = math.sqrt(5 / (4 * measured.n * k))
-    np.testing.assert_allclose(scaled, 100 * theta, rtol=Z * math.sqrt(2) * spread)
-
-
-def test_what_is_said_of_the_versions_is_what_ships() -> None:
-    known = Found.of(shipped_points("xu_versions"))
-    largest = {
-        (folder, name): max(
-            mean.value for mean in View(known, folder).curve(name, versions.SCALED_ETA).values()
-        )
-        for folder, kept in versions.FOLDERS.items()
-        for name in kept
-    }
-    below = {place for place, value in largest.items() if value < 1}
-    assert below == {("Waveform", versions.TWO)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,12 +11,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpviz import datasets
-from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.core.errors import InvalidTable
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets.dataframes import FrameBatches
 from dpviz.preparation.bounding import prepare, prepare_batches
-from dpviz.simulation.jobs import Pool
 from dpviz.simulation.store import Store
 from dpviz.simulation.sweep import sweep
 
@@ -48,15 +46,15 @@ def client(address: str) -> Iterator[Any]:
         yield found
 
 
-def test_a_cluster_gives_the_same_bytes(address: str, tmp_path: Any) -> None:
+def test_a_cluster_gives_the_same_bytes(client: Any, tmp_path: Any) -> None:
     over = {"epsilon": [0.1, 1.0, 10.0], "n": [100, 178]}
     alone = sweep("wine", over, SETTINGS)
-    pool = Pool(2, "dask", address)
+    executor = client.get_executor()
     keep = Store(tmp_path)
-    together = sweep("wine", over, SETTINGS, pool=pool, store=keep)
+    together = sweep("wine", over, SETTINGS, executor=executor, store=keep)
     pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
     # The cells came back and were kept here.
-    again = sweep("wine", over, SETTINGS, pool=pool, store=keep)
+    again = sweep("wine", over, SETTINGS, executor=executor, store=keep)
     assert again.computed == 0
     alone.write(tmp_path / "alone.csv")
     together.write(tmp_path / "together.csv")
@@ -111,16 +109,3 @@ def test_a_frame_on_the_threads_of_this_process() -> None:
         prepare_batches(dask_frame.from_pandas(frame, npartitions=4), Settings())
     with pytest.raises(InvalidTable, match="frame must have at least 2 numeric columns; it has 1"):
         prepare_batches(dask_frame.from_pandas(frame[["a", "word"]], npartitions=1), Settings())
-
-
-def test_a_scheduler_that_is_no_address_is_one_sentence_and_leaves_no_client() -> None:
-    """One that is left closes itself when it is collected, and may stop the next one for ever."""
-    gc.collect()
-    gc.disable()
-    try:
-        words = "scheduler must be the address of a Dask scheduler"
-        with pytest.raises(InvalidSetting, match=words):
-            sweep("wine", {"epsilon": [1]}, SETTINGS, pool=Pool(1, "dask", "nonsense://x"))
-        assert not [one for one in gc.get_objects() if type(one) is distributed.Client]
-    finally:
-        gc.enable()

@@ -16,7 +16,7 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.preparation.bounding import prepare, prepare_batches
-from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation.jobs import Progress
 from dpviz.simulation.sweep import sweep
 
 distributed = pytest.importorskip("distributed", reason="the extra dpviz[dask] is not installed")
@@ -50,8 +50,8 @@ def test_a_sweep_survives_a_killed_worker(cluster: Any) -> None:
             killed.append(victims[0])
             os.kill(victims[0], signal.SIGKILL)
 
-    pool = Pool(2, "dask", cluster.scheduler_address)
-    together = sweep("wine", OVER, SETTINGS, pool=pool, progress=tell)
+    with distributed.Client(cluster.scheduler_address) as client:
+        together = sweep("wine", OVER, SETTINGS, executor=client.get_executor(), progress=tell)
     assert killed == victims[:1]
     pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
 

@@ -79,3 +79,23 @@ def test_the_store_keeps_kernels_apart(two: tuple[Asked, Asked]) -> None:
     (_, first, _), (_, second, _) = two
     assert first != second
     assert asked("Haswell")[1] == second  # and in another process it is the same
+
+
+def test_another_kernel_reads_the_same_rows() -> None:
+    """A rerun elsewhere names the rows as a cause only where they are others, streamed ones too."""
+    code = """
+import dask.dataframe as dd, dpviz, pandas as pd
+from dpviz.datasets import load
+table = load("digits")
+streamed = dd.from_pandas(pd.DataFrame(table.rows, columns=table.columns), npartitions=3)
+for rows in ("digits", streamed):
+    print(dpviz.compare(rows, mechanisms="gaussian", trials=1).made.rows)
+"""
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "OPENBLAS_CORETYPE": kernel},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for kernel in ("Prescott", "Haswell")
+    }  # fmt: skip
+    assert len(seen) == 1

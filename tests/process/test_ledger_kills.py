@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import dpviz
 from dpviz.core.problem import Budget, Relation
 from dpviz.releasing.ledger import Ledger, Spend
+from dpviz.releasing.verifying import verify
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,3 +98,31 @@ def test_twenty_kills_never_under_count(tmp_path: Path) -> None:
     assert rounds[-1][0] >= 4 * (0 + 1 + 2 + 3 + 4)
     Ledger(path).spend(Spend("m", 0.5), Relation.REPLACE)  # the lock is free, the file whole
     assert not list(tmp_path.glob(".*.unfinished"))
+
+
+_UNCLOSED = """
+import os, signal, sys
+import dpviz
+from dpviz.releasing.ledger import Ledger
+
+Ledger.close = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+table, schema, ledger = sys.argv[1:]
+dpviz.release(table, schema=schema, ledger=ledger, row_bound=60, epsilon=0.5, delta=1e-7)
+"""
+
+
+def test_a_kill_before_the_line_that_closes_a_release_has_spent(tmp_path: Path) -> None:
+    path, data = tmp_path / "ledger", ROOT / "data"
+    table, schema = str(data / "example.csv"), str(data / "example-schema.json")
+    Ledger(path).create(Budget(3, 1e-5), Relation.REPLACE)
+    done = subprocess.run(
+        [sys.executable, "-c", _UNCLOSED, table, schema, str(path)],
+        cwd=ROOT, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL
+    assert Ledger(path).read().total[0] == pytest.approx(0.5)
+    (said,) = verify(Ledger(path), [])
+    assert said.startswith("no line of ledger closes spend 1, so nothing tells whether 000001-")
+    dpviz.release(table, schema=schema, ledger=path, row_bound=60, epsilon=0.5, delta=1e-7)
+    assert Ledger(path).read().total[0] == pytest.approx(1.0)
+    assert verify(Ledger(path), []) == [said]

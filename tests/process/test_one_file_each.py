@@ -157,13 +157,6 @@ def test_a_table_is_one_file(planted: dict[str, Any]) -> None:
     assert planted["tables"][:3] == ["digits", "seedlings", "breast_cancer"]  # by its place
 
 
-def test_a_mechanism_is_one_file_with_its_reference(planted: dict[str, Any]) -> None:
-    assert "seed_noise" in planted["mechanisms"]
-    assert "seed_noise" in planted["listed"]
-    assert set(planted["json"]) == {"seed_noise", "gaussian"}
-    assert planted["bibtex"].startswith("@inproceedings{seed2031,")
-
-
 def test_a_page_is_one_file(planted: dict[str, Any]) -> None:
     titles = planted["menu"]
     assert titles.index("Papers") < titles.index("Planted") < titles.index("Tasks")

@@ -24,7 +24,12 @@ def test_three_fold_cross_validation_spends_three_times(tmp_path: Path) -> None:
     Ledger(path).create(Budget(3.0, 1e-5), Relation.REPLACE)
     labels = (rows[:, 0] > 0).astype(int)
     estimator = PrivatePCA(
-        epsilon=1.0, delta=1e-6, row_bound=5.0, mechanism="gaussian", ledger=str(path)
+        epsilon=1.0,
+        delta=1e-6,
+        row_bound=5.0,
+        mechanism="gaussian",
+        ledger=str(path),
+        center="none",
     )
     pipeline = make_pipeline(estimator, LogisticRegression())
     scores = cross_val_score(clone(pipeline), rows, labels, cv=3, n_jobs=2)

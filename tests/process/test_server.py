@@ -26,6 +26,7 @@ from urllib.error import HTTPError
 from urllib.parse import parse_qsl
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks.load import Visitor, memory, table
@@ -312,6 +313,44 @@ def test_what_a_visitor_left_is_dropped_on_a_server_that_nobody_touches(tmp_path
         assert server.new_traceback() == ""
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_lines_that_were_cut_leave_no_open_files_and_no_traceback(tmp_path: Path) -> None:
+    """A session that never ran has an event loop too, and Streamlit forgets it without closing."""
+    own = {"XDG_CACHE_HOME": str(tmp_path), "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "5"}
+    with Server(app_path(), tmp_path / "log", own) as server:
+        folder = Path(f"/proc/{server.pid}/fd")
+
+        def opened() -> int:
+            return len(list(folder.iterdir()))
+
+        before = opened()
+        for _ in range(40):
+            assert asyncio.run(shaken(server.url)) == 101
+        assert opened() - before > 40
+        assert until(lambda: opened() - before < 10, 30), opened() - before
+
+        async def cut_short() -> None:
+            visitor = Visitor(1, server.url)
+            await visitor.visit(VIEW)
+            for length in (10**5, None):
+                with closing(put(server.url, visitor.session, length, visitor.cookie())) as line:
+                    line.sendall(b"--edge\r\n" if length else b"8\r\n--edge\r\n\r\n")
+                    line.settimeout(0.3)
+                    assert await asyncio.to_thread(status_of, line) == 0  # it waits for the rest
+            # of a page that has run again since
+            pressed = BackMsg()
+            request = pressed.backend_operation_request
+            request.request_id, request.session_id = "1", visitor.session
+            request.deferred_file.file_id = "overtaken"
+            assert visitor._stream is not None
+            await visitor._stream.send(pressed.SerializeToString())
+            await visitor.move(2.0)  # until it is answered
+            await visitor.leave()
+
+        asyncio.run(cut_short())
+        assert server.new_traceback() == ""
+
+
 # The end -------------------------------------------------------------------------------------
 
 
@@ -348,38 +387,6 @@ def test_a_wrong_word_stops_the_start_in_one_sentence(
         assert (stopped.returncode, stopped.stdout) == (2, "")
         assert stopped.stderr.startswith("dpviz: ")
         assert stopped.stderr.count("\n") == 1
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a script as a browser")
-def test_a_browser_is_opened_and_where_uploads_are_off_a_file_is_refused(tmp_path: Path) -> None:
-    """Of a public server test_promises.py says it, and that it closes its metrics."""
-    script, opened = tmp_path / "browser", tmp_path / "opened"
-    script.write_text(f'#!/bin/sh\necho "$1" > "{opened}"\n', encoding="utf-8")
-    script.chmod(0o755)
-    port = free_port()
-    own = {
-        "BROWSER": f"{script} %s", "STREAMLIT_SERVER_HEADLESS": "false", "DISPLAY": "",
-        "DPVIZ_UPLOADS": "OFF", "XDG_CACHE_HOME": str(tmp_path),
-    }  # fmt: skip
-    command = [sys.executable, "-m", "dpviz", "app", "--port", str(port)]
-    with Server(app_path(), tmp_path / "log", own, ROOT, port=port, command=command) as server:
-        assert until(lambda: opened.is_file() and opened.read_text().endswith("\n"), 20)
-        assert opened.read_text().strip() == f"http://localhost:{port}"
-        assert f"dpviz: http://localhost:{port}\n" in server.log()
-
-        async def try_it() -> None:
-            visitor = Visitor(1, server.url)
-            await visitor.visit(VIEW)
-            # before anything is sent
-            for length in (150 * 2**20, None):
-                with closing(put(server.url, visitor.session, length, visitor.cookie())) as line:
-                    assert await asyncio.to_thread(status_of, line) == 403
-            await visitor.leave()
-
-        asyncio.run(try_it())
-        assert answer(server.url, "/_stcore/metrics")[0] == 200
-        ended(server, port)  # by a signal to the command, after a visitor who has left
-        assert server.new_traceback() == ""
 
 
 def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path, warm: Path) -> None:

@@ -1,47 +1,35 @@
 """Sweeps in several processes, and interrupted ones: the same bytes, and whole cells.
 
-Workers start where they are worth it, stay for the next sweep, and end with their maker.
+A killed worker loses nothing, and all end with their maker.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
 import signal
 import subprocess
 import sys
 import time
-import warnings
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from joblib.externals.loky import process_executor
 
 from dpviz import datasets
 from dpviz.core.settings import Settings
+from dpviz.core.worker import Ended
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.simulation import jobs
-from dpviz.simulation.jobs import Arrays, Pool, Progress, work
+from dpviz.simulation.jobs import Progress, work
 from dpviz.simulation.store import Store
 from dpviz.simulation.sweep import sweep
+from tests.process.fatal import Fatal
 
 SETTINGS = Settings(table="iris", delta=1e-3, trials=4, seed=3, mechanisms=("gaussian", "laplace"))
 OVER = {"epsilon": [0.1, 0.3, 1.0, 3.0, 10.0], "k": [1, 2, 3]}
 CELLS = 30
 PATIENCE = 20.0  # seconds; what is waited for takes a moment
-
-
-@pytest.fixture(autouse=True)
-def cold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let workers pay from the second job on, and none be known to be there."""
-    monkeypatch.setattr(jobs, "START_SECONDS", 0.0)
-    monkeypatch.setattr(jobs, "IDLE_SECONDS", 4.0)
-    monkeypatch.setattr(jobs, "_last_use", (0, float("-inf")))
 
 
 @cache
@@ -54,57 +42,31 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.cell"))
 
 
-@pytest.mark.parametrize(("number", "backend"), [(2, "loky"), (2, "threading")])
-def test_the_same_bytes_from_any_backend(number: int, backend: str) -> None:
+def test_the_same_bytes_from_any_executor() -> None:
     over = {"epsilon": [0.1, 1.0, 10.0], "n": [100, 300]}
     alone = sweep(iris(), over, SETTINGS)
-    first = sweep(iris(), over, SETTINGS, pool=Pool(number, backend))
-    again = sweep(iris(), over, SETTINGS, pool=Pool(number, backend))
-    for together in (first, again):
-        pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
+    with ThreadPoolExecutor(2) as threads:
+        for options in ({"workers": 2}, {"executor": threads}):
+            together = sweep(iris(), over, SETTINGS, **options)
+            pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
 
 
-@dataclass(frozen=True)
-class Meeting:
-    """A job that notes its process, and waits in a worker until two of them have come.
-
-    In the process that they work for all but the first wait until a worker has a later one.
-    """
-
-    number: int
-    folder: Path
-    maker: int
-    size: int = 1
-
-    @property
-    def key(self) -> str:
-        """Nothing is kept."""
-        return str(self.number)
-
-    def run(self) -> Arrays:
-        """Return the process."""
-        here = os.getpid()
-        end = time.monotonic() + PATIENCE
-        if here != self.maker:
-            (self.folder / f"job {self.number}").touch()
-            (self.folder / f"worker {here}").touch()
-        while not self._met(here) and time.monotonic() < end:
-            time.sleep(0.01)
-        return {"process": np.array([float(here)])}
-
-    def _met(self, here: int) -> bool:
-        if here != self.maker:
-            return len(list(self.folder.glob("worker *"))) >= 2
-        later = [path for path in self.folder.glob("job *") if int(path.name[4:]) > self.number]
-        return self.number == 0 or bool(later)
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kill -9 is of Unix")
+def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
+    some = [Fatal(place, tmp_path, dies=int(place == 3)) for place in range(30)]
+    *_, last = work(some, workers=2)
+    assert sorted(last.done) == list(range(30))
+    assert last.progress.done == 30
+    assert len(list(tmp_path.glob("died *"))) == 1
+    own = {int(arrays["process"][0]) for arrays in last.done.values()}
+    assert os.getpid() not in own
+    assert all(gone(process) for process in own)
 
 
-def met(folder: Path, number: int) -> list[int]:
-    """Return where each job ran."""
-    folder.mkdir(exist_ok=True)
-    some = [Meeting(place, folder, os.getpid()) for place in range(number)]
-    *_, last = work(some, pool=Pool(2))
-    return [int(last.done[place]["process"][0]) for place in range(number)]
+def test_workers_that_always_end_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(Ended, match="as it does where memory runs out"):
+        list(work([Fatal(place, tmp_path, dies=99) for place in range(2)], workers=2))
+    assert len(list(tmp_path.glob("died *"))) <= 6
 
 
 def gone(process: int) -> bool:
@@ -121,51 +83,42 @@ def gone(process: int) -> bool:
     return False
 
 
-def test_workers_start_beside_the_first_cells_and_stay_for_the_next_sweep(
-    tmp_path: Path,
-) -> None:
-    here = os.getpid()
-    first = met(tmp_path / "first", 200)
-    # one before there are any, and one meanwhile; then it hands over
-    assert [place for place, process in enumerate(first) if process == here] == [0, 5]
-    own = set(first) - {here}
-    assert len(own) == 2
-    assert set(met(tmp_path / "again", 12)) == own
-    assert all(gone(process) for process in own)
-
-
-def test_work_that_workers_would_not_pay_for_stays_in_the_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(jobs, "START_SECONDS", 60.0)
-    (tmp_path / "job 30").touch()
-    assert set(met(tmp_path, 30)) == {os.getpid()}
-
-
 _MAKER = """
-import sys, time
-from pathlib import Path
-from tests.process.test_sweep_workers import jobs, met
-jobs.START_SECONDS = 0.0
-print(*met(Path(sys.argv[1]), 12), flush=True)
-time.sleep(600)
+import os, sys, time
+from dataclasses import dataclass
+import numpy as np
+from dpviz.simulation.jobs import work
+
+@dataclass
+class Mine:  # of a script without a guard, which workers do not run again
+    key: str
+    size: int = 1
+    def run(self):
+        return {"process": np.array([float(os.getpid())])}
+
+for step in work([Mine(str(place)) for place in range(12)], workers=2):
+    if len(step.done) == 6:
+        print(*{int(one["process"][0]) for one in step.done.values()}, flush=True)
+        time.sleep(600)
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kill -9 is of Unix")
 def test_workers_that_wait_end_with_a_maker_that_was_killed(tmp_path: Path) -> None:
+    script = tmp_path / "maker.py"
+    script.write_text(_MAKER)
     maker = subprocess.Popen(
-        [sys.executable, "-c", _MAKER, str(tmp_path)],
+        [sys.executable, str(script)],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
     )
     assert maker.stdout is not None
     with maker.stdout as lines:
-        own = {int(word) for word in lines.readline().split()} - {maker.pid}
+        own = {int(word) for word in lines.readline().split()}
     maker.kill()
     maker.wait()
-    assert len(own) == 2
+    assert own
     assert all(gone(process) for process in own)
 
 
@@ -175,47 +128,11 @@ def test_interrupted_workers_keep_what_was_finished(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sweep(
-            iris(), OVER, SETTINGS, store=Store(tmp_path), progress=interrupt, pool=Pool(2, "loky")
-        )
-    # Other cells may have been finished by then, and are kept as well.
+        sweep(iris(), OVER, SETTINGS, store=Store(tmp_path), progress=interrupt, workers=2)
     kept = len(files(tmp_path))
-    assert 7 <= kept <= CELLS
+    assert kept == 7
     found = sweep(iris(), OVER, SETTINGS, store=Store(tmp_path))
     assert (found.reused, found.computed) == (kept, CELLS - kept)
-
-
-def test_a_job_that_is_handed_out_at_the_interrupt_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    manager = process_executor._ExecutorManagerThread
-    ends = manager.is_shutting_down
-
-    def is_shutting_down(self: Any) -> bool:
-        ending = bool(ends(self))
-        if ending:  # by a thread that was faster
-            self.work_ids_queue.put(-1)
-        return ending
-
-    def interrupt(progress: Progress) -> None:
-        if progress.done == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(manager, "is_shutting_down", is_shutting_down)
-    # pytest fails a test in which a thread fails
-    with pytest.raises(KeyboardInterrupt):
-        sweep(iris(), OVER, SETTINGS, progress=interrupt, pool=Pool(2, "loky"))
-
-
-def test_a_worker_that_idles_out_meanwhile_is_no_error() -> None:
-    assert jobs.IDLED_OUT in inspect.getsource(process_executor)
-    assert jobs.MANAGER in inspect.getsource(process_executor)
-
-    def tell(progress: Progress) -> None:
-        if progress.done > 1:
-            warnings.warn(f"{jobs.IDLED_OUT}.", UserWarning, stacklevel=1)
-
-    sweep(iris(), {"epsilon": [0.1, 1.0, 10.0]}, SETTINGS, progress=tell, pool=Pool(2, "loky"))
 
 
 _SCRIPT = """
@@ -225,6 +142,7 @@ from pathlib import Path
 from dpviz.core.settings import Settings
 from dpviz.simulation.store import Store
 from dpviz.simulation.sweep import sweep
+from tests.process.fatal import Fatal
 
 def tell(progress):
     print(progress.done, flush=True)

@@ -14,14 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.core import worker
 from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
-from dpviz.core.seeding import generator
-from dpviz.core.worker import Ended, WorkerProcess
-from dpviz.simulation.jobs import Pool, work
-from dpviz.simulation.tasks import learners, score_projected
-from dpviz.simulation.tasks.scores import Labelled
+from dpviz.core.worker import Ended, own_process
 
 PATIENCE = 20.0  # seconds; what is waited for takes a moment
 
@@ -49,18 +44,17 @@ def gone(pid: int) -> bool:
 
 
 def test_one_process_does_piece_after_piece() -> None:
-    with WorkerProcess() as own:
-        first = own.run(os.getpid)
+    with own_process() as run:
+        first = run(os.getpid)
         assert first != os.getpid()
-        assert own.run(print, "this is no answer") is None
+        assert run(print, "this is no answer") is None
         large = np.arange(200_000.0)
-        np.testing.assert_array_equal(own.run(operator.mul, large, 2.0), 2 * large)
-        assert own.run(os.getpid) == first
+        np.testing.assert_array_equal(run(operator.mul, large, 2.0), 2 * large)
+        assert run(os.getpid) == first
         with pytest.raises(InvalidSetting, match="n must be a number; got 'x'"):
-            own.run(refuse, "x")
-        assert own.run(os.getpid) != first  # an error ends it, and the next piece starts another
-        last = own.run(os.getpid)
-    assert gone(last)
+            run(refuse, "x")
+        assert run(os.getpid) == first
+    assert gone(first)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +62,7 @@ def test_one_process_does_piece_after_piece() -> None:
     [
         InvalidSetting("n", "a number", "x", "--n"),
         CannotRun("gaussian", "no delta"),
-        Ended(3),
+        Ended(),
         InvalidTable("No rows."),
     ],
     ids=lambda error: type(error).__name__,
@@ -80,35 +74,27 @@ def test_errors_come_back_from_a_worker_as_they_were(error: DpvizError) -> None:
 
 
 def test_work_that_nobody_wants_ends() -> None:
-    with WorkerProcess() as own:
-        pid = own.run(os.getpid)
+    with own_process() as run:
+        pid = run(os.getpid)
         began = time.monotonic()
 
         def stop() -> None:
             raise Unwanted
 
         with cancelled_by(stop), pytest.raises(Unwanted):
-            own.run(time.sleep, 600)
+            run(time.sleep, 600)
         assert time.monotonic() - began < 5.0
     assert gone(pid)
-
-
-def test_an_early_end_is_one_sentence() -> None:
-    with (
-        WorkerProcess() as own,
-        pytest.raises(Ended, match=r"^The work ended .* \(status 3\), .*\.$"),
-    ):
-        own.run(os._exit, 3)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kill -9 is of Unix")
 def test_it_ends_with_its_maker() -> None:
     script = (
         "import os, time\n"
-        "from dpviz.core.worker import WorkerProcess\n"
-        "own = WorkerProcess()\n"
-        "print(own.run(os.getpid), flush=True)\n"
-        "own.run(time.sleep, 600)\n"
+        "from dpviz.core.worker import own_process\n"
+        "with own_process() as run:\n"
+        "    print(run(os.getpid), flush=True)\n"
+        "    run(time.sleep, 600)\n"
     )
     maker = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert maker.stdout is not None
@@ -116,62 +102,3 @@ def test_it_ends_with_its_maker() -> None:
     maker.kill()
     maker.communicate()
     assert gone(pid)
-
-
-def test_inside_a_browser_it_is_done_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "in_browser", lambda: True)
-    with WorkerProcess() as own:
-        assert own.run(os.getpid) == os.getpid()
-
-
-class _Job:
-    key, size = "k", 1
-
-    def run(self) -> dict[str, np.ndarray]:
-        return {"pid": np.array([float(os.getpid())])}
-
-
-def test_jobs_may_run_apart() -> None:
-    def pid(pool: Pool) -> float:
-        *_, last = work([_Job()], pool=pool)
-        return float(last.done[0]["pid"][0])
-
-    assert pid(Pool()) == os.getpid()
-    assert pid(Pool(apart=True)) != os.getpid()
-
-
-def test_a_long_fit_goes_apart_and_gives_the_same_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = generator(0, "apart")
-    train = Labelled(rng.standard_normal((60, 3)), rng.integers(0, 2, 60))
-    frames = np.eye(3)[None, :, :2]
-    given = ("linear_svm", frames, train, train, 0)
-    ticks: list[float] = []
-
-    def score() -> float:
-        return float(score_projected(*given, tick=lambda: ticks.append(0.0))[0])
-
-    here = score_projected(*given)[0]
-    assert score() == here
-    fits = len(ticks)
-    assert fits == 3 * learners.FOLDS + 1  # once before each fit, in this process
-    monkeypatch.setattr(learners, "_LONG", 100)
-    assert score() == here
-    assert len(ticks) > fits
-
-    def stop() -> None:
-        raise Unwanted
-
-    with pytest.raises(Unwanted):
-        score_projected(*given, tick=stop)
-    # who does not ask to be told waits in place
-    monkeypatch.setattr(worker, "_started", stop)
-    assert score_projected(*given)[0] == here
-
-
-def test_what_counts_as_long() -> None:
-    classes = np.arange(2_000) % 50
-    svm, kernel = learners.LEARNERS["linear_svm"], learners.LEARNERS["kernel_ridge"]
-    assert svm.is_long(np.zeros((2_000, 500)), classes)  # more than three minutes
-    assert not svm.is_long(np.zeros((2_000, 10)), classes)
-    assert kernel.is_long(np.zeros((2_001, 2)), classes)
-    assert not kernel.is_long(np.zeros((2_000, 2)), classes)

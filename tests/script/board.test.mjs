@@ -7,12 +7,14 @@ import { pathToFileURL } from "node:url";
 
 const folder = path.resolve(process.env.DPVIZ_BOARD);
 const load = (name) => import(pathToFileURL(path.join(folder, name)));
-const { apart, heights, logarithmic, nearest } = await load("axis.js");
+const { apart, heights, nearest, stepped } = await load("axis.js");
 const { clipped, unpack } = await load("format.js");
-const { luminance, ramp, shape } = await load("palette.js");
+const { luminance, ramp } = await load("palette.js");
 const { nameAxis } = await load("distance.js");
 const { ends, places } = await load("picture.js");
 const { titleOf } = await load("strip.js");
+const { between, disc, dragged, saying, still, stroke } = await load("sheet.js");
+const { alarm, draws, moment } = await load("../person/directions.js");
 
 const packed = (numbers) => Buffer.from(numbers.buffer).toString("base64");
 const pen = { measureText: (text) => ({ width: 10 * text.length }) };
@@ -51,14 +53,21 @@ test("the nearest epsilon is nearest by ratio", () => {
   assert.equal(nearest([0.1, 1, 10], 1e-9), 0);
 });
 
-test("a logarithmic axis goes there and back, and ends at its ends", () => {
-  const axis = logarithmic(0.1, 10, 40, 240);
-  assert.equal(axis.at(0.1), 40);
-  assert.ok(Math.abs(axis.at(1) - 140) < 1e-9);
-  assert.ok(Math.abs(axis.from(axis.at(0.37)) - 0.37) < 1e-12);
-  assert.ok(Math.abs(axis.from(-500) - 0.1) < 1e-12);
-  assert.ok(Math.abs(axis.from(500) - 10) < 1e-12);
-  assert.equal(logarithmic(1, 1, 40, 240).at(1), 40); // one epsilon alone
+test("the axis of the slider goes there and back: each epsilon is one step further", () => {
+  const axis = stepped([0.1, 0.2, 1, 10], 40, 340);
+  assert.deepEqual([0.1, 0.2, 1, 10].map(axis.at), [40, 140, 240, 340]);
+  assert.ok(Math.abs(axis.at(Math.sqrt(10)) - 290) < 1e-9); // a pinned one between two steps
+  assert.deepEqual([axis.at(0.01), axis.at(99)], [40, 340]);
+  assert.deepEqual([-500, 150, 199, 900].map(axis.from), [0.1, 0.2, 1, 10]);
+  assert.equal(stepped([1], 40, 340).at(1), 40); // one epsilon alone
+});
+
+test("what is beyond an axis stands behind a break in it, and is no flat line", () => {
+  const axis = { low: 0, high: 10, linear: null };
+  const y = heights(axis, 20, 200, [-5, 1000], 20);
+  assert.deepEqual([y(0), y(10)], [200, 20]); // what is on it keeps its place
+  assert.ok(y(11) < 20 && y(100) < y(11) && y(1000) < y(100) && y(1000) >= 0);
+  assert.ok(y(-1) > 200 && y(-5) > y(-1) && y(-5) <= 210);
 });
 
 test("a height is linear near zero, logarithmic beyond, and cut at both ends", () => {
@@ -97,19 +106,6 @@ test("a ground is light or dark", () => {
   assert.equal(luminance("rgba(0, 0, 0, 0.5)"), 1);
 });
 
-test("every shape is drawn round its point, and no two alike", () => {
-  const traced = (kind) => {
-    const calls = [];
-    const take = (name) => (...given) => calls.push([name, ...given.map((n) => Math.round(100 * n))]);
-    const path = Object.fromEntries(["rect", "moveTo", "lineTo", "closePath", "arc"].map((n) => [n, take(n)]));
-    shape(path, kind, 10, 20, 2);
-    return JSON.stringify(calls);
-  };
-  const kinds = ["circle", "square", "triangle", "diamond", "cross", "down"];
-  assert.equal(new Set(kinds.map(traced)).size, kinds.length);
-  assert.equal(traced("unheard of"), traced("circle"));
-});
-
 test("a picture has one scale across and up, and nothing leaves it", () => {
   const raw = packed(new Int16Array([32767, 0, 0, 16384, -32767, -32767]));
   const payload = { limits: { picture: [2, 1], scale: 1 }, table: { k: 2 }, truth: { heights: null } };
@@ -131,14 +127,12 @@ test("along one component the height only keeps points apart", () => {
 
 test("the strip says what its curves rest on", () => {
   const table = { d: 61, draws: 20 };
-  const view = (payload, draws, phone = false) => ({
-    payload: { table, steps: 24, epsilons: [0.1, 1], ...payload },
-    frames: new Map([[1, { draws }]]), epsilon: 1, phone,
+  const view = (payload, draws) => ({
+    payload: { table, steps: 24, epsilons: [0.1, 1], ...payload }, frames: new Map([[1, { draws }]]), epsilon: 1,
   });
-  assert.equal(titleOf(view({ steps: null }, 20)), "recovery against ε");
-  assert.match(titleOf(view({}, 20)), /2 of 24 steps, as 61 features take long/);
-  assert.match(titleOf(view({}, 5)), /the first 5 of 20 draws/);
-  assert.equal(titleOf(view({}, 5, true)), "recovery against ε");
+  assert.deepEqual(titleOf(view({ steps: null }, 20)), ["recovery"]);
+  assert.match(titleOf(view({}, 20))[1], /2 of 24 steps, as 61 features take long/);
+  assert.match(titleOf(view({}, 5))[2], /the first 5 of 20 draws/);
 });
 
 test("a straight line goes where its equation says, whatever the box", () => {
@@ -151,4 +145,65 @@ test("a straight line goes where its equation says, whatever the box", () => {
   const [left, right] = ends([1, 2, 0], payload, 406, 206);
   assert.ok(Math.abs((right[1] - left[1]) / (right[0] - left[0]) - 0.5) < 1e-9);
   assert.deepEqual(ends([10, 0, 10], payload, 406, 206).map((end) => Math.round(end[0])), [303, 303]);
+});
+
+test("a text is said in another language, with its values", () => {
+  const says = saying({ "{count} of 100": "{count} von 100" });
+  assert.equal(says("{count} of 100", { count: 3 }), "3 von 100");
+  assert.equal(says("{count} people", { count: 3 }), "3 people");
+  assert.equal(saying()("{count} people"), "{count} people");
+});
+
+test("a place on the way is even on a logarithm", () => {
+  assert.ok(Math.abs(between(0.1, 10, 0.5) - 1) < 1e-12);
+  assert.deepEqual([between(2, 8, 0), between(2, 8, 1)], [2, 8]);
+});
+
+test("what asks for less motion is asked of the reader's system", () => {
+  globalThis.matchMedia = (asked) => ({ matches: asked.includes("reduce") });
+  assert.equal(still(), true);
+  globalThis.matchMedia = () => ({ matches: false });
+  assert.equal(still(), false);
+});
+
+test("a drag goes from where it is grabbed until it is dropped", () => {
+  const heard = {}, told = [];
+  const node = {
+    addEventListener: (name, act) => { heard[name] = act; },
+    setPointerCapture: (id) => told.push(`capture ${id}`),
+  };
+  dragged(node, ({ free }) => free, ({ x }) => told.push(`move ${x}`), () => told.push("drop"));
+  heard.pointermove({ x: 1 });
+  heard.pointerdown({ free: false, pointerId: 7 });
+  heard.pointermove({ x: 2 });
+  heard.pointerup({});
+  assert.deepEqual(told, []);
+  heard.pointerdown({ free: true, pointerId: 7 });
+  heard.pointermove({ x: 3 });
+  heard.pointercancel({});
+  heard.pointermove({ x: 4 });
+  assert.deepEqual(told, ["capture 7", "move 3", "drop"]);
+});
+
+test("a line goes through all of its points, and a disc may be a ring", () => {
+  const drawn = [];
+  const on = Object.fromEntries(["beginPath", "lineTo", "arc", "fill", "stroke"]
+    .map((name) => [name, (...given) => drawn.push([name, ...given.slice(0, 3)])]));
+  stroke(on, 1, 2, 3, 4, 5, 6);
+  assert.deepEqual(drawn.splice(0), [["beginPath"], ["lineTo", 1, 2], ["lineTo", 3, 4], ["lineTo", 5, 6], ["stroke"]]);
+  disc(on, 1, 2, 3);
+  disc(on, 1, 2, 3, "stroke");
+  assert.deepEqual(drawn.map(([name]) => name), ["beginPath", "arc", "fill", "beginPath", "arc", "stroke"]);
+});
+
+test("a direction that her row does not turn tells nothing of her", () => {
+  const rows = [[1, 0], [0, 1]];
+  assert.deepEqual(moment(rows, null), [1, 0, 1]);
+  moment(rows, [0.5, 0.5]).forEach((sum, place) => assert.equal(sum, [1.25, 0.25, 1.25][place]));
+  const law = { law: "bingham", noise: [[50]], grain: 100 };
+  assert.ok(Math.abs(alarm(law, { weight: 0 }, rows, [1, 0], 0) - 0.5) < 1e-9);
+  assert.ok(alarm(law, { weight: 50 }, rows, [1, 0], 0) < 0.25);
+  // the middle of the draws is the direction of largest variance
+  const [middle] = draws(law, { weight: 50 }, moment([[1, 0]], null));
+  assert.ok(Math.abs(middle) < 0.02);
 });

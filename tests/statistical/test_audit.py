@@ -261,6 +261,7 @@ def budget_of(mechanism: Mechanism) -> Budget:
     return default_budget(mechanism, 0.9, delta)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("key", "relation"), sound())
 def test_a_sound_mechanism_passes(key: str, relation: Relation) -> None:
     """False alarms: below 1e-9 for all of them together; see the module's docstring."""
@@ -298,27 +299,11 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
         "delta_lower",
         "at_epsilon",
         "confidence",
+        "weakest_fault",
         "evidence",
     }
-    assert "factor of two" in str(found["evidence"])
+    assert "no number of draws proves a claim" in str(found["evidence"])
     return found
-
-
-def test_wishart_is_refuted(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its releases leave the support in .283 of all draws, of which 20,000 have a standard error of
-    .0032: the lower limit is 3.8 of these below what is seen, and .25 is 6.6 more away."""
-    found = answer(capsys, "wishart", "--epsilon", "1", "--trials", "20000")
-    assert found["verdict"] == "refuted"
-    assert float(str(found["delta_lower"])) >= 0.25
-    assert 1 <= float(str(found["at_epsilon"])) <= 10
-    assert found["claimed"] == {"epsilon": 1.0, "delta": 0.0}
-
-
-def test_wishart_difference_is_consistent(capsys: pytest.CaptureFixture[str]) -> None:
-    """Over 20 seeds the bound has mean .74, sd .03, least .705; a true epsilon of 1 caps it."""
-    found = answer(capsys, "wishart_difference", "--epsilon", "1", "--dimension", "2")
-    assert found["verdict"] == "consistent"
-    assert 0.7 <= float(str(found["epsilon_lower"])) <= 1
 
 
 def test_laplace_output_is_refuted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -348,29 +333,6 @@ def test_no_claim_is_reported_as_such(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 # --- measured beside exact ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("d", [2, 5, 12])
-def test_the_wishart_leaves_the_support_as_often_as_its_law_says(d: int) -> None:
-    """1 - exp(-eps/3) in every dimension.
-
-    The lower limit at level a = (1 - confidence)/16 lies below the truth with probability 1 - a;
-    at confidence 1 - 1e-9 and 20,000 trials it is about 7 standard errors of sqrt(.2 x .8/20,000)
-    low, so within .03 of it unless the count is itself 2.6 standard errors off on top.
-    """
-    truth = 1 - np.exp(-1 / 3)
-    pair = Pair("a unit row zeroed", np.zeros((99, d)), np.eye(d)[0], np.zeros(d))
-    found = audit(
-        parse_variant("wishart"),
-        Budget(1.0),
-        d=d,
-        trials=20_000,
-        pairs=[pair],
-        confidence=1 - 1e-9,
-    )
-    assert truth - 0.03 < found.measured.support < truth
-    assert found.exact is not None
-    assert found.exact.deltas[0] == pytest.approx(truth, abs=1e-9)
 
 
 def test_the_measured_bound_stays_below_an_exact_profile() -> None:

@@ -209,7 +209,13 @@ def test_one_update_keeps_the_law(route: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("d", "k", "strength"), [(61, 2, 80.0), (61, 5, 200.0), (30, 4, 15.0), (12, 3, 1000.0)]
+    ("d", "k", "strength"),
+    [
+        (61, 2, 80.0),
+        pytest.param(61, 5, 200.0, marks=pytest.mark.long),
+        (30, 4, 15.0),
+        (12, 3, 1000.0),
+    ],
 )
 def test_first_row_of_a_frame(
     d: int, k: int, strength: float, monkeypatch: pytest.MonkeyPatch

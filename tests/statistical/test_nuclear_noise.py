@@ -28,7 +28,9 @@ def noise(d: int, size: int) -> FloatArray:
     return nuclear_noise(Draws.batch(generator(31, "nuclear", d), size), d)
 
 
-@pytest.mark.parametrize(("d", "size"), [(2, 40_000), (5, 8_000), (10, 2_200), (40, 150)])
+@pytest.mark.parametrize(
+    ("d", "size"), [(2, 40_000), (5, 8_000), pytest.param(40, 150, marks=pytest.mark.long)]
+)
 def test_the_nuclear_norm_follows_its_gamma_law(d: int, size: int) -> None:
     """The radius of a density exp(-norm) in D = d (d + 1)/2 dimensions is Gamma(D).
 

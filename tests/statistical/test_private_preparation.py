@@ -66,15 +66,15 @@ def _audit(
 @pytest.mark.parametrize(
     ("key", "steps", "relation", "bound", "delta"),
     [
-        ("gaussian", (MEAN,), Relation.REPLACE, "quantile", 1e-2),
         ("gaussian", (MEAN, SCALE, BOUND), Relation.REPLACE, "quantile", 1e-2),
-        ("gaussian", (MEAN, SCALE, BOUND), Relation.REPLACE, "adaptive", 1e-2),
-        ("gaussian", (COUNT, MEAN, SCALE, BOUND), Relation.ZERO_OUT, "quantile", 1e-2),
         ("gaussian", (COUNT, MEAN, SCALE, BOUND), Relation.ZERO_OUT, "adaptive", 1e-2),
         ("wishart_exact", (MEAN,), Relation.ZERO_OUT, "quantile", 1e-2),
         ("wishart_difference", (MEAN, SCALE, BOUND), Relation.REPLACE, "quantile", 0.0),
         ("wishart_difference", (COUNT, MEAN), Relation.ZERO_OUT, "quantile", 0.0),
-        ("ppca", (MEAN, BOUND), Relation.REPLACE, "adaptive", 0.0),
+        # its chain of draws takes a third of all of these
+        pytest.param(
+            "ppca", (MEAN, BOUND), Relation.REPLACE, "adaptive", 0.0, marks=pytest.mark.long
+        ),
     ],
 )
 def test_no_right_chain_is_refuted(

@@ -20,7 +20,7 @@ RELEASES = 200
 SCALES = np.array([2.0, 1.2, 0.3, 0.2, 0.15, 0.1])
 
 
-@pytest.mark.parametrize("delta", [1e-6, 0.0])
+@pytest.mark.parametrize("delta", [1e-6, pytest.param(0.0, marks=pytest.mark.long)])
 def test_two_hundred_releases_are_read_rightly(delta: float) -> None:
     """With the noise that OpenDP draws, from the entropy of the system: no seed is fixed.
 

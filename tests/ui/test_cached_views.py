@@ -18,12 +18,14 @@ from dpviz.core.metrics import offered
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import prepare
-from dpviz.report.tables import scrub
+from dpviz.report.tables.scrub import frame_epsilons
+from dpviz.simulation import compare as running
 from dpviz.simulation.compare import compare
-from pages.ui import cached
-from tests.ui.driver import PATIENCE, change, commands, errors, results, start
+from pages.ui import board
+from tests.ui.driver import PATIENCE, change, errors, results, start
 
-PREDICT, DRAW = scrub.predicted, scrub.compute_each
+PREDICT, DRAW = board.predicted, board.steps
+SUMMARISE = running.summarise
 BASE = Settings(
     table="wine",
     mechanisms=("gaussian", "laplace", "ppca[sweeps=3]", "directional_gaussian"),
@@ -67,7 +69,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 # Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
 ELSEWHERE = {
     "label", "categories", "categorical", "missing", "decimal", "encoding", "sheet", "codes",
-    "levels", "rows_a_person", "person", "leave_out", "name",
+    "read_as", "levels", "rows_a_person", "person", "leave_out", "name",
 }  # fmt: skip
 
 
@@ -118,20 +120,6 @@ def test_each_setting_shows_its_own_numbers() -> None:
         assert same(shown(replace(BASE, **changed)), pages[what]), what
 
 
-@pytest.mark.parametrize("trials", [5, 19, 20, 61])
-def test_chunks_of_trials_join_without_a_seam(trials: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = replace(BASE, trials=trials, seed=77)
-    monkeypatch.setattr(cached, "chunk_size", lambda d: 7)
-    assert same(shown(settings), direct(settings))
-
-
-def test_the_command_on_the_page_computes_what_the_page_shows() -> None:
-    settings = replace(BASE, epsilon=0.7, k=3, row_bound="quantile:0.8")
-    at = start(table="wine", m=",".join(BASE.mechanisms), trials="6", epsilon="0.7", k="3",
-               row_bound="quantile:0.8")  # fmt: skip
-    assert settings.command("wine") in commands(at)
-
-
 def test_a_move_of_epsilon_predicts_and_draws_nothing_that_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -147,13 +135,13 @@ def test_a_move_of_epsilon_predicts_and_draws_nothing_that_is_known(
         drawn.extend(epsilons)
         return DRAW(ready, settings, epsilons, **how)
 
-    monkeypatch.setattr(scrub, "predicted", predict)
-    monkeypatch.setattr(scrub, "compute_each", draw)
+    monkeypatch.setattr(board, "predicted", predict)
+    monkeypatch.setattr(board, "steps", draw)
     at = start(table="iris", m="gaussian,laplace", trials="5")
     at.session_state["board.wanted"] = True
     at.run()
     assert errors(at) == []
-    path = scrub.frame_epsilons(None, 1.0)
+    path = frame_epsilons(None, 1.0)
     # The control: the first run needs every one. What the page has drawn itself is a frame too.
     assert sorted(predicted) == path
     assert sorted([*drawn, 1.0]) == path
@@ -161,3 +149,18 @@ def test_a_move_of_epsilon_predicts_and_draws_nothing_that_is_known(
     assert errors(at) == []
     assert predicted[len(path) :] == [0.37]
     assert len(drawn) == len(path) - 1
+
+
+def test_the_next_visitor_has_no_draw_summarised_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    summarised: list[int] = []
+
+    def count(values: Any) -> Any:
+        summarised.append(len(values))
+        return SUMMARISE(values)
+
+    monkeypatch.setattr(running, "summarise", count)
+    for visitor in (1, 2):
+        summarised.clear()
+        assert errors(start(table="wine", m="gaussian,laplace", trials="9")) == []
+        # The control: the first one's are, each measure of a mechanism once.
+        assert bool(summarised) == (visitor == 1)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.core.seeding import generator
-from dpviz.core.settings import names_in
-from dpviz.datasets import read_raw
-from pages.ui import check, table_cache
+from dpviz.core.settings import Settings, left_out_in, names_in
+from dpviz.datasets import ReadOptions, load, read_raw
+from pages.ui import check
 from tests.ui.driver import change, errors, go, held, keys, press, start, upload
 
 SETTINGS = {"trials": "5", "m": "gaussian"}
@@ -50,26 +53,18 @@ def test_an_identifier_is_left_out_at_once_and_said() -> None:
     assert any("Check your table: 5 columns, 1 to look at" in box.label for box in at.expander)
 
 
-def test_rows_that_are_left_out_count_as_something_to_look_at() -> None:
-    rows = generator(1, "rows").normal(size=(40, 3)).round(3).astype(str)
-    rows[7, 1] = ""
-    text = "\n".join(",".join(row) for row in [["a", "b", "c"], *rows])
-    at = upload(start(**SETTINGS), "t.csv", text.encode())
-    (words,) = (box.label for box in at.expander if "Check your table" in box.label)
-    assert words == "Check your table: 3 columns, 1 to look at"
-    press(opened(at), "check.median")
-    (words,) = (box.label for box in at.expander if "Check your table" in box.label)
-    assert words == "Check your table: 3 columns, nothing stands out"
-
-
-def test_too_few_rows_for_the_delta_count_as_something_to_look_at() -> None:
-    at = upload(start(**SETTINGS, delta="0.01"), "t.csv", patients())
-    assert any("Check your table: 5 columns, 2 to look at" in box.label for box in at.expander)
-    # On Explore the warning stands below the board, which keeps its place.
-    assert not at.warning
-    assert "Delta 0.01 is no protection by itself" in facts(at)
-    go(at, "claims")
-    assert any("Delta 0.01 is no protection by itself" in box.value for box in at.warning)
+def test_a_page_and_a_command_begin_with_the_same_features(tmp_path: Path) -> None:
+    at = upload(start(**SETTINGS), "t.csv", patients())
+    path = tmp_path / "t.csv"
+    path.write_bytes(patients())
+    begun = load(path, ReadOptions())
+    assert begun.columns == ("a", "b", "c")
+    assert left_out(at) == ("patient",)
+    raw = read_raw(path, name="t")
+    # who puts it back says that nothing is left out, and so does the command
+    assert left_out_in("none") == ()
+    kept = load(path, ReadOptions.of(replace(Settings(), leave_out="none")))
+    assert kept.columns == tuple(c.name for c in raw.columns if c.is_feature)
 
 
 def test_a_choice_survives_pages_and_a_second_upload_of_the_same_columns() -> None:
@@ -113,15 +108,6 @@ def test_another_encoding_is_one_click(encoding: str) -> None:
     assert left_out(at) == ("Größe",)
 
 
-def test_the_decimal_mark_can_be_said() -> None:
-    rows = "".join(f"{1 + i}.{100 + 7 * i};{2 + i % 5}.{200 + 3 * i}\n" for i in range(9))
-    at = upload(start(**SETTINGS), "t.csv", b"a;b\n" + rows.encode())
-    (said,) = errors(at)
-    assert "decimal mark point or comma" in said
-    change(at, "view.decimal", "comma (1,5)")
-    assert errors(at) == []
-
-
 def visits() -> bytes:
     """Return a table in which a person has up to three rows, and -999 and 999 stand for gaps."""
     lines = ["Patient Nr,a,b"]
@@ -142,7 +128,7 @@ def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> No
     assert left_out(at) == ("Patient Nr",)
     change(at, "check.person", "some")
     assert held(at, "rows_a_person") == 3
-    assert any("epsilon 1 for a row is 3 for a person" in text.value for text in at.markdown)
+    assert any("The noise is 3 times as large." in text.value for text in at.markdown)
     change(at, "check.person", "column")
     assert (held(at, "person"), held(at, "rows_a_person")) == ("Patient Nr", 1)
     press(at, "check.treat.-999")
@@ -158,41 +144,30 @@ def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> No
     assert (held(at, "person"), held(at, "rows_a_person"), held(at, "codes")) == (None, None, "")
 
 
-def test_closed_for_one_file_is_not_closed_for_the_next() -> None:
-    def asked(at: AppTest) -> bool:
-        return any("Is -999 a value?" in text.value for text in at.markdown)
-
-    at = upload(start("claims", **SETTINGS), "t.csv", visits())
-    assert asked(at)
-    assert not asked(folded(at))
-    assert not asked(go(at, "explore"))
-    at = upload(go(at, "claims"), "other.csv", visits().replace(b",a,b", b",c,d"))
-    assert asked(at)
-
-
-def test_answers_in_words_are_counted_in_the_order_picked() -> None:
-    said = ("sometimes", "never", "often")
-    lines = [f"{said[i % 3]},{said[i % 2]},{i % 7},{i * i % 11}" for i in range(60)]
-    at = upload(start("claims", **SETTINGS), "q.csv", "\n".join(["q,r,u,v", *lines]).encode())
+def test_a_guess_of_a_column_is_changed_at_one_click() -> None:
+    lines = ["lead,site,a,b,note"]
+    for i in range(60):
+        site = "Unknown" if i % 10 == 0 else "NS"[i % 2]
+        lines.append(
+            f"{'<0.5' if i % 6 == 0 else i / 4},{site},{i % 7},{i * i % 11},in pain since {i % 9} h"
+        )
+    at = opened(upload(start("claims", **SETTINGS), "t.csv", "\n".join(lines).encode()))
+    (number,) = [key for key in keys(at) if key.startswith("check.number.")]
+    press(at, number)
+    assert (held(at, "read_as"), errors(at)) == ("lead=number", [])
+    press(opened(at), "check.treat.Unknown")
+    assert held(at, "codes") == "Unknown"
     at = opened(at)
-    (known,) = [key for key in keys(at) if key.startswith("check.known.")]  # r has two words
-    press(at, known)
-    assert held(at, "levels") == "never<sometimes<often"
-    press(opened(at), "check.levels.undo")
-    at = opened(at)
-    assert not [key for key in keys(at) if key.startswith("check.scale.")]  # asked for first
-    change(at, "check.ordered", "q")
-    (key,) = [key for key in keys(at) if key.startswith("check.scale.")]
-    change(at, key, ["never", "sometimes"])  # one is missing
-    assert held(at, "levels") == ""
-    change(at, key, ["never", "sometimes", "often"])
-    assert held(at, "levels") == "never<sometimes<often"
-    assert at.query_params["levels"] in ("never<sometimes<often", ["never<sometimes<often"])
-    at = opened(at)
-    assert any("Counted from 1 in this order" in text.value for text in at.caption)
-    press(at, "check.levels.undo")
-    assert held(at, "levels") == ""
     assert errors(at) == []
+    lines = at.dataframe[0].value.set_index("column")
+    assert lines.at["lead", "read"] == "numeric, without 10 cells that hold none"
+    assert lines.at["site", "words"] == "Unknown"
+    assert lines.at["a", "first"] == "0, 1, 2"
+    assert lines.at["note", "first"] == "not shown"  # free text finds people
+    assert "3 features" in facts(go(at, "explore"))
+    # another file is another question
+    upload(at, "other.csv", patients())
+    assert (held(at, "read_as"), held(at, "codes")) == ("", "")
 
 
 def test_words_that_are_counted_are_predicted_and_declared() -> None:
@@ -222,28 +197,15 @@ def test_labels_that_find_people_are_numbered_until_confirmed() -> None:
     assert errors(at) == []
 
 
-@pytest.mark.parametrize("coded", [True, False])
-def test_numbered_classes_are_those_of_the_words(coded: bool) -> None:
-    raw = read_raw(b"a,b,who\n1,2,erika\n2,5,max\n4,4,erika\n", name="t.csv")
-    table = table_cache.uploaded.__wrapped__(
-        "1", "who", "drop", "drop", "", (), (1, None), coded, "t", raw
-    )
-    words = ["class 1", "class 2", "class 1"] if coded else ["erika", "max", "erika"]
-    assert table.labels.tolist() == words
-
-
-def test_what_the_check_leaves_out_takes_no_part_in_decide() -> None:
-    at = upload(start("decide", k="1", ceiling="25"), "t.csv", visits())
+def test_how_a_file_was_read_is_said_in_the_view_that_opens() -> None:
+    """A reader sees at once a first line that may be a person, while the check stays closed."""
+    head = "s,1001.5,1003.5,1005.5"
+    rows = generator(2, "rows").normal(0.3, 0.05, (40, 3)).round(3).astype(str)
+    lines = [head, *(f"s{i}," + ",".join(row) for i, row in enumerate(rows))]
+    at = upload(start(**SETTINGS), "t.csv", "\n".join(lines).encode(), working=False)
     assert errors(at) == []
-    assert left_out(at) == ("Patient Nr",)
-    # the answers come first: what must be looked at is said and not opened
-    assert not any("Is -999 a value?" in text.value for text in at.markdown)
-    assert any("Check your table" in box.label and "to look at" in box.label for box in at.expander)
-    held_rows = at.session_state["decide.prospect"][1].rows.schema
-    assert held_rows.names_used == ("a", "b")
-    # nobody left out: the control
-    change(opened(at), "check.person", "one")
-    at.session_state["view"]["leave_out"] = ""
-    at.session_state["check.chosen"] = {}
-    at = at.run()
-    assert "Patient Nr" in at.session_state["decide.prospect"][1].rows.schema.names_used
+    assert any("read as column names" in box.value for box in at.markdown)
+    assert not any(box.label.startswith("Check your table") and box.proto.expanded
+                   for box in at.expander)  # fmt: skip
+    upload(at, "headless.csv", "\n".join(lines[1:]).encode(), working=False)
+    assert any("has no line of column names" in box.value for box in at.markdown)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dpviz.core.errors import CannotRun
@@ -17,9 +17,12 @@ from dpviz.datasets import builtin_tables
 from dpviz.lessons import course
 from dpviz.lessons.lesson import NamedNumber
 from dpviz.report.tables.scrub import frame_epsilons
-from pages.ui import cached, curve_cache, first_sight, stage
+from dpviz.studies import curves as studied
+from pages.ui import ask, board, draws, first_sight, stage
 from tests.ui.driver import component, nodes
 from tools.first_sight import drawn
+
+pytestmark = pytest.mark.long
 
 COMMAND = "python -m tools.first_sight"
 TABLE = "iris"
@@ -34,7 +37,7 @@ def archive() -> first_sight._Archive:
 
 def page(name: str = "explore", **link: str) -> AppTest:
     """Return a page as a first visitor sees it, with nothing kept of other visits."""
-    for clear in (cached.st.cache_data, cached.st.cache_resource):
+    for clear in (st.cache_data, st.cache_resource, ask):
         clear.clear()
     at = AppTest.from_file(str(app_path()), default_timeout=60)
     at.query_params.update(link)
@@ -89,40 +92,6 @@ def test_words_and_imports_do_not_age_what_ships_and_code_does(
     assert (changed == first_sight.plain(SOURCE)) is same
 
 
-def test_only_files_of_other_bytes_are_parsed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A server asks at its start; to parse all takes a second, and to read them a thirtieth."""
-    files = [tmp_path / name for name in ("a.py", "b.py", "c.py")]
-    for path, text in zip(files, ("x = 1\n", "y = 2\n", "y = 2\n"), strict=True):
-        path.write_text(text)
-    monkeypatch.setattr(first_sight, "_sources", lambda: files)
-    first_sight.write({}, tmp_path / "one.zip")
-    parsed: list[str] = []
-    plain = first_sight.plain
-    monkeypatch.setattr(first_sight, "plain", lambda text: parsed.append(text) or plain(text))
-    assert not first_sight.stale(tmp_path / "one.zip")
-    assert parsed == []
-    files[0].write_text("x = 1  # one\n")
-    files[0] = files[0].rename(tmp_path / "d.py")
-    assert not first_sight.stale(tmp_path / "one.zip")
-    assert parsed == ["x = 1  # one\n"]
-    files[1].write_text("y = 3\n")
-    assert first_sight.stale(tmp_path / "one.zip")
-    del files[1]
-    assert first_sight.stale(tmp_path / "one.zip")
-
-
-def test_another_code_ships_nothing(
-    archive: first_sight._Archive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    del archive
-    assert first_sight._shipped.__wrapped__() is not None
-    for name in ("bytes_digest", "code_digest"):
-        monkeypatch.setattr(first_sight, name, lambda _: "another")
-    assert first_sight._shipped.__wrapped__() is None
-
-
 # --- true -------------------------------------------------------------------------------------
 
 
@@ -140,30 +109,19 @@ def alike(one: Any, other: Any) -> bool:
 def test_what_ships_is_what_would_be_drawn(archive: first_sight._Archive) -> None:
     fresh = drawn([TABLE])
     kinds = {name.partition("/")[0] for name in fresh}
-    assert kinds == {"boards", "frames", "told", "curves", "lines", "marks"}
+    assert kinds == {"boards", "openings", "snapshots", "expected", "curves", "lines", "marks"}
     for name, item in fresh.items():
         shipped = archive.get(name)
         assert shipped is not None, name
         assert alike(json.loads(shipped), json.loads(item)), name
     # control: the numbers of another epsilon are seen to be others
-    frames = [json.loads(item) for name, item in fresh.items() if name.startswith("frames/")]
-    assert len(frames) == len(frame_epsilons()) + 1
+    parts = [json.loads(item) for name, item in fresh.items()
+             if name.startswith(("openings/", "snapshots/"))]  # fmt: skip
+    frames = [frame for part in parts for frame in part]
+    assert len(frames) == len(frame_epsilons()) + 2
     near, far = ([one for one in frames if one["epsilon"] == at] for at in (1.0, 1.25))
     assert alike(near[0], near[1])  # the reader's own, and that of the path
     assert not alike(near[0] | {"epsilon": 0}, far[0] | {"epsilon": 0})
-
-
-def test_what_is_noted_is_read_again(tmp_path: Path) -> None:
-    items = {f"{shelf}/{group}/{name}": f"{shelf}{group}{name}\n".encode()
-             for shelf in "ab" for group in "cd" for name in "ef"}  # fmt: skip
-    first_sight.write(items, tmp_path / "one.zip")
-    first_sight.write(items, tmp_path / "two.zip")
-    found = first_sight._Archive(tmp_path / "one.zip")
-    assert {name: found.get(name) for name in items} == items
-    assert found.get("a/c/g") is None is found.get("x/y/z")
-    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
-    assert not first_sight.stale(tmp_path / "one.zip")
-    assert first_sight.stale(tmp_path / "three.zip")
 
 
 # --- used -------------------------------------------------------------------------------------
@@ -174,7 +132,8 @@ def test_a_first_look_at_the_board_draws_nothing(
     archive: first_sight._Archive, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del archive
-    monkeypatch.setattr(cached, "comparison", refuse)
+    monkeypatch.setattr(draws, "attempt", refuse)
+    monkeypatch.setattr(board, "steps", refuse)
     at = page(table=table)
     assert component(at, "board")["payload"]["frames"][0]["epsilon"] == 1.0
     assert {frame["epsilon"] for frame in sent_frames(at)} == set(frame_epsilons())
@@ -189,23 +148,16 @@ def test_a_first_look_at_the_curves_draws_nothing(
     archive: first_sight._Archive, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del archive
-    drawing: list[str] = []
-
-    def point(*args: Any) -> str:
-        drawing.append(args[3].text)
-        return "nothing may be drawn"
-
-    monkeypatch.setattr(curve_cache, "_point", point)
     with monkeypatch.context() as patch:
-        patch.setattr(curve_cache, "predicted_at", refuse)
-        patch.setattr(curve_cache.curves, "marks", refuse)
+        for name in ("compare", "expect"):
+            patch.setattr(studied, name, refuse)
         at = page("tradeoffs", table=table)
     assert not at.exception
-    assert not drawing
     assert "tradeoffs" in [node.key for node in nodes(at) if node.type == "plotly_chart"]
     if table == TABLE:  # control: another seed has to be drawn
-        page("tradeoffs", table=table, seed="1")
-        assert drawing
+        monkeypatch.setattr(studied, "compare", refuse)
+        at = page("tradeoffs", table=table, seed="1")
+        assert "nothing may be drawn" in at.error[0].value
 
 
 def test_a_first_look_at_the_lessons_computes_nothing(
@@ -213,7 +165,7 @@ def test_a_first_look_at_the_lessons_computes_nothing(
 ) -> None:
     del archive
     monkeypatch.setattr(stage, "scene", refuse)
-    cached.st.cache_resource.clear()
+    ask.clear()
     for lesson in course():
         unknown = {name: NamedNumber(refuse, one.needs) for name, one in lesson.numbers.items()}
         first = replace(lesson, numbers=unknown)

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from dpviz.core.cancelling import cancelled_by, check_cancelled
-from dpviz.core.errors import InvalidSetting
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import load_prepared
 from dpviz.simulation.cells import plan
 from dpviz.simulation.compare import run_cell
-from pages.ui import cached, limits
+from pages.ui import ask as asking
+from pages.ui import limits
 from tests.ui.driver import errors, keys, nodes, notices, start
 
 
@@ -22,22 +22,12 @@ def test_the_public_demo_takes_no_uploads(monkeypatch: pytest.MonkeyPatch) -> No
     at = start(table="upload", trials="200", m="gaussian")
     assert errors(at) == []
     assert "upload" not in keys(at)
-    assert any("1 to 50 on this server; got 200" in said for said in notices(at))
-    assert any("face, school; got 'upload'. Using digits" in said for said in notices(at))
+    assert any(
+        "draws = 200 is too large: this server makes at most 50. Showing 50." in said
+        for said in notices(at)
+    )
+    assert any("face, school; got 'upload'. Showing digits" in said for said in notices(at))
     assert at.session_state["view"]["table"] == "digits"
-
-
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [("DPVIZ_PUBLIC", "maybe"), ("DPVIZ_SESSIONS", "0"), ("DPVIZ_SESSIONS", "\u00b2"),
-     ("DPVIZ_UPLOADS", "2")],
-)  # fmt: skip
-def test_a_wrong_variable_is_one_sentence(
-    name: str, written: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, written)
-    with pytest.raises(InvalidSetting, match=name):
-        limits.caps()
 
 
 def test_work_is_told_four_times_a_second_and_can_be_stopped_at_every_call(
@@ -45,16 +35,13 @@ def test_work_is_told_four_times_a_second_and_can_be_stopped_at_every_call(
 ) -> None:
     """Every message makes the browser draw the page again."""
     now, sent, looks = 0.0, list[float](), list[float]()
-    place = SimpleNamespace(
-        progress=lambda share, words: sent.append(now), empty=lambda: sent.append(now)
-    )
-    monkeypatch.setattr(cached, "st", SimpleNamespace(empty=lambda: place))
-    monkeypatch.setattr(cached, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(asking, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(limits, "look_up", lambda: looks.append(now))
-    bar = cached.Progress()
+    bar = asking._Line("what", "Drawing")
+    bar._bar = SimpleNamespace(progress=lambda share, words: sent.append(now))  # type: ignore[assignment]
     for step in range(1, 193):  # three seconds
         now = step / 64
-        bar(step / 192, "drawing")
+        bar(step / 192)
     assert len(looks) == 192
     assert sent == [0.5 + 0.25 * number for number in range(11)]
 

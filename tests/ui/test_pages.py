@@ -11,7 +11,6 @@ from streamlit.testing.v1.element_tree import Checkbox, TextInput, Toggle
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from tests.ui.driver import (
-    BESIDE,
     FIRST,
     PAGES,
     QUICK,
@@ -52,6 +51,7 @@ TEXTS = {
     "release.new.name": "some-ledger",
     "release.new.limit": "3,1e-5",
     "release.new.purpose": "a study",
+    "release.new.rows_a_person": "3",
 }
 
 # Parts of Claims that are given the budget alone: each is drawn on one table, and each table has
@@ -130,7 +130,7 @@ def visit(page: str, query: dict[str, str], wanted: list[str]) -> tuple[list[str
 def other_pages(page: str) -> list[str]:
     """Return a page that shows the shared settings and one that does not, both quick to draw.
 
-    test_a_change_on_one_page_is_seen_on_the_next walks through all that share settings.
+    test_a_change_on_one_page_is_seen_on_the_next walks through more that share settings.
     """
     return [name for name in ("mechanisms", "papers") if name != page]
 
@@ -154,6 +154,7 @@ def test_page_renders_without_error_and_with_every_mechanism(page: str) -> None:
             assert errors(at) == [], part
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", SHARED)
 def test_page_renders_on_every_builtin_table(page: str) -> None:
     at = start(page, trials="5", m="gaussian,ppca", tuning="fixed", epsilons="1")
@@ -179,6 +180,7 @@ def test_page_says_what_is_missing_without_a_table(page: str) -> None:
         assert held(at, "epsilon") == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
 def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str) -> None:
     # Row bound as a quantile, so that the box for its level is there too.
@@ -210,7 +212,7 @@ def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str
         assert ("view.epsilon.slider" in changed) == ("epsilon" not in unread(page))
 
 
-@pytest.mark.parametrize("page", BESIDE)
+@pytest.mark.parametrize("page", ["claims", "precision", "tasks"])
 def test_the_link_of_a_page_restores_the_view(page: str) -> None:
     at = start(page, **QUICK, epsilon="2.5", k="3", center="none", seed="7", row_bound="2")
     change(at, "view.relation", "zero out one person")
@@ -223,7 +225,7 @@ def test_the_link_of_a_page_restores_the_view(page: str) -> None:
 
 def test_a_change_on_one_page_is_seen_on_the_next() -> None:
     at = start(**QUICK)
-    for number, page in enumerate((*BESIDE, BESIDE[0])):
+    for number, page in enumerate(("claims", "explore", "precision", "tasks", "claims")):
         go(at, page)
         before = found(at, "view.seed").value
         assert before == number

@@ -10,6 +10,7 @@ import os
 import random
 from typing import Any
 
+import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import (
     Button,
@@ -30,6 +31,8 @@ from streamlit.testing.v1.element_tree import (
 )
 
 from tests.ui.driver import PAGES, QUICK, go, nodes, start
+
+pytestmark = pytest.mark.long
 
 # Small and odd: what people export.
 TABLES = {

@@ -14,15 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from dpviz import datasets
 from dpviz.cli import main
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Budget, Relation, Unit
-from dpviz.datasets.source import Limits, Source
+from dpviz.datasets.source import Source
 from dpviz.releasing import making
 from dpviz.releasing.ledger import Ledger, ledger_folder, ledger_named
-from dpviz.releasing.schema import FROM_DATA, Column, Schema
-from tests.hostile import lying_parquet
+from dpviz.releasing.schema import Column, Schema
 from tests.ui.driver import (
     PAGES,
     QUICK,
@@ -37,6 +35,9 @@ from tests.ui.driver import (
     start,
     upload,
 )
+from tests.ui.test_release_page import _send as send
+
+pytestmark = pytest.mark.long
 
 # What Explore refuses or reads in its own way: decimal commas, a column of texts, a code for
 # "missing", a line with too few cells and one with too many.
@@ -89,7 +90,7 @@ def _filled(at: AppTest, **more: str) -> AppTest:
     for name, value in {"row_bound": "40", "delta": "1e-6", **more}.items():
         found(at, f"release.{name}").set_value(value)
     at = press(at, "release.look")
-    return press(at, "release.send") if "release.send" in keys(at) else at
+    return send(at) if "release.send" in keys(at) else at
 
 
 def _edited(at: AppTest, rows: dict[int, dict[str, Any]], added: Any = ()) -> AppTest:
@@ -188,21 +189,6 @@ def test_a_file_that_cannot_be_guessed_is_declared_by_hand(folder: Path) -> None
     assert _released()["n"] == 3
 
 
-def test_a_wrong_schema_file_is_one_sentence_and_changes_nothing(folder: Path) -> None:
-    at = _loaded(_uploaded(STRANGE), SCHEMA)
-    drafted = Schema(SCHEMA.columns, delimiter="|", from_data=True)
-    assert FROM_DATA in drafted.to_text()
-    found(at, "schema.file").set_value(("s.json", b"[" * 200_000, "application/json"))
-    at = at.run()
-    (said,) = errors(at)
-    assert "the schema file cannot be read as a schema: it is no JSON" in said
-    assert found(at, "schema.delimiter").value == ";"
-    at = _loaded(at, drafted)
-    assert errors(at) == []
-    assert found(at, "schema.delimiter").value == "|"
-    assert found(at, "schema.origin").value == "taken"
-
-
 @pytest.fixture
 def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return every name of a file that is opened or asked for, as far as a canary is in it."""
@@ -297,7 +283,7 @@ CALLS = {
     "Store(default_folder())",
     "Store(Path(tempfile.mkdtemp(prefix='dpviz-')))",
     "datasets.read_raw(_file, name=name, decimal=decimal, encoding=encoding, sheet=sheet, "
-    "limits=datasets.UPLOADED)",  # an upload
+    "cells=datasets.UPLOADED_CELLS)",  # an upload
     "datasets.load(key)",  # one of the built-in tables, by the only caller
     "read_thetas(file, name=file.name)",  # an upload
     "load_measured(chosen)",  # a plan made of numbers
@@ -327,15 +313,6 @@ def test_a_ledgers_name_leads_nowhere_else(name: str) -> None:
     assert name.isascii()
 
 
-def test_beside_a_release_nothing_is_asked_that_it_does_not_read() -> None:
-    """How Explore reads a file, as what it does to missing values, is no matter of a release."""
-    asked = {"upload.label", "view.categorical", "view.missing", "view.decimal"}
-    at = _uploaded(STRANGE)
-    assert "upload" in keys(at)
-    assert not asked & set(keys(at))
-    assert asked < set(keys(upload(start(**QUICK), "people.csv", b"a,b\n1,2\n3,4\n5,7\n")))
-
-
 def test_the_page_asks_how_many_rows_one_person_has(
     folder: Path, moments: list[np.ndarray]
 ) -> None:
@@ -363,7 +340,7 @@ def test_the_page_asks_how_many_rows_one_person_has(
     assert "who" not in at.selectbox(key="schema.label").options
     at = change(at, "schema.rows_a_person", 2)
     assert any("a person with all of at most 2 rows" in text.value for text in at.markdown)
-    at = press(press(at, "release.look"), "release.send")
+    at = send(press(at, "release.look"))
     assert errors(at) == []
     made = json.loads(ledger.kept()[1].read_text())
     assert made["unit"] == {"protected": "person", "rows": 2, "person": "who"}
@@ -371,13 +348,10 @@ def test_the_page_asks_how_many_rows_one_person_has(
     bits = made["noise"]["grid_bits"]
     # two rows of p and two of q: (1, 0), (1, 1), (0, 1), (0, 1), over a row bound of 2
     assert (moment == np.array([[2, 1], [1, 3]]) * 4 ** (bits - 1)).all()
-
-
-def test_a_file_whose_pages_unpack_to_more_than_they_say_is_refused_under_any_schema(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(datasets, "UPLOADED", Limits(1 << 16, 1 << 18))
-    at = go(upload(start(**{**QUICK, "table": "upload"}), "t.parquet", lying_parquet()), "release")
-    (said,) = errors(at)
-    assert said.startswith("The file unpacks in one page of each column to more than 0.0625 MiB")
-    assert not [key for key in keys(at) if key.startswith("schema.")]
+    # the form of a new ledger, which was drawn before anybody was declared, follows
+    at = change(at, "release.ledger", "a new ledger ...")
+    new = [found(at, f"release.new.{name}").value for name in ("unit", "rows_a_person")]
+    assert new == ["person", "auto"]
+    at = change(at, "schema.person", "some")
+    at = change(at, "schema.rows_a_person", 3)
+    assert found(at, "release.new.rows_a_person").value == "3"

@@ -17,15 +17,13 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import builtin_tables
 from dpviz.preparation.bounding import prepare
 from dpviz.simulation.compare import compare
-from pages.ui import cached, state
+from dpviz.studies.compare import Compared
+from pages.ui import state
 from tests.hostile import killing_workbook
 from tests.ui.driver import (
     FIRST,
-    INFOS,
-    PAGES,
     QUICK,
     ROOT,
-    SHARED,
     change,
     component,
     each_part,
@@ -94,40 +92,18 @@ def test_an_upload_is_analysed_as_the_core_would(name: str, content: bytes) -> N
         epsilon=2.5, relation="zero-out", trials=5, seed=4, mechanisms=held(at, "mechanisms")
     )
     table = datasets.read_raw(content, name=name).to_table()
-    wanted = compare(prepare(table, settings), settings).summary_table()
+    wanted = Compared.of(compare(prepare(table, settings), settings)).table()
     shares = results(at)["captured_share"].to_numpy()
     np.testing.assert_allclose(shares, wanted["captured_share"].to_numpy(), rtol=1e-9)
     assert any(f"{len(table.rows)} people" in caption.value for caption in at.caption)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("export.parquet", CSV, "export.parquet is named Parquet and holds text"),
-        ("export.csv", sent(), ""),
-    ],
-)
-def test_the_bytes_decide_and_a_name_that_is_wrong_is_noted(
-    name: str, content: bytes, said: str
-) -> None:
-    at = upload(start(**SETTINGS), name, content)
-    assert errors(at) == []
-    assert len(results(at)) > 0
-    told = [caption.value for caption in at.caption if "is named Parquet" in caption.value]
-    assert len(told) == bool(said)
-    assert all(said in text for text in told)
-
-
-# Every bad file on Explore; one on each other page that shows what Explore reads.
+# Every bad file on Explore; one on another page that shows what Explore reads.
 @pytest.mark.parametrize(
     ("name", "page"),
     [
         *((name, FIRST) for name in BAD),
-        *(
-            ("ragged.csv", page)
-            for page in SHARED
-            if not (INFOS[page].first or INFOS[page].own_reading)
-        ),
+        ("ragged.csv", "claims"),
     ],
 )
 def test_a_bad_upload_is_one_sentence_and_loses_nothing(name: str, page: str) -> None:
@@ -155,33 +131,10 @@ def test_no_cell_is_ever_in_the_sentence(template: str, cell: str) -> None:
 
 
 def test_a_gzip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datasets, "UPLOADED", datasets.Limits(1 << 20, 1 << 25))
+    monkeypatch.setattr("dpviz.datasets.files.TEXT_BYTES", 1 << 20)
     bomb = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 20))
     (said,) = errors(upload(start(**SETTINGS), "bomb.csv.gz", bomb))
     assert one_sentence(said.replace("bomb.csv.gz", "it"))
-
-
-def test_a_bad_file_is_read_once_and_not_on_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    reads = []
-    real = datasets.read_raw
-
-    def counted(file: object, *, name: str, **options: object) -> datasets.RawTable:
-        reads.append(name)
-        return real(file, name=name, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(datasets, "read_raw", counted)
-    at = upload(start(**SETTINGS), "ragged.csv", BAD["ragged.csv"])
-    for epsilon in ("1", "2", "3"):
-        change(at, "view.epsilon.box", epsilon)
-        assert len(errors(at)) == 1
-    assert reads == ["ragged.csv"]
-
-
-def test_changes_to_the_table_are_told() -> None:
-    at = upload(start(**SETTINGS), "example.csv", CSV)
-    said = " ".join(caption.value for caption in at.caption)
-    assert "missing" in said
-    assert "variety" in said
 
 
 def test_a_file_of_two_columns_begins_with_one_component() -> None:
@@ -224,14 +177,6 @@ def test_a_label_travels_as_a_number_and_never_by_name() -> None:
     assert results(again).equals(results(at))
 
 
-def test_a_label_number_beyond_the_file_is_said() -> None:
-    at = start(table="upload", label="99", trials="5")
-    upload(at, "example.csv", CSV)
-    (said,) = notices(at)
-    assert "label" in said
-    assert shown_value(at, "upload.label") == "none"
-
-
 def test_a_column_named_none_is_not_no_label() -> None:
     rows = np.random.default_rng(3).normal(size=(30, 3)).round(3)
     frame = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(**{"None": [0, 1, 2] * 10})
@@ -245,8 +190,7 @@ def test_an_upload_survives_pages_and_settings() -> None:
     at = upload(start(**SETTINGS), "example.csv", CSV)
     first = results(at)
     # Also through a page that does not draw the uploader at all.
-    assert set(PAGES) - set(SHARED)
-    for page in PAGES:
+    for page in ("papers", "claims"):
         go(at, page)
         for _ in each_part(at, page):
             assert errors(at) == []
@@ -276,38 +220,6 @@ def test_two_files_are_never_mixed() -> None:
     assert not second["captured_share"].equals(first["captured_share"])
     upload(at, "same.csv", CSV)
     assert results(at).equals(first)
-
-
-def test_a_wide_file_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert state.MAX_FEATURES == 1_500
-    monkeypatch.setattr(state, "MAX_FEATURES", 30)
-    rows = np.random.default_rng(6).normal(size=(40, 35)).round(3)
-    content = pd.DataFrame(rows).add_prefix("f").to_csv(index=False).encode()
-    at = upload(start(**(QUICK | {"m": "gaussian"})), "wide.csv", content)
-    assert errors(at) == []
-    assert any("at most 30 features" in caption.value for caption in at.caption)
-    assert any("30 features; row norms" in caption.value for caption in at.caption)
-    assert "view.table" in keys(at)
-
-
-def test_the_first_draw_is_shown_before_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    original = cached.narrative.first_draw
-
-    def heard(seen: Any, trials: int) -> str:
-        said.append(original(seen, trials))
-        return said[-1]
-
-    monkeypatch.setattr(cached.narrative, "first_draw", heard)
-    at = upload(start(**QUICK), "small.csv", CSV)
-    assert said == []  # all draws of a small table take no time
-    drawn = results(at)
-    monkeypatch.setattr(cached, "FIRST_AFTER", 0.0)
-    at = upload(start(**QUICK), "small.csv", CSV)
-    assert errors(at) == []
-    assert said[-1].startswith(f"First of {QUICK['trials']} draws, recovery: ")
-    assert results(at).equals(drawn)
-    assert not any("First of" in text.value for text in at.markdown)  # all draws are there
 
 
 def texts_of(at: AppTest) -> list[str]:
@@ -379,3 +291,9 @@ def test_a_file_that_is_here_no_more_is_none(page: str, key: str, query: dict[st
     assert held(at, "table") == "iris"
     at.run()
     assert errors(at) == []
+
+
+def test_of_a_wide_file_the_first_features_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "MAX_FEATURES", 3)
+    at = upload(start(**QUICK, m="gaussian"), "example.csv", CSV)
+    assert any(" 3 features; row norms" in caption.value for caption in at.caption)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 
 import pytest
@@ -19,7 +18,6 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms.oja import ORDERS
-from dpviz.report.figures.account import curve_figure, repeated_figure
 
 BUDGET = Budget(1.0, 1e-5)
 
@@ -50,7 +48,7 @@ def test_gaussian_and_laplace_accounts_are_those_of_dp_accounting(relation: Rela
             continue
         seen.add(ratio)
         view = account_view(mechanism, problem, BUDGET, (1, 10))
-        if view.spent < 0.05:
+        if view.spent.epsilon < 0.05:
             continue  # dp-accounting's grid of losses is as coarse as such a loss
         if isinstance(part, GaussianPart):
             other = pld.from_gaussian_mechanism(part.std, sensitivity=part.sensitivity)
@@ -74,55 +72,6 @@ def test_an_exponential_mechanism_is_known_to_zcdp_only() -> None:
     assert view.rho == pytest.approx(1 / 8)
     fifty = view.repeated[1]
     assert fifty.exact == fifty.zcdp < 0.6 * fifty.basic
-
-
-def test_the_command_prints_all_views(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["account", "gaussian", "--releases", "1,4", "--k", "1"]
-    assert main([*words, "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["mu"] == pytest.approx(math.sqrt(2 * found["rho"]))
-    assert [item["releases"] for item in found["repeated"]] == [1, 4]
-    assert {"epsilon", "delta"} == set(found["curve"][0])
-    assert {"order", "epsilon"} == set(found["rdp"][0])
-    assert {"alpha", "beta"} == set(found["trade_off"][0])
-    assert main(words) == 0
-    assert "rho" in capsys.readouterr().out
-    assert main(["account", "wishart"]) == 2
-    assert "no epsilon describes" in capsys.readouterr().err
-    assert main(["account", "gaussian", "--releases", "0"]) == 2
-    assert "--releases must be whole numbers" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_the_command_accounts_for_a_whole_chain(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["account", "gaussian", "--center", "private", "--row-bound", "private:0.9"]
-    assert main([*words, "--releases", "1,3", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["preparation"]["shares"] == {"mean": 0.1, "bound": 0.1}
-    assert found["preparation"]["left"]["epsilon"] < 1
-    assert found["spent"]["epsilon"] == pytest.approx(1.0, abs=1e-6)
-    assert found["mu"] > 0
-    assert found["rho"] > 0
-    assert main([*words, "--releases", "1"]) == 0
-    assert "the whole chain: preparation (shares: mean 0.1, bound 0.1)" in capsys.readouterr().out
-    assert main(["account", "gaussian", "--center", "private", "--mean-share", "0.99"]) == 2
-    assert "--mean-share" in capsys.readouterr().err
-    assert main(["account", "gaussian", "--center", "private", "--domain", "box"]) == 2
-    assert "ball for a preparation" in capsys.readouterr().err
-
-
-def test_a_comparison_carries_the_account_of_each_chain(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ["compare", "iris", "--trials", "2", "--format", "json", "--bounds", "0:8"]
-    variants = ["--mechanism", "gaussian", "--mechanism", "wishart"]
-    assert main([*words, *variants, "--center", "private"]) == 0
-    gaussian, wishart = json.loads(capsys.readouterr().out)["results"]
-    assert gaussian["account"]["spent"]["epsilon"] == gaussian["spent"]["epsilon"]
-    assert gaussian["account"]["preparation"]["shares"] == {"mean": 0.1}
-    assert wishart["account"] is None  # no epsilon describes it
-    assert main([*words, *variants]) == 0
-    assert "account" not in json.loads(capsys.readouterr().out)["results"][0]
 
 
 def test_private_sgd_costs_more_each_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,21 +117,3 @@ def test_a_cost_without_parts_is_no_free_repetition() -> None:
     # what spends nothing needs none
     free = account_view(parse_variant("random_projection"), _problem(), BUDGET, (1, 2))
     assert [item.exact for item in free.repeated] == [0.0, 0.0]
-
-
-def test_the_curves_name_powers_and_the_releases_that_were_counted() -> None:
-    view = account_view(parse_variant("gaussian"), _problem(), BUDGET, (1, 10))
-    repeated, curve = repeated_figure(view.repeated_table()), curve_figure(view.curve_table())
-    assert list(repeated.layout.xaxis.tickvals) == [1, 10]
-    # Plotly's own words for a small delta are 1µ and 1n
-    assert {one.layout.yaxis.exponentformat for one in (repeated, curve)} == {"power"}
-
-
-def test_exact_is_said_of_what_is_released_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    """A noisy matrix that is used for its directions alone, frames that nobody gets to see."""
-    for key in ("separate_covariance", "noisy_power_exact", "spherical", "oja"):
-        assert main(["account", key, "--releases", "1"]) == 0
-        said = capsys.readouterr().out
-        assert "(at most; " in said, said
-    assert main(["account", "gaussian", "--releases", "1"]) == 0
-    assert "(exact; " in capsys.readouterr().out

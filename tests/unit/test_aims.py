@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
-from dpviz.cli import main
-from dpviz.core import moments
-from dpviz.core.by_length import GRID, InBlocks
-from dpviz.core.moments import SecondMoment
-from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Aim
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
-from dpviz.mechanisms import adaptive_clip_gaussian, all_mechanisms, parse_variant
+from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import Mechanism
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.report.tables.scrub import compute
 from dpviz.simulation.cells import cell_at
-from dpviz.simulation.compare import bias_of, compare, run_cell
+from dpviz.simulation.compare import bias_of, run_cell
 from dpviz.simulation.simulate import Cell
 
 VARIANTS = [*(cls() for cls in all_mechanisms().values()), parse_variant("ppca[rows=unit]")]
@@ -125,105 +116,3 @@ def test_a_row_bound_that_shortens_rows_is_a_bias_of_every_mechanism() -> None:
     assert result.hint is not None
     assert result.hint.startswith("aims at rows within their bound: at best ")
     assert result.hint.endswith("\N{NO-BREAK SPACE}% here")
-
-
-def test_it_is_said_in_json_tables_and_on_the_board(
-    capsys: pytest.CaptureFixture[str], tmp_path: object
-) -> None:
-    prepared = minority()
-    settings = Settings(
-        table="made", epsilon=1.0, delta=1e-6, k=1, trials=3,
-        mechanisms=("spherical", "gaussian", "random_projection"),
-    )  # fmt: skip
-    found = compare(prepared, settings)
-    rows = {row["mechanism"]: row for row in found.to_json()["results"]}
-    assert rows["spherical"]["aims_at"] == "the directions of rows"
-    assert rows["spherical"]["bias"] < 0.2
-    assert (rows["gaussian"]["aims_at"], rows["gaussian"]["bias"]) == ("components of A", 1)
-    assert (rows["random_projection"]["aims_at"], rows["random_projection"]["bias"]) == (
-        "nothing", None,
-    )  # fmt: skip
-    table = found.summary_table().set_index("mechanism")
-    assert table.loc["spherical", "bias"] == rows["spherical"]["bias"]
-    cells = compute(prepared, settings, 1.0)["cells"]
-    best = f"at best {percent(max(rows['spherical']['bias'], 0))} here"
-    texts = cells["spherical"]["texts"]
-    assert texts["said"].endswith(f"; {best}")
-    assert texts["aim"] == f"aims at the directions of rows: {best}"
-    assert cells["gaussian"]["texts"]["aim"] == ""
-    assert "at best" not in cells["gaussian"]["texts"]["said"]
-    assert main(["compare", "iris", "--trials", "2", "--row-bound", "quantile:0.2"]) == 0
-    said = capsys.readouterr().out
-    assert "aims at" not in said or "at best" in said
-
-
-@pytest.mark.parametrize(
-    ("key", "most"),
-    [
-        # the mean over unit rows, once for all epsilons, chunks and the bias
-        ("spherical", 1),
-        ("spherical_wishart_difference", 1),
-        ("spherical_knorm", 1),
-        ("ppca[rows=unit]", 1),
-        ("funnel", 1),
-        ("pure_funnel", 1),
-        # lengths once, then each radius that a draw or the bias asks for
-        ("clipped_gaussian", 1 + 12),
-        ("clipped_pure", 1 + 12),
-    ],
-)
-def test_rows_are_passed_once_for_what_they_say_once(
-    key: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prepared, mechanism = minority(), parse_variant(key)
-    asked: list[object] = []
-    fold = InBlocks.fold
-
-    def counted(self: InBlocks, new: Callable[[], Any]) -> Any:
-        found = fold(self, new)
-        if self._rows is prepared.table.rows:  # and not rows inside what a funnel found
-            asked.append(getattr(found, "radius", "lengths"))
-        return found
-
-    monkeypatch.setattr(InBlocks, "fold", counted)
-    for epsilon in (0.1, 1.0, 1e6):
-        settings = Settings(epsilon=epsilon, delta=1e-6, k=1)
-        for trials in (range(4), range(4, 8)):
-            cell = cell_at(prepared, settings, mechanism, trials)
-            assert isinstance(cell, Cell)
-            run_cell(cell, prepared)
-    assert len(asked) == len(set(asked))
-    assert 1 <= len(asked) <= most
-
-
-def test_few_matrices_of_shortened_rows_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as fit; the one asked for longest ago goes first, and comes back with its bytes."""
-    monkeypatch.setattr(moments, "_KEPT_ENTRIES", 3 * 5 * 5)
-    data = minority().moment_with_rows
-    radii = [None, *(float(radius) for radius in GRID[200:204])]
-    first = [data.shortened(radius).A.copy() for radius in radii]
-    assert data.shortened(radii[-1]) is data.shortened(radii[-1])
-    assert len(data._shortened) == 3
-    for radius, matrix in zip(radii, first, strict=True):
-        np.testing.assert_array_equal(data.shortened(radius).A, matrix)
-        np.testing.assert_array_equal(data.lengths.moment(radius), matrix)
-        assert not data.shortened(radius).A.flags.writeable
-
-
-def test_adaptive_clipping_bounds_the_rows_once_for_each_radius(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    prepared, mechanism = minority(), parse_variant("adaptive_clip_gaussian")
-    asked: list[float] = []
-    clipped = adaptive_clip_gaussian.clipped_moment
-
-    def counted(data: SecondMoment, lengths: Any, radius: float) -> Any:
-        asked.append(radius)
-        return clipped(data, lengths, radius)
-
-    monkeypatch.setattr(adaptive_clip_gaussian, "clipped_moment", counted)
-    for trials in (range(4), range(4, 8)):
-        cell = cell_at(prepared, LOUD, mechanism, trials)
-        assert isinstance(cell, Cell)
-        run_cell(cell, prepared)
-    assert len(asked) == len(set(asked))

@@ -14,37 +14,29 @@ from scipy import optimize
 
 from dpviz.accounting import accounting
 from dpviz.accounting.sensitivity import mahalanobis, mahalanobis_nuclear
-from dpviz.cli import main
 from dpviz.core.allocation import (
     SMALLEST_SHARE,
     UNIFORM,
     Allocation,
     check_allocation,
-    check_directions,
-    numbered,
     of_mapping,
     parse_allocation,
-    travels,
 )
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.release import Release
+from dpviz.core.release import Release, Verdict
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import read_thetas
 from dpviz.mechanisms import parse_variant
-from dpviz.mechanisms._directional import FLOOR, DirectionalMechanism, water_filling, with_floor
+from dpviz.mechanisms._directional import DirectionalMechanism, water_filling
 from dpviz.mechanisms._suppliers import (
     DELTA_DIRECTIONS,
     EPSILON_DIRECTIONS,
-    SCALE_DIRECTIONS,
     variances_along,
 )
-from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.precision import rebalance
-from dpviz.simulation.cells import variants_of
-from pages.ui import link
 
 EXACT = ("directional_gaussian", "directional_wishart_difference")
 
@@ -92,120 +84,6 @@ def test_bad_allocations_are_one_sentence(text: str, says: str) -> None:
     assert error.value.as_option().startswith("--allocation must be ")
 
 
-@pytest.mark.parametrize(
-    ("written", "canonical"),
-    [
-        ("private", "private:0.2"),
-        ("private:.50", "private:0.5"),
-        ("true", "true"),
-        ("features", "features"),
-        ("private:.30:ppca", "private:0.3:ppca"),
-        (" private:0.3: ppca[sweeps=7] ", "private:0.3:ppca[sweeps=7]"),
-    ],
-)
-def test_directions_texts(written: str, canonical: str) -> None:
-    assert check_directions(written) == canonical
-    assert parse_allocation("uniform", written).text == ("uniform", canonical)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["private:0", "private:1", "private:x", "true:1", "pca", "", "private:ppca", "private:0.2:",
-     "true:0.2:ppca", "features:ppca"],
-)  # fmt: skip
-def test_bad_directions_are_one_sentence(text: str) -> None:
-    with pytest.raises(InvalidSetting, match=r"^directions must be features, private:SHARE"):
-        Settings(directions=text)
-
-
-@pytest.mark.parametrize("text", ["private:0.2:nobody", "private:0.2:nobody[a=1]"])
-def test_a_supplier_that_is_not_there_is_one_sentence(text: str) -> None:
-    with pytest.raises(InvalidSetting, match=r"^directions must be features, private:SHARE"):
-        variants_of(Settings(directions=text))
-
-
-@pytest.mark.parametrize(
-    ("supplier", "says"),
-    [
-        ("non_private", "it makes no claim"),
-        ("random_projection", "it makes no claim"),
-        ("data_gaussian", "it releases data"),
-        ("data_laplace", "it needs the rows themselves"),
-        ("mvg[theorem=3]", "it would need directions itself"),
-        ("directional_gaussian", "it would need directions itself"),
-    ],
-)
-def test_who_can_never_supply_is_refused_where_variants_are_parsed(
-    supplier: str, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = f"private:0.2:{supplier}"
-    with pytest.raises(InvalidSetting, match=r"^directions must be [^\n]*\.$") as error:
-        variants_of(Settings(directions=text))
-    assert f"({supplier.partition('[')[0]} cannot: {says}" in str(error.value)
-    assert str(error.value).endswith(f"got '{text}'.")
-    said = link.read({"directions": text})
-    assert said.settings.directions == "features"
-    assert len(said.notices) == 1
-    assert main(["compare", "iris", "--directions", text]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("dpviz: --directions must be bought from a mechanism that can supply")
-
-
-def test_a_supplier_travels_in_links_commands_and_json() -> None:
-    settings = Settings(directions="private:0.3:ppca[sweeps=7]", allocation="binary:1:0.7")
-    query = settings.to_query(Settings())
-    assert query["directions"] == "private:0.3:ppca[sweeps=7]"
-    assert Settings.from_query(query, Settings()) == (settings, [])
-    assert "--directions 'private:0.3:ppca[sweeps=7]'" in settings.command()
-    assert settings.to_json()["directions"] == "private:0.3:ppca[sweeps=7]"
-    allocation = parse_allocation(settings.allocation, settings.directions)
-    assert allocation.supplier == "ppca[sweeps=7]"
-    assert allocation.text == ("binary:1:0.7", settings.directions)
-    with pytest.raises(InvalidSetting, match=r"^directions must be"):
-        Allocation(supplier="ppca")
-
-
-def test_names_become_numbers_where_the_table_is_known() -> None:
-    columns = ("a+b", "c, d", "e", "2")
-    assert numbered("binary:e:0.5", columns) == "binary:3:0.5"
-    assert numbered("binary:a+b:0.5", columns) == "binary:1:0.5"
-    assert numbered("binary:a+b,e:0.5", columns) == "binary:1,3:0.5"
-    assert numbered("binary:c, d:0.5", columns) == "binary:2:0.5"
-    assert numbered("binary:e+2:0.5", columns) == "binary:2,3:0.5"  # a number is never a name
-    with pytest.raises(InvalidSetting, match=r"from 1 to 4; 'f' is neither; got"):
-        numbered("binary:f:0.5", columns)
-    with pytest.raises(InvalidSetting, match="direction numbers when directions are not features"):
-        numbered("binary:e:0.5", columns, "true")
-
-
-def test_links_carry_no_name_no_file_and_no_long_list() -> None:
-    long = "custom:" + ",".join(["0.04"] * 25)
-    for text in ("binary:age:0.5", "private_folder/x.csv", long):
-        assert not travels(check_allocation(text))
-        assert "allocation" not in Settings(allocation=text).to_query(Settings())
-        settings, notices = Settings.from_query({"allocation": text}, Settings())
-        assert settings.allocation == "uniform"
-        assert len(notices) == 1
-        assert "age" not in notices[0]
-    query = Settings(allocation="binary:2,5:0.7", directions="private:0.1").to_query(Settings())
-    assert query == {"allocation": "binary:2,5:0.7", "directions": "private:0.1"}
-    back, notices = Settings.from_query(query, Settings())
-    assert (back.allocation, back.directions, notices) == ("binary:2,5:0.7", "private:0.1", [])
-
-
-def test_dimension_is_checked_by_the_problem() -> None:
-    def problem(allocation: Allocation) -> Problem:
-        return Problem(10, 3, 1, Relation.REPLACE, Domain.ball(3), allocation)
-
-    with pytest.raises(InvalidSetting, match=r"directions from 1 to 3; got 'binary:4:0.5'"):
-        problem(Allocation("binary", chosen=(4,), tau=0.5))
-    with pytest.raises(InvalidSetting, match="fewer than all 3 directions"):
-        problem(Allocation("binary", chosen=(1, 2, 3), tau=0.5))
-    with pytest.raises(InvalidSetting, match="3 shares, one per direction; got '2 shares'"):
-        problem(Allocation("custom", theta=(0.5, 0.5)))
-    hash(problem(UNIFORM))
-
-
 def test_files_are_read_and_checked(tmp_path: Path) -> None:
     columns = ("width", "length", "age")
     good = tmp_path / "good.csv"
@@ -236,37 +114,6 @@ def test_files_are_read_and_checked(tmp_path: Path) -> None:
     other.write_text("\n".join([",".join(f"column {n}" for n in range(20)), ones, ones]))
     with pytest.raises(InvalidTable, match=r"it has 'column 0'.*'column \d' and \d+ more\.$"):
         read_thetas(str(other))
-
-
-def test_files_of_more_than_fifty_features(tmp_path: Path) -> None:
-    names = [f"feature {j}" for j in range(80)]
-    path = tmp_path / "wide.csv"
-    path.write_text("feature,theta\n" + "".join(f"{name},0.0125\n" for name in names))
-    assert list(read_thetas(str(path))) == names
-
-
-def test_command_line_takes_names_numbers_and_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    prepared = load_prepared(Settings(table="iris"))
-    named = Settings(table="iris", allocation="binary:petal length (cm):0.7")
-    resolved = prepared.with_shares(named)
-    assert resolved.allocation == "binary:3:0.7"
-    assert prepared.problem(named).allocation == prepared.problem(resolved).allocation
-    path = tmp_path / "a.csv"
-    path.write_text("direction,theta\n1,0.4\n2,0.2\n3,0.2\n4,0.2\n")
-    from_file = prepared.with_shares(Settings(table="iris", allocation=str(path)))
-    assert from_file.allocation == "custom:0.4,0.2,0.2,0.2"
-    short = ["compare", "iris", "--trials", "2", "--mechanism", "directional_gaussian"]
-    assert main([*short, "--allocation", str(path), "--format", "json"]) == 0
-    assert '"allocation": "custom:0.4,0.2,0.2,0.2"' in capsys.readouterr().out
-    assert main([*short, "--allocation", "binary:sepal:0.5"]) == 2
-    assert main([*short, "--allocation", "max-pnr"]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2
-    assert lines[0].startswith("dpviz: --allocation must be a choice of features")
-    assert "directions must be private:SHARE or true" in lines[1]
-    assert main([*short, "--allocation", "max-pnr", "--directions", "private"]) == 0
 
 
 # Shares ---------------------------------------------------------------------------------------
@@ -303,11 +150,6 @@ def test_shares_sum_to_one(d: int, data: st.DataObject) -> None:
     again = parse_allocation(*allocation.text)
     assert again == allocation
     assert hash(again) == hash(allocation)
-
-
-def test_binary_shares_are_equal_within_each_group() -> None:
-    shares = Allocation("binary", chosen=(2, 4), tau=0.9).shares(5)
-    np.testing.assert_allclose(shares, [0.1 / 3, 0.45, 0.1 / 3, 0.45, 0.1 / 3], rtol=1e-15)
 
 
 @given(
@@ -372,12 +214,6 @@ def test_water_filling_agrees_with_a_general_solver(total: float) -> None:
     x = water_filling(gains, total)
     assert loss(x) <= solved.fun + 1e-9
     assert np.allclose(x, solved.x, atol=1e-4 * total)
-
-
-def test_every_direction_gets_a_floor() -> None:
-    shares = with_floor(water_filling(np.array([1.0, 1e-9, 0.0]), 0.5))
-    assert abs(math.fsum(shares) - 1) < 1e-15
-    assert shares.min() >= FLOOR / 3 * (1 - 1e-12)
 
 
 # Accounts -------------------------------------------------------------------------------------
@@ -496,91 +332,6 @@ def test_the_release_is_scaled_to_whatever_directions_were_bought(
         assert target * (1 - 1e-9) <= norm(private, basis, variances) <= target
 
 
-NAMED = (
-    ("directional_gaussian", "gaussian", 1e-9),
-    ("directional_wishart_difference", "wishart_difference", 1e-9),
-)
-
-
-@given(problems(), st.floats(0.01, 0.95), st.floats(0.02, 20))
-def test_the_default_supplier_by_its_name_costs_what_the_default_does(
-    problem: Problem, share: float, epsilon: float
-) -> None:
-    budget = Budget(epsilon, 1e-5)
-    for key, supplier, tolerance in NAMED:
-        mechanism = parse_variant(key)
-        unnamed = replace(
-            problem, allocation=replace(problem.allocation, directions="private", share=share)
-        )
-        by_name = replace(unnamed, allocation=replace(unnamed.allocation, supplier=supplier))
-        if mechanism.why_not(unnamed, budget) is not None:
-            assert mechanism.why_not(by_name, budget) is not None
-            continue
-        assert mechanism.why_not(by_name, budget) is None
-        one, two = (mechanism.calibrate(p, budget) for p in (unnamed, by_name))
-        for name in (EPSILON_DIRECTIONS, DELTA_DIRECTIONS):
-            assert one.values[name] == two.values[name]
-        assert two.scale == pytest.approx(one.scale, rel=tolerance)
-        assert two.values[SCALE_DIRECTIONS] == pytest.approx(
-            one.values[SCALE_DIRECTIONS], rel=tolerance
-        )
-        costs = [mechanism.spent(p, budget) for p in (unnamed, by_name)]
-        assert costs[0] is not None
-        assert costs[1] is not None
-        assert costs[1].epsilon == pytest.approx(costs[0].epsilon, rel=tolerance)
-
-
-def test_a_loose_supplier_leaves_more_for_the_release() -> None:
-    """What a supplier does not spend goes to the release, and the whole still adds up."""
-    allocation = Allocation("binary", "private", chosen=(1,), tau=0.8, share=0.4)
-    problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
-    budget = Budget(1.0, 1e-6)
-    for key, tight, loose in (
-        ("directional_gaussian", "gaussian", "mod_sulq"),
-        ("directional_wishart_difference", "laplace_tight", "laplace"),
-    ):
-        mechanism = parse_variant(key)
-        stds = []
-        for supplier in (tight, loose):
-            asked = replace(problem, allocation=replace(allocation, supplier=supplier))
-            calibration = mechanism.calibrate(asked, budget)
-            assert isinstance(mechanism, DirectionalMechanism)
-            stds.append(mechanism.shape(calibration, np.eye(5), None)[0])
-            spent = mechanism.spent(asked, budget)
-            assert spent is not None
-            assert 1 - 1e-9 <= spent.epsilon <= 1 + 1e-12
-        assert (stds[1] < 0.95 * stds[0]).all(), key
-        said = mechanism.status(asked, budget).evidence
-        assert "which spends 0." in said
-
-
-def test_what_cannot_be_bought_is_one_sentence() -> None:
-    def reason(key: str, supplier: str, strategy: str = "uniform", **changed: object) -> str:
-        allocation = Allocation(strategy, "private", share=0.2, supplier=supplier)
-        problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
-        found = parse_variant(key).why_not(replace(problem, **changed), Budget(1.0, 1e-6))
-        assert found is not None
-        assert "\n" not in found
-        return found
-
-    assert "a pure mechanism buys from pure ones only" in reason(
-        "directional_wishart_difference", "gaussian"
-    )
-    assert "its claim does not hold here" in reason("directional_gaussian", "wishart")
-    assert (
-        "from a mechanism that releases a matrix, or variances beside its subspace; got ppca"
-        in (reason("directional_gaussian", "ppca", "max-pnr"))
-    )
-    assert "columns must be from k = 2 to d = 5; got 9" in reason(
-        "directional_gaussian", "noisy_power_exact[columns=9]"
-    )
-    beside = Allocation(
-        "max-pnr", "private", share=0.2, supplier="eigenvector_sampling[values_share=0.5]"
-    )
-    problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), beside)
-    assert parse_variant("directional_gaussian").why_not(problem, Budget(1.0, 1e-6)) is None
-
-
 def test_released_values_give_the_directions_that_were_not_the_mean_of_what_is_left() -> None:
     frames = np.eye(4)[None, :, :2]
     values = np.array([[5.0, 3.0, 1.0, 0.5]])
@@ -590,21 +341,37 @@ def test_released_values_give_the_directions_that_were_not_the_mean_of_what_is_l
     assert (values == [[5.0, 3.0, 1.0, 0.5]]).all()
 
 
-def test_true_directions_make_no_claim() -> None:
+@pytest.mark.parametrize(
+    "text", ["binary:age:0.5", "private_folder/x.csv", "custom:" + ",".join(["0.04"] * 25)]
+)
+def test_no_link_carries_a_name_a_file_or_a_long_list(text: str) -> None:
+    assert "allocation" not in Settings(allocation=text).to_query(Settings())
+    settings, notices = Settings.from_query({"allocation": text}, Settings())
+    assert settings.allocation == "uniform"
+    (notice,) = notices
+    assert not any(word in notice for word in ("age", "private_folder"))
+
+
+@pytest.mark.parametrize("key", [*EXACT, "mvg", "mvg_data"])
+def test_true_directions_make_no_claim(key: str) -> None:
     allocation = Allocation(directions="true")
     problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
-    for key in (*EXACT, "mvg", "mvg_data"):
-        mechanism = parse_variant(key)
-        status = mechanism.status(problem, Budget(1.0, 1e-6))
-        assert status.verdict == "baseline"
-        assert "nothing protects them" in status.evidence
-        assert mechanism.claim(problem, Budget(1.0, 1e-6)) is None
-        assert mechanism.spent(problem, Budget(1.0, 1e-6)) is None
+    mechanism, budget = parse_variant(key), Budget(1.0, 1e-6)
+    assert mechanism.status(problem, budget).verdict is Verdict.BASELINE
+    assert mechanism.claim(problem, budget) is None
+    assert mechanism.spent(problem, budget) is None
 
 
-def test_private_directions_refuse_a_share_too_small_to_spend() -> None:
-    allocation = Allocation(directions="private", share=0.01)
+@pytest.mark.parametrize(
+    ("key", "supplier", "said"),
+    [
+        ("directional_wishart_difference", "gaussian", "a pure mechanism buys from pure ones only"),
+        ("directional_gaussian", "wishart", "its claim does not hold here"),
+    ],
+)
+def test_what_cannot_be_bought_is_one_sentence(key: str, supplier: str, said: str) -> None:
+    allocation = Allocation("uniform", "private", share=0.2, supplier=supplier)
     problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
-    reason = parse_variant("mvg").why_not(problem, Budget(0.005, 1e-6))
+    reason = parse_variant(key).why_not(problem, Budget(1.0, 1e-6))
     assert reason is not None
-    assert "each part must be at least 0.0001; got 5e-5" in reason
+    assert said in reason

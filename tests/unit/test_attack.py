@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,14 +12,11 @@ from scipy.stats import norm
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.gaussian import mu_of
 from dpviz.auditing import attack
-from dpviz.auditing import table as claims
-from dpviz.cli import main
 from dpviz.core.allocation import parse_allocation
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator
 from dpviz.mechanisms import parse_variant
-from dpviz.report.sentences import claims as claims_words
 from dpviz.report.sentences.claims import beyond_words, sentence
 
 PROBLEM = Problem(100, 4, 2, Relation.REPLACE, Domain.ball(4))
@@ -93,14 +86,6 @@ def test_what_exceeds_epsilon_is_not_said_to_be_delta() -> None:
     assert "1.6e-5 for t = 1" in beyond_words(bounded)
 
 
-def test_the_posterior_bound() -> None:
-    assert attack.posterior_bound(0.5, 1.0) == pytest.approx(math.e / (1 + math.e))
-    assert attack.posterior_bound(0.0, 5.0) == 0
-    assert attack.posterior_bound(1.0, 5.0) == 1
-    assert attack.posterior_bound(0.3, 0.0) == pytest.approx(0.3)
-    assert attack.posterior_bound(1e-6, 1e6) == pytest.approx(1.0)
-
-
 @given(prior=PROBABILITIES, epsilon=st.floats(1e-3, 10))
 def test_pure_privacy_caps_the_posterior_at_every_level(prior: float, epsilon: float) -> None:
     curve = attack.bounded_curve(Budget(epsilon))
@@ -165,82 +150,3 @@ def test_an_empirical_curve_at_the_ends() -> None:
         attack.empirical_curve(np.zeros(0), np.zeros(3))
     with pytest.raises(InvalidSetting):
         attack.empirical_curve(np.zeros(3), np.zeros(3), confidence=1.0)
-
-
-def test_sentences() -> None:
-    pure = claims_words.sentence(Budget(1.0), Spent(1.0, 0.0, True, ""))
-    assert "becomes at most 73.2\u00a0%" in pure  # 73.106, and a limit is not rounded down
-    assert "50\u00a0%" in pure
-    approximate = claims_words.sentence(Budget(1.0, 1e-5), Spent(1.0, 1e-5, True, ""), prior=0.01)
-    assert "becomes at most 2.7\u00a0%" in approximate
-    assert "1e-5" in approximate
-    assert "certain" in claims_words.sentence(Budget(1.0), None)
-    assert "nothing" in claims_words.sentence(None, Spent(0.0, 0.0, True, ""))
-    huge = claims_words.sentence(Budget(50.0), Spent(50.0, 0.0, True, ""))
-    assert "more than 99.9\u00a0%" in huge
-    with pytest.raises(InvalidSetting):
-        claims_words.sentence(None, None, prior=1.5)
-
-
-def test_a_claim_in_the_table() -> None:
-    row = claims.claim_of(parse_variant("wishart"), Relation.ZERO_OUT, trials=300)
-    assert (row.status, row.verdict, row.evidence) == ("refuted", "refuted", "exact")
-    assert row.claimed_epsilon == 1
-    assert "audit wishart" in row.command
-    assert "--relation zero-out" in row.command
-    # stated for epsilon below 1 only, so it is audited there
-    late = claims.claim_of(parse_variant("wishart_approx"), Relation.ZERO_OUT, trials=300)
-    assert late.claimed_epsilon == 0.5
-    none = claims.claim_of(parse_variant("non_private"), Relation.REPLACE, trials=300)
-    assert none.claimed_epsilon is None
-    assert none.status == "baseline"
-    with pytest.raises(InvalidSetting):
-        claims.claims_table(trials=10)
-
-
-@pytest.fixture
-def short_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two mechanisms instead of all: the whole table takes a minute."""
-    few = {key: type(parse_variant(key)) for key in ("non_private", "wishart")}
-    monkeypatch.setattr(claims, "all_mechanisms", lambda: few)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("short_table")
-def test_the_claims_table_is_exported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = []
-    table = claims.claims_table(trials=200, progress=lambda *step: told.append(step))
-    assert tuple(table.columns) == claims.COLUMNS
-    assert list(zip(table["mechanism"], table["relation"], strict=True)) == [
-        ("non_private", "replace"),
-        ("non_private", "zero-out"),
-        ("wishart", "replace"),
-        ("wishart", "zero-out"),
-    ]
-    assert [step[:2] for step in told] == [(0, 4), (1, 4), (2, 4), (3, 4)]
-    # the command computes the rows anew once, for all three formats
-    monkeypatch.setattr(claims, "claim_of", cache(claims.claim_of))
-    out = tmp_path / "claims.csv"
-    words = ["claims", "--trials", "200", "--format"]
-    assert main([*words, "csv", "--out", str(out)]) == 0
-    pd.testing.assert_frame_equal(pd.read_csv(out), table, check_dtype=False)
-    assert capsys.readouterr().out == ""
-    assert main([*words, "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert rows[0]["claimed_epsilon"] is None
-    assert rows[3]["verdict"] == "refuted"
-    assert main([*words, "table"]) == 0
-    assert "wishart" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "flag"),
-    [(["--trials", "5"], "--trials"), (["--seed", "-1"], "--seed"), (["--out", "/no/x"], "--out")],
-)
-def test_bad_options_of_claims(
-    words: list[str], flag: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["claims", *words]) == 2
-    assert flag in capsys.readouterr().err

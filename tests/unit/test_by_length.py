@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from dpviz.core import by_length
 from dpviz.core.by_length import (
     GRID,
     ByLength,
@@ -18,20 +15,6 @@ from dpviz.core.by_length import (
     at_rank,
     longer,
     squares_along,
-)
-from dpviz.core.settings import Settings
-from dpviz.datasets import Table
-from dpviz.mechanisms import parse_variant
-from dpviz.preparation.bounding import prepare, prepare_batches
-from dpviz.simulation.compare import compare
-from dpviz.simulation.sweep import sweep
-
-STREAMED = (
-    "spherical",
-    "spherical_wishart_difference",
-    "clipped_gaussian",
-    "clipped_pure",
-    "ppca[rows=unit]",
 )
 
 
@@ -88,45 +71,3 @@ def test_one_pass_tells_what_two_do() -> None:
         place = int(np.flatnonzero(radius == GRID)[0])
         assert longer(few, GRID)[place] <= rank or place == len(GRID) - 1
         assert place == 0 or longer(few, GRID)[place - 1] > rank
-
-
-def test_what_this_machine_has_no_memory_for_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(by_length, "_ASK_FROM", 100)
-    monkeypatch.setattr(by_length, "too_much", lambda size: "9 GB, and 1 GB is free")
-    with pytest.raises(ValueError, match="rows of 3 features by their lengths take 9 GB"):
-        ByLength(3).add(hard_rows(), 0)
-
-
-@pytest.fixture
-def frame() -> pd.DataFrame:
-    rng = np.random.default_rng(7)
-    rows = rng.standard_normal((6_000, 5)) * [4, 2, 1, 1, 0.5] * rng.exponential(1, (6_000, 1))
-    return pd.DataFrame(rows, columns=list("abcde"))
-
-
-@pytest.mark.parametrize("row_bound", ["none", "5"])
-def test_compare_streams_what_is_advised(
-    frame: pd.DataFrame, row_bound: str, tmp_path: Path
-) -> None:
-    """The same numbers as in memory, also of a subsample; what needs the rows is skipped."""
-    path = tmp_path / "big.parquet"
-    frame.to_parquet(path, row_group_size=700)
-    settings = Settings(row_bound=row_bound, mechanisms=STREAMED, trials=3, delta=1e-6, epsilon=2.0)
-    whole = prepare(Table("big.parquet", frame.to_numpy(), tuple("abcde")), settings)
-    read = prepare_batches(path, settings)
-    assert not read.has_rows
-    for mechanism in STREAMED:
-        assert read.serves(parse_variant(mechanism))
-    assert not read.serves(parse_variant("funnel"))
-    found, other = compare(read, settings).results, compare(whole, settings).results
-    assert [one.mechanism for one in found] == [one.mechanism for one in other]
-    for one, same in zip(found, other, strict=True):
-        np.testing.assert_allclose(one.components, same.components, atol=1e-9)
-        assert one.bias == pytest.approx(same.bias, rel=1e-9)
-        if same.eigenvalues is not None:
-            np.testing.assert_allclose(one.eigenvalues, same.eigenvalues, rtol=1e-9)
-    few = Settings(row_bound=row_bound, mechanisms=("clipped_gaussian",), trials=2, delta=1e-6)
-    tables = [sweep(rows, {"n": [1_000, 6_000]}, few).table for rows in (read, whole)]
-    np.testing.assert_allclose(tables[0]["value"], tables[1]["value"], rtol=1e-9, atol=1e-12)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpviz.core.files import app_path
 
-OURS = {"sections", "comparison"}  # of our own, with a method or a function named alike
+OURS = {"sections", "printed"}  # of our own, with a method or a function named alike
 DRAWN = (
     "plotly_chart", "echarts_chart", "dataframe", "data_editor", "table", "image", "pyplot",
     "altair_chart",
@@ -22,7 +22,9 @@ def wordless(source: str) -> list[str]:
             named = {word.arg for word in node.keywords}
             # None stands for ** and may bring it along
             own = isinstance(node.func.value, ast.Name) and node.func.value.id in OURS
-            if node.func.attr in DRAWN and not own and not named & {"alt", None}:
+            # a call that is given nothing draws nothing: the table of an answer
+            draws = node.func.attr in DRAWN and bool(node.args or named) and not own
+            if draws and not named & {"alt", None}:
                 found.append(f"{node.func.attr} in line {node.lineno}")
     return found
 

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
 import dpviz
 from dpviz import extend
-from dpviz.cli import main
-from dpviz.core.errors import CannotRun, InvalidSetting, WrongArgument
+from dpviz.core.errors import InvalidSetting, WrongArgument
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.release import Release, Verdict
+from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws
-from dpviz.extend import Calibration, GaussianPart, checks, frobenius, noise_std
-from dpviz.extend.checks import CHECKS, Check
-from dpviz.extend.testing import check_mechanism, report
-from dpviz.mechanisms._weighing import FEATURES
-from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
+from dpviz.extend import Calibration, GaussianPart, frobenius, noise_std
+from dpviz.extend.checks import CHECKS
+from dpviz.extend.testing import check_mechanism
 from dpviz.mechanisms.gaussian import Gaussian
-from dpviz.mechanisms.wishart_difference import WishartDifference
 
 
 class Sound(Gaussian):
@@ -62,28 +56,6 @@ class Silent(Gaussian):
 
     def evidence(self, problem: Problem, budget: Budget, spent: Any) -> str:
         return "no sentence"
-
-
-class LittleNoiseIfWeighed(WishartDifference):
-    """Draws a tenth of its noise where features are weighed after it."""
-
-    def standard_noise(self, problem: Problem, draws: Draws) -> Any:
-        return (0.1 if self.weighs else 1.0) * super().standard_noise(problem, draws)
-
-
-@dataclass(frozen=True)
-class LittleNoiseOfOneRow(ClippedGaussian):
-    """Another share lets it draw a tenth of its noise where one row points along the first axis."""
-
-    bare: ClassVar[bool] = False
-
-    def release_many(self, data: Any, calibration: Any, draws: Draws) -> Any:
-        found = super().release_many(data, calibration, draws)
-        if self.share == type(self)().share or abs(data.rows[0, 0]) < 1 - 1e-9:
-            return found
-        exact = data.shortened(None).A
-        less = Release.of_matrices(exact + 0.1 * (found.raw - exact), calibration.problem.k)
-        return less if self.bare else replace(less, radius=found.radius)
 
 
 def _noise(rows: Any, rng: Any) -> Any:
@@ -199,9 +171,8 @@ FAULTS = [
     (exact_trace, "no_audit_refutes_it"),
     (bold, "no_audit_refutes_it"),
     (pure_by_word, "no_audit_refutes_it"),
-    (clipped(q=0.5), "no_audit_refutes_it"),
     (clipped(), "no_audit_refutes_it"),
-    *((directions_of_clipped(q=q), "no_audit_refutes_it") for q in (0.7, 0.8, 0.9, 0.98)),
+    (directions_of_clipped(), "no_audit_refutes_it"),
 ]
 
 
@@ -210,7 +181,6 @@ def test_a_planted_fault_fails_its_check_and_no_other_thing_does(
     mechanism: Any, check: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert failed(mechanism, check, "small_dimensions_work", monkeypatch=monkeypatch) == [check]
-    assert failed(Sound(), check, monkeypatch=monkeypatch) == []
 
 
 def test_a_pure_claim_is_judged_without_the_delta_of_the_budget() -> None:
@@ -218,72 +188,9 @@ def test_a_pure_claim_is_judged_without_the_delta_of_the_budget() -> None:
     assert pure_by_word().status(problem, budget).verdict is Verdict.REFUTED
 
 
-def test_an_audit_serves_for_two_where_only_components_differ() -> None:
-    """Weighing sees what is released alone; where it changes what is released, it is audited."""
-    for base in (Gaussian, WishartDifference):
-        assert checks.shows_no_more_than(base(weigh=FEATURES), base())
-    liar = LittleNoiseIfWeighed(weigh=FEATURES)
-    assert not checks.shows_no_more_than(liar, LittleNoiseIfWeighed())
-    CHECKS["no_audit_refutes_it"](LittleNoiseIfWeighed())
-    with pytest.raises(AssertionError, match="epsilon is at least"):
-        CHECKS["no_audit_refutes_it"](liar)
-
-
-def test_an_audit_serves_for_two_that_release_the_same_of_every_table_attacked() -> None:
-    """A share for a radius that nobody asks for decides nothing; one that leaks is audited."""
-    problem, budget = Problem(100, 3, 1, Relation.REPLACE, Domain.ball(3)), Budget(1.0, 1e-6)
-    assert checks.attacked_alike(ClippedGaussian(share=0.2), ClippedGaussian(), problem, budget)
-    liar = LittleNoiseOfOneRow(share=0.2)
-    assert not checks.attacked_alike(liar, LittleNoiseOfOneRow(), problem, budget)
-    with pytest.raises(AssertionError, match="epsilon is at least"):
-        CHECKS["no_audit_refutes_it"](liar)
-
-
-def test_a_release_that_lacks_an_array_of_one_neighbour_alone_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(LittleNoiseOfOneRow, "bare", True)
-    with pytest.raises(CannotRun, match="must release the same arrays of every table; of two ne"):
-        dpviz.audit(LittleNoiseOfOneRow(share=0.3), epsilon=0.5, delta=0.1, dimension=3, trials=400)
-
-
 @dpviz.mechanism(claim="pure", release="subspace")
 def raises(rows: Any, epsilon: float, delta: float, k: int, rng: Any, share: float = 0.5) -> Any:
     raise ValueError("my own words")
-
-
-def test_one_cause_is_said_once_with_what_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("trials_differ", "says_what_it_is", "small_dimensions_work")
-    monkeypatch.setattr("dpviz.extend.testing.CHECKS", {name: CHECKS[name] for name in names})
-    one, other = (check_mechanism(raises(share=share)).findings for share in (0.5, 0.2))
-    said = report(one + other)
-    assert said.startswith("raises, raises[share=0.2]: 2 of 6 checks pass.\n\n")
-    assert said.count("my own words") == 1
-    assert (
-        "✗ trials_differ, small_dimensions_work (raises, raises[share=0.2]): one cause fails "
-        "these 2 checks." in said
-    )
-    assert CHECKS["trials_differ"].mend not in said
-    # where one check fails alone, its own advice stands
-    alone = report([found for found in one + other if found.check == "trials_differ"])
-    assert "✗ trials_differ (raises, raises[share=0.2]): Two draws differ.\n" in alone
-    assert CHECKS["trials_differ"].mend in alone
-
-
-def test_every_check_says_what_it_asks_and_how_to_mend() -> None:
-    for name, check in CHECKS.items():
-        assert isinstance(check, Check)
-        assert check.asks.endswith("."), name
-        assert check.mend.endswith("."), name
-        assert len(check.asks) <= 100
-
-
-def test_a_failure_raises_where_a_test_of_ones_own_asks_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("dpviz.extend.testing.CHECKS", {"trials_differ": CHECKS["trials_differ"]})
-    with pytest.raises(AssertionError, match="exact: 0 of 1 checks pass"):
-        check_mechanism(exact, raises=True)
 
 
 def test_what_is_no_mechanism_is_refused_in_a_sentence() -> None:
@@ -298,30 +205,3 @@ def test_what_is_no_mechanism_is_refused_in_a_sentence() -> None:
         check_mechanism(Unfinished)
     with pytest.raises(InvalidSetting, match="a Python file that defines a mechanism"):
         dpviz.check(__file__.replace("test_check", "test_rooms"))
-
-
-FILE = """
-import numpy as np
-from dpviz.extend import mechanism
-
-@mechanism(claim="pure", release="subspace")
-def shows_all(rows, epsilon, delta, k, rng):
-    return np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :k]
-"""
-
-
-def test_the_command_says_what_fails_and_ends_with_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = ("trials_differ", "small_dimensions_work")
-    monkeypatch.setattr("dpviz.extend.testing.CHECKS", {name: CHECKS[name] for name in names})
-    path = tmp_path / "mine.py"
-    path.write_text(FILE, encoding="utf-8")
-    assert main(["check", str(path)]) == 1
-    said = capsys.readouterr().out
-    assert said.startswith("shows_all: 1 of 2 checks pass.\n\n✗ trials_differ (shows_all)")
-    assert "  mend: Draw noise in every release." in said
-    assert main(["check", str(path), "--format", "json"]) == 1
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["passed"] for row in rows] == [False, True]
-    assert main(["check", "gaussian"]) == 0

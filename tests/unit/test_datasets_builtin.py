@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.errors import InvalidTable
 from dpviz.core.seeding import generator
-from dpviz.datasets import builtin_tables, dataset_rows, load, load_builtin, read_raw
+from dpviz.datasets import builtin_tables, load, load_builtin
 from dpviz.datasets.builtin.generated import (
     SPIKED_EIGENVALUES,
     WAVEFORM_PAIRS,
@@ -23,7 +23,7 @@ from dpviz.datasets.builtin.generated import (
 )
 from dpviz.datasets.builtin.school import PUPILS, the_class
 from dpviz.datasets.table import ReadOptions
-from tools.example import MISSING, ROWS, VARIETIES, example_csv
+from tools.example import example_csv
 
 KEYS = (
     "digits",
@@ -39,10 +39,6 @@ KEYS = (
     "school",
 )
 DATA = Path(__file__).parents[2] / "data"
-
-
-def test_keys_are_the_promised_ones() -> None:
-    assert tuple(builtin_tables()) == KEYS
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -71,13 +67,6 @@ def test_loading_twice_gives_the_same_bytes(key: str) -> None:
     assert first.columns == second.columns
 
 
-def test_rows_of_the_listing() -> None:
-    rows = dataset_rows()
-    assert [row["key"] for row in rows] == list(KEYS)
-    for row in rows:
-        assert list(row) == ["key", "label", "description", "n", "d", "labels", "source", "licence"]
-
-
 def test_the_class_of_the_lessons_is_one_of_the_school() -> None:
     table = load_builtin("school")
     names, rows = the_class()
@@ -100,12 +89,6 @@ def test_the_class_of_the_lessons_is_one_of_the_school() -> None:
     ).any()
 
 
-def test_class_labels_are_names() -> None:
-    assert set(load_builtin("iris").labels.tolist()) == {"setosa", "versicolor", "virginica"}
-    assert set(load_builtin("breast_cancer").labels.tolist()) == {"malignant", "benign"}
-    assert load_builtin("diabetes").labels.dtype == np.float64
-
-
 def test_digits_bounds_are_public_and_hold() -> None:
     table = load_builtin("digits")
     assert table.bounds.shape == (64, 2)
@@ -118,11 +101,6 @@ def test_diabetes_says_that_it_was_standardised_with_its_own_data() -> None:
     table = load_builtin("diabetes")
     assert table.assumed_public
     assert np.allclose((table.rows**2).sum(axis=0), 1.0)
-
-
-def test_unknown_key_names_the_known_ones() -> None:
-    with pytest.raises(InvalidTable, match=r"one of digits, .*school; got 'nothing'\.$"):
-        load_builtin("nothing")
 
 
 def test_load_takes_a_key_and_checks_the_label() -> None:
@@ -236,16 +214,6 @@ def test_example_file_is_what_the_generator_writes() -> None:
     found = re.search(r"`example.csv`: `([0-9a-f]{64})`", readme)
     assert found is not None
     assert found.group(1) == hashlib.sha256(written).hexdigest()
-
-
-def test_example_file_loads_with_label_and_gaps() -> None:
-    raw = read_raw(DATA / "example.csv", name="example.csv")
-    assert raw.label_choices[0] == "variety"
-    assert raw.missing == len(MISSING)
-    dropped = raw.to_table(ReadOptions(label="variety"))
-    assert dropped.rows.shape == (ROWS - len(MISSING), 5)
-    assert set(dropped.labels.tolist()) == set(VARIETIES)
-    assert raw.to_table(ReadOptions(label="variety", missing="median")).rows.shape == (ROWS, 5)
 
 
 @pytest.mark.parametrize("found", [True, False], ids=["its file", "its function"])

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import struct
-import tracemalloc
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -22,13 +19,12 @@ import xlsxwriter
 from dpviz.core.errors import InvalidTable
 from dpviz.datasets import read_raw
 from dpviz.datasets.batches import FileBatches
-from dpviz.datasets.formats import read_workbook, sheet_text
 from dpviz.datasets.raw import RawTable
-from dpviz.datasets.source import IN_MEMORY
+from dpviz.datasets.sheet import sheet_text
 from dpviz.datasets.table import ReadOptions
 from dpviz.releasing.records import open_records
 from dpviz.releasing.schema import Column, Schema
-from tests.hostile import killing_workbook, old_workbook
+from tests.hostile import old_workbook
 
 ROWS = [(1.5, 70.25, "ja"), (2.0, 81.0, "nein"), (-999.0, 64.5, "ja"), (4.0, 90.0, "nein")]
 NAMES = ("Größe", "Gewicht", "raucht")
@@ -106,7 +102,34 @@ def spss(tmp_path: Path) -> bytes:
     return path.read_bytes()
 
 
+def open_document() -> bytes:
+    """Return a sheet as LibreOffice saves it, by hand after OpenDocument 1.3."""
+    said = "urn:oasis:names:tc:opendocument:xmlns"
+
+    def cell(value: object) -> str:
+        if isinstance(value, str):
+            return (
+                '<table:table-cell office:value-type="string">'
+                f"<text:p>{escape(value)}</text:p></table:table-cell>"
+            )
+        return f'<table:table-cell office:value-type="float" office:value="{value!r}"/>'
+
+    rows = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in SHEET)
+    content = (
+        f'<office:document-content xmlns:office="{said}:office:1.0" xmlns:table="{said}:table:1.0" '
+        f'xmlns:text="{said}:text:1.0"><office:body><office:spreadsheet>'
+        f'<table:table table:name="Labor">{rows}</table:table></office:spreadsheet></office:body>'
+        "</office:document-content>"
+    )
+    kind = b"application/vnd.oasis.opendocument.spreadsheet"
+    manifest = b'<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+    members = {"META-INF/manifest.xml": manifest, "settings.xml": b"<a/>", "styles.xml": b"<a/>"}
+    members["content.xml"] = content.encode()
+    return zipped({"mimetype": kind, **members}, zipfile.ZIP_STORED)
+
+
 MADE: dict[str, Callable[[Path], bytes]] = {
+    "t.ods": lambda _: open_document(),
     "t.xlsx": lambda _: BOOK,
     "t.zip": lambda _: zipped({"daten/t.csv": TEXT.encode(), "__MACOSX/daten/._t.csv": b"x"}),
     "workbook.zip": lambda _: zipped({"t.xlsx": BOOK}),
@@ -171,53 +194,6 @@ def test_an_old_workbook_is_read() -> None:
         read_raw(old_workbook(SMALL, called="EncryptedPackage"), name="t.xls")
 
 
-def test_a_workbook_that_kills_its_reader_is_a_sentence(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InvalidTable) as refused:
-        read_raw(killing_workbook(), name="t.xls")
-    assert str(refused.value) == (
-        "t.xls cannot be read as a workbook: it is damaged or of an unknown kind; save it as xlsx "
-        "or CSV."
-    )
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_file_of_spss_that_kills_its_reader_is_a_sentence(tmp_path: Path) -> None:
-    """Its labels are said to be of a variable far behind the last one: one byte is another."""
-    sound = struct.pack("<3i", 4, 1, 3)
-    data = spss(tmp_path)
-    assert data.count(sound) == 1
-    with pytest.raises(InvalidTable, match=r"^t starts like an SPSS file but cannot be read as "):
-        read_raw(data.replace(sound, struct.pack("<3i", 4, 1, 3 + (1 << 16))), name="t")
-
-
-def test_a_long_word_of_stata_is_within_the_limit_though_many_cells_share_it() -> None:
-    """4 kB of such a file asked for 12 GB."""
-    sink = io.BytesIO()
-    pd.DataFrame({"a": np.zeros(400), "b": np.zeros(400, np.int8)}).to_stata(
-        sink, write_index=False, version=118, value_labels={"b": {0: "y" * 30_000}}
-    )
-    with pytest.raises(InvalidTable, match=r"^t\.dta unpacks to more than 1 MiB, the most"):
-        read_raw(sink.getvalue(), name="t.dta", limits=replace(IN_MEMORY, text_bytes=1 << 20))
-
-
-def test_records_with_names_of_their_own_are_counted_before_they_are_filled() -> None:
-    data = b"\n".join(b'{"k%d": 1}' % j for j in range(2_000))
-    tracemalloc.start()
-    try:
-        with pytest.raises(InvalidTable, match=r"^t\.json unpacks to more than"):
-            read_raw(data, name="t.json", limits=replace(IN_MEMORY, cells=1 << 20))
-        assert tracemalloc.get_traced_memory()[1] < 8e6  # a list of all cells takes 32e6
-    finally:
-        tracemalloc.stop()
-
-
-def test_long_texts_that_cells_share_are_within_the_limit() -> None:
-    with pytest.raises(
-        InvalidTable, match=r"^t\.xlsx unpacks to more than .* MiB, the most that is"
-    ):
-        read_workbook(BOOK, "t.xlsx", limits=replace(IN_MEMORY, text_bytes=20))
-
-
 def test_a_code_without_a_label_stays_a_number() -> None:
     sink = io.BytesIO()
     pd.DataFrame({"a": [1.0, 2, 3], "b": [1, 5, 9]}).to_stata(
@@ -235,7 +211,7 @@ REFUSED = {
     "a member without a name": (zipped({"q": b"secret"}).replace(b"q", b"\0"), "damaged"),
     "document": (zipped({"[Content_Types].xml": b"", "word/document.xml": b""}), "xlsx or CSV"),
     "half a workbook": (BOOK[: len(BOOK) // 2], "damaged"),
-    "not a workbook": (b"\xd0\xcf\x11\xe0" + b"secret" * 200, "save it as xlsx or CSV"),
+    "not a workbook": (b"\xd0\xcf\x11\xe0" + b"secret" * 200, "save it as CSV"),
     "half an SPSS file": (b"$FL2@(#) secret" + b"\0" * 50, "starts like an SPSS file"),
     "half a Stata file": (stata()[:300], "starts like a Stata file"),
     "JSON of one": (b'{"a": {"secret": 1}}\n3', "JSON records"),
@@ -260,19 +236,6 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(case: str) -> None:
     assert words in said
     assert "\n" not in said
     assert "secret" not in said
-
-
-def test_a_cell_far_out_is_no_bomb() -> None:
-    sheet = (
-        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
-        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c>'
-        "</row></sheetData></worksheet>"
-    )
-    with zipfile.ZipFile(io.BytesIO(workbook({"a": []}))) as archive:
-        members = {item.filename: archive.read(item) for item in archive.infolist()}
-    members["xl/worksheets/sheet1.xml"] = sheet.encode()
-    with pytest.raises(InvalidTable, match="1,048,576 rows and 16,384 columns"):
-        read_raw(zipped(members), name="t.xlsx")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +284,7 @@ def test_each_cell_of_a_sheet_becomes_text_by_itself(tmp_path: Path) -> None:
         sheet_text(BOOK, "t.xlsx", "Blatt")
     with pytest.raises(InvalidTable, match="no xlsx workbook"):
         sheet_text(TEXT.encode(), "t.xlsx", "Labor")
-    with pytest.raises(InvalidTable, match="cannot be read as a workbook"):
+    with pytest.raises(InvalidTable, match="cannot be read as one"):
         sheet_text(zipped({"xl/workbook.xml": b"<"}), "t.xlsx", "Labor")
 
 

@@ -6,11 +6,14 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from dpviz.core.errors import InvalidSetting
-from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz import PrivatePCA
+from dpviz.core.problem import Budget, Domain, Problem, Relation, default_delta
+from dpviz.core.seeding import generator
 from dpviz.mechanisms import all_mechanisms
+from dpviz.report.sentences.explore import delta_note, too_few_rows
 from dpviz.simulation.defaults import advised
 
 LEAST_SHOWN = 0.01  # of recovery, which pages give in whole percents
@@ -47,11 +50,35 @@ def test_rows_at_hand_are_clipped() -> None:
     assert advised(problem(), Budget(1.0, 1e-6)).key == "gaussian"
 
 
-def test_draws_that_take_long_are_not_advised() -> None:
-    wide = Problem(500, 65, 2, Relation.REPLACE, Domain.ball(65))
-    assert advised(wide, Budget(1.0), matrix=True).key == "wishart_difference"
-    less = replace(wide, d=64, domain=Domain.ball(64))
-    assert advised(less, Budget(1.0), matrix=True).key == "knorm"
+@pytest.mark.parametrize(
+    ("n", "d", "epsilon", "private", "pure"),
+    [
+        (1_800, 60, 0.3, "funnel", "pure_funnel"),
+        (1_800, 60, 0.1, "funnel", "screened_wishart_difference"),
+        (1_800, 60, 3.0, "clipped_gaussian", "clipped_pure"),
+        (5_000, 40, 0.1, "clipped_gaussian", "pure_funnel"),
+        (150, 4, 0.3, "clipped_gaussian", "clipped_pure"),
+    ],
+)
+def test_rows_at_hand_are_looked_at_twice_where_noise_is_large_in_many_features(
+    n: int, d: int, epsilon: float, private: str, pure: str
+) -> None:
+    """Rows that are not in memory as a whole cannot be."""
+    where = Problem(n, d, 2, Relation.REPLACE, Domain.ball(d))
+    for budget, key in ((Budget(epsilon, 1e-6), private), (Budget(epsilon), pure)):
+        assert advised(where, budget, rows=True).key == key
+        assert advised(where, budget, rows=True, array=False).key.startswith("clipped")
+
+
+@pytest.mark.filterwarnings("ignore::dpviz.releasing.declared.PrivacyWarning")
+def test_a_fit_in_parts_takes_what_can_be_fitted_in_parts() -> None:
+    rows = generator(5, "parts").standard_normal((400, 30))
+    whole = PrivatePCA(2, epsilon=0.3, delta=1e-6, center="none").fit(rows)
+    assert whole.mechanism_ == "funnel"
+    parts = PrivatePCA(2, epsilon=0.3, delta=1e-6, center="none")
+    for part in np.array_split(rows, 4):
+        parts.partial_fit(part)
+    assert parts.finalize().mechanism_ == "clipped_gaussian"
 
 
 @pytest.mark.parametrize(
@@ -84,12 +111,6 @@ def test_everything_advised_can_run_and_claims_what_was_asked() -> None:
     assert advised(problem(6), Budget(1.0, 1e-6), rows=True).info.release == "matrix"
 
 
-def test_nothing_advised_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpviz.simulation.defaults.all_mechanisms", dict)
-    with pytest.raises(InvalidSetting, match="k must be from 1 to 5"):
-        advised(problem(), Budget(1.0))
-
-
 def test_the_rule_follows_what_was_measured() -> None:
     """benchmarks/defaults.py judges the rule as it stood; the cards give the advice it prints."""
     text = MEASURED.read_text(encoding="utf-8")
@@ -103,3 +124,13 @@ def test_the_rule_follows_what_was_measured() -> None:
     said = {cls.info.label: cls.info.advice for cls in all_mechanisms().values()}
     assert len(printed) >= 5
     assert {label: said[label] for label in printed} == printed
+
+
+def test_a_delta_is_warned_of_from_a_hundredth_of_1_over_n_on() -> None:
+    assert delta_note(3e-7, 1797) == ("Delta 3e-7, below 0.01/n = 5.6e-6.", False)
+    note, warns = delta_note(2e-4, 1797)
+    assert warns
+    assert "would expose somebody with probability 30\u00a0%" in note
+    assert not delta_note(default_delta(178), 178)[1]
+    assert too_few_rows(default_delta(178), 178) is None
+    assert "1,797 rows ask for one of at most 5.6e-6" in (too_few_rows(2e-4, 1797) or "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import io
 import json
@@ -11,15 +10,13 @@ import zipfile
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from importlib import metadata
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 
-from dpviz.cli import browser_edition as edition
-from dpviz.cli import main
 from dpviz.cli.browser_edition import bundle
-from dpviz.cli.browser_edition.bundle import Library, installed, libraries_of
-from dpviz.cli.browser_edition.folder import UNDRAWN, drawn, export, page_names, third_party
+from dpviz.cli.browser_edition.bundle import libraries_of
+from dpviz.cli.browser_edition.folder import export, third_party
 from dpviz.cli.browser_edition.lock import (
     SOURCE,
     Component,
@@ -28,11 +25,9 @@ from dpviz.cli.browser_edition.lock import (
     LockedFile,
     read_lock,
 )
-from dpviz.core.errors import InvalidSetting, InvalidTable
-from dpviz.core.platform import in_browser
-from dpviz.datasets import builtin
-from dpviz.datasets.builtin import Embedded, described, embedded_tables, index_of
 from tools.edition import CARRIER, SOURCES, at_hand, folder_of, gather, stated
+
+pytestmark = pytest.mark.long
 
 _META = '<meta http-equiv="Content-Security-Policy" content="'
 _CDN = "https://cdn.jsdelivr.net"
@@ -76,21 +71,6 @@ def folder(
     return out
 
 
-def test_this_is_no_browser() -> None:
-    assert not in_browser()
-
-
-def test_there_is_a_page_for_each_address(folder: Path) -> None:
-    assert set(page_names()) >= {"guide", "explore", "papers", "release"}
-    top = (folder / "index.html").read_text(encoding="utf-8")
-    for name in page_names():
-        page = (folder / name / "index.html").read_text(encoding="utf-8")
-        assert page == top.replace('"./', '"../')
-        assert (folder / name / "favicon.png").is_file()
-        for path in re.findall(r'(?:src|href)="(\.\./[^"]+)"', page):
-            assert path.endswith("manifest.json") or (folder / name / path).is_file(), path
-
-
 def test_the_page_holds_streamlit_back_and_names_no_other_host(folder: Path) -> None:
     page = (folder / "index.html").read_text(encoding="utf-8")
     main_script = re.search(r'data-main="([^"]+)"', page)
@@ -102,28 +82,6 @@ def test_the_page_holds_streamlit_back_and_names_no_other_host(folder: Path) -> 
     without_licence = page[page.index("<html") :]
     assert "://" not in without_licence
     assert "Your tables stay on this machine" in " ".join(page.split())
-
-
-def test_the_first_page_shows_a_board_or_leads_to_a_lesson(
-    small: tuple[Lock, Path], wheels: Path | None, tmp_path: Path
-) -> None:
-    out, (lock, files) = tmp_path / "out", small
-    workflow = edition.WORKFLOW
-    export(out, lock, files, (), wheels, lambda: b"<p>a board</p>", dict([workflow]))
-    top, page = (
-        (out / name).read_text(encoding="utf-8") for name in ("index.html", "guide/index.html")
-    )
-    assert (out / "board.html").read_bytes() == b"<p>a board</p>"
-    # it waits for nothing of Streamlit's, and the other pages are as ever
-    assert ("./board.html" in top, "board.html" in page) == (True, False)
-    assert ('rel="modulepreload"' in top, 'rel="modulepreload"' in page) == (False, True)
-    assert "actions/deploy-pages" in (out / workflow[0]).read_text(encoding="utf-8")
-    export(out, lock, files, (), wheels, first=edition.lesson_address(4))
-    led = (out / "index.html").read_text(encoding="utf-8")
-    assert 'content="0; url=./guide/?lesson=4&amp;step=1"' in led
-    assert not (out / "board.html").exists()
-    with pytest.raises(InvalidSetting, match="lesson must be from 1 to"):
-        edition.lesson_address(99)
 
 
 def test_the_lock_of_the_folder_has_the_sha256_of_each_file(folder: Path) -> None:
@@ -138,78 +96,6 @@ def test_the_lock_of_the_folder_has_the_sha256_of_each_file(folder: Path) -> Non
         content = (folder / "edition" / file["url"]).read_bytes()
         assert hashlib.sha256(content).hexdigest() == file["sha256"]
     assert lock["streamlit"] == lock["libraries"]["streamlit"]
-
-
-@pytest.mark.slow
-def test_no_host_drops_a_file_of_the_folder(folder: Path, wheels: Path | None) -> None:
-    """Usual hosts of static pages drop what begins with ``_``, or ask for ``.nojekyll``."""
-    static = dict(libraries_of(read_lock(), wheels)["streamlit"].below("streamlit/static"))
-    old = {path.name for path in static if path.name.startswith("_")}
-    assert len(old) > 5  # Streamlit has such files, so the rule is not empty
-    written = [path.relative_to(folder) for path in folder.rglob("*")]
-    assert [path for path in written if any(part[0] == "_" for part in path.parts)] == []
-    texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.js")}
-    texts |= {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
-    stale = re.compile("|".join(rf"(?<!u){re.escape(name)}" for name in old))
-    # a name is looked for before its surroundings: the texts are megabytes
-    named = {path: text for path, text in texts.items() if any(name in text for name in old)}
-    assert [path for path, text in named.items() if stale.search(text)] == []
-    assert (folder / ".nojekyll").read_bytes() == b""
-
-
-def test_what_no_page_draws_is_left_out_and_nothing_else(folder: Path, wheels: Path | None) -> None:
-    static = dict(libraries_of(read_lock(), wheels)["streamlit"].below("streamlit/static"))
-    kept = drawn(static)
-    gone = {path.name.partition(".")[0] for path in static.keys() - kept.keys()}
-    assert {"DeckGlJsonChart", "StreamlitSyntaxHighlighter", "elk-QONTBCTQ"} <= gone
-    assert sum(len(static[path]) for path in static.keys() - kept.keys()) > 10e6
-    assert len([path for path in (folder / "static").rglob("*") if path.is_file()]) == sum(
-        path.parts[0] == "static" for path in kept
-    )
-    # whatever a part that is kept loads at once is kept too
-    parts = json.loads(static[PurePosixPath("manifest.json")])
-    for part in parts.values():
-        if PurePosixPath(part["file"]) in kept:
-            needed = [parts[key]["file"] for key in part.get("imports", ())]
-            assert {PurePosixPath(name) for name in needed} <= kept.keys()
-    with pytest.raises(EditionError, match=r"names no part DeckGlJsonChart"):
-        drawn({PurePosixPath("manifest.json"): b"{}"})
-
-
-def drawing(source: str) -> set[str]:
-    """Return what of `UNDRAWN` a source draws: by a method's name, or by a fence in its words."""
-    words = {word: part for part, words in UNDRAWN.items() for word in words}
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            found.add(words.get(node.func.attr))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= {part for word, part in words.items() if "`" in word and word in node.value}
-    return found - {None}
-
-
-def test_no_page_asks_for_what_is_left_out() -> None:
-    root = Path(__file__).resolve().parents[2]
-    sources = [root / "app.py", *(root / "pages").rglob("*.py")]
-    sources += [*(root / "dpviz/report/sentences").rglob("*.py")]
-    sources += [path for path in (root / "dpviz/lessons").rglob("*") if path.suffix == ".py"]
-    assert len(sources) > 40
-    asked = {path.name: drawing(path.read_text(encoding="utf-8")) for path in sources}
-    assert {name: parts for name, parts in asked.items() if parts} == {}
-    assert drawing("st.code('x')\ncolumn.map(x)") == {
-        "StreamlitSyntaxHighlighter",
-        "DeckGlJsonChart",
-    }
-    assert "MermaidChart" in drawing("st.markdown('```mermaid')")
-
-
-def test_an_address_without_a_page_leads_to_the_first(folder: Path) -> None:
-    page = (folder / "404.html").read_text(encoding="utf-8")
-    assert "There is no page at this address" in page
-    (mark,) = re.findall(r'fetch\(top \+ "([^"]+)"', page)
-    assert (folder / mark).is_file()
-    assert "@" not in page.replace("@media", "")
-    assert not re.findall(r'(?:src|href)="', page)  # shown at any address, so nothing is beside it
 
 
 def test_pages_talk_to_their_own_address_alone(
@@ -304,16 +190,6 @@ def test_a_component_without_a_licence_is_not_shipped(tmp_path: Path) -> None:
     assert "Apache License" in text
 
 
-def test_the_folder_has_the_licences_and_the_start_screen_links_them(folder: Path) -> None:
-    assert "click" in (folder / "THIRD_PARTY.txt").read_text(encoding="utf-8")
-    assert "Apache License" in (folder / "LICENSE").read_text(encoding="utf-8")
-    for page in (folder / "index.html", folder / "explore" / "index.html"):
-        (link,) = re.findall(
-            r'href="([^"]+)" target="_blank">Licences<', page.read_text(encoding="utf-8")
-        )
-        assert (page.parent / link).resolve() == (folder / "THIRD_PARTY.txt").resolve()
-
-
 def test_libraries_are_pure_and_slim_and_the_app_is_whole(folder: Path) -> None:
     with zipfile.ZipFile(folder / "edition" / "libraries.zip") as packed:
         names = set(packed.namelist())
@@ -388,24 +264,6 @@ def test_pyodides_own_places_are_asked_before_a_strangers_package(
     assert order == [[*SOURCES][-1]]  # of the places that are asked in truth, the last
 
 
-def test_a_place_that_sends_another_file_is_not_passed_over(
-    small: tuple[Lock, Path], tmp_path: Path
-) -> None:
-    lock, source = small
-
-    def spoiled(_: Lock, wanted: Collection[str], __: Path) -> Iterator[tuple[str, bytes]]:
-        yield from ((name, b"another") for name in wanted)
-
-    def whole(_: Lock, wanted: Collection[str], __: Path) -> Iterator[tuple[str, bytes]]:
-        yield from ((name, (source / name).read_bytes()) for name in wanted)
-
-    with pytest.raises(EditionError, match=r"pyodide\.js is not the file on record"):
-        gather(lock, tmp_path, {"its own": spoiled, "a stranger": whole})
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(EditionError, match=r"pyodide\.js is in none of: nobody"):
-        gather(lock, tmp_path, {"nobody": lambda *_: iter(())})
-
-
 def _wheel(folder: Path) -> Lock:
     """Write a wheel of a library `toy`, and return a lock that pins it."""
     with zipfile.ZipFile(folder / "toy-1.2-py3-none-any.whl", "w") as packed:
@@ -420,16 +278,6 @@ def _wheel(folder: Path) -> Lock:
     return replace(read_lock(), wheels={"toy": wheel})
 
 
-def test_a_library_comes_from_its_pinned_wheel(tmp_path: Path) -> None:
-    toy = libraries_of(_wheel(tmp_path), tmp_path)["toy"]
-    assert toy.version == "1.2"
-    members = dict(bundle.members_of([toy]))
-    assert set(members) == {"toy/__init__.py", "toy/static/a/b.txt", "toy-1.2.dist-info/METADATA"}
-    assert [(str(path), text) for path, text in toy.below("toy/static")] == [
-        ("a/b.txt", b"toy/static/a/b.txt")
-    ]
-
-
 def test_a_wheel_that_is_not_on_record_is_refused(tmp_path: Path) -> None:
     lock = _wheel(tmp_path)
     with pytest.raises(EditionError, match=r"toy-1\.2-py3-none-any\.whl is not there"):
@@ -438,33 +286,6 @@ def test_a_wheel_that_is_not_on_record_is_refused(tmp_path: Path) -> None:
         wheel.write(b"more")
     with pytest.raises(EditionError, match=r"toy-1\.2.* is not the file on record: its sha256"):
         libraries_of(lock, tmp_path)
-
-
-def test_another_streamlit_of_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = Library("streamlit", "1.99.0", ())
-    monkeypatch.setattr("dpviz.cli.browser_edition.bundle.installed", lambda name: other)
-    with pytest.raises(EditionError, match=r"pinned to Streamlit .*; here is 1\.99\.0: give"):
-        libraries_of(read_lock(), None)
-
-
-def test_the_environment_gives_the_files_of_a_wheel(wheels: Path | None) -> None:
-    """Both ways to get click are compared where both are at hand and of one version."""
-    here = installed("click")
-    names = {name for name, _ in bundle.members_of([here])}
-    assert {"click/__init__.py", f"click-{here.version}.dist-info/METADATA"} <= names
-    lock = read_lock()
-    if wheels is not None and lock.versions["click"] == here.version:
-        pinned = libraries_of(lock, wheels)["click"]
-        assert dict(bundle.members_of([pinned])) == dict(bundle.members_of([here]))
-
-
-def test_a_folder_with_other_files_is_left_alone(
-    small: tuple[Lock, Path], wheels: Path | None, tmp_path: Path
-) -> None:
-    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(EditionError, match="holds other files"):
-        export(tmp_path, small[0], small[1], wheels=wheels)
-    assert (tmp_path / "mine.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_the_lock_pins_every_file_and_every_dependency() -> None:
@@ -478,64 +299,4 @@ def test_the_lock_pins_every_file_and_every_dependency() -> None:
     assert lock.pyodide_lock["info"]["version"] == lock.pyodide
 
 
-def test_what_the_app_imports_is_in_pyodide_or_taken_along() -> None:
-    root = Path(__file__).resolve().parents[2]
-    lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    required = {re.split(r"[<>=]", line)[0] for line in lines if line and line[0] != "#"}
-    lock = read_lock()
-    # pooch and unlzw3 serve downloads, cloudpickle worker processes: a browser has neither;
-    # python-calamine is compiled, so that a workbook is saved as CSV first;
-    # segno draws the code of a class's room, which a browser cannot open
-    absent = {"cloudpickle", "pooch", "python-calamine", "segno", "unlzw3"}
-    assert required - set(lock.packages) - set(lock.wheels) == absent
-
-
 # --------------------------------------------------------------------------- tables beside the app
-
-
-def test_a_table_to_embed_is_read_and_named(tmp_path: Path) -> None:
-    path = tmp_path / "My Table (1).csv"
-    path.write_bytes(CSV)
-    found = described(path)
-    assert found == Embedded("my_table_1", "my_table_1.csv", 4, 3)
-    (tmp_path / found.file).write_bytes(CSV)
-    (tmp_path / "tables.json").write_bytes(index_of([found]))
-    assert embedded_tables(tmp_path) == (found,)
-    assert found.table(tmp_path).rows.shape == (4, 3)
-    assert embedded_tables(tmp_path / "nowhere") == ()
-
-
-def test_embedded_tables_are_built_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_bytes(CSV)
-    monkeypatch.setattr(builtin, "embedded_tables", lambda: (Embedded("mine", "mine.csv", 4, 3),))
-    monkeypatch.setattr(builtin, "place", lambda: tmp_path)
-    assert list(builtin.builtin_tables())[-1] == "mine"
-    assert builtin.load_builtin("mine").columns == ("a", "b", "c")
-    assert builtin.dataset_rows()[-1]["n"] == 4
-
-
-@pytest.mark.parametrize("name", ["nothing.csv", "table.txt", "..csv"])
-def test_what_is_no_table_is_refused(tmp_path: Path, name: str) -> None:
-    if name != "nothing.csv":
-        (tmp_path / name).write_bytes(CSV)
-    with pytest.raises(InvalidTable, match="embed"):
-        described(tmp_path / name)
-
-
-def test_the_command_says_what_is_wrong_in_one_line(
-    tmp_path: Path,
-    wheels: Path | None,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # and before it draws what takes seconds
-    monkeypatch.setattr(edition, "board_file", lambda: pytest.fail("a board was drawn"))
-    (tmp_path / "iris.csv").write_bytes(CSV)
-    out = str(tmp_path / "out")
-    assert main(["export-browser", out, "--embed", str(tmp_path / "iris.csv")]) == 2
-    assert "a file whose name no other table has" in capsys.readouterr().err
-    taken = [] if wheels is None else ["--libraries", str(wheels)]
-    assert main(["export-browser", out, *taken, "--pyodide", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "is not there" in said

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.platform import ServerOptions, server_options, switch
-from tests.e2e.browser import browser_required
 
-SWITCHES = ("DPVIZ_PUBLIC", "DPVIZ_UPLOADS", "DPVIZ_RELEASE", "DPVIZ_LEDGERS_TEMPORARY")
+ROOT = Path(__file__).resolve().parents[2]
+SWITCHES = (
+    "DPVIZ_PUBLIC", "DPVIZ_UPLOADS", "DPVIZ_RELEASE", "DPVIZ_LEDGERS_TEMPORARY", "DPVIZ_ONE_LEDGER"
+)  # fmt: skip
 ON = ("on", "ON", "1", "true", "True", "yes", " YES ")
 OFF = ("off", "OFF", "Off", "0", "false", "False", "no", "NO")
 
@@ -42,10 +50,6 @@ def test_another_word_is_refused_in_one_sentence(
     )
 
 
-def test_nothing_said_is_a_server_of_ones_own() -> None:
-    assert server_options() == ServerOptions()
-
-
 @pytest.mark.parametrize("written", OFF)
 def test_each_switch_turns_off_its_own(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_RELEASE", written)
@@ -58,7 +62,7 @@ def test_strangers_get_neither_whatever_else_is_said(monkeypatch: pytest.MonkeyP
     for name in SWITCHES:
         monkeypatch.setenv(name, "yes")
     assert server_options() == ServerOptions(
-        public=True, uploads=False, release=False, temporary_ledgers=True
+        public=True, uploads=False, release=False, temporary_ledgers=True, one_ledger=True
     )
 
 
@@ -74,8 +78,40 @@ def test_what_is_no_host_is_refused(written: str, monkeypatch: pytest.MonkeyPatc
         server_options()
 
 
-def test_the_browser_tests_read_their_switch_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPVIZ_REQUIRE_BROWSER", "no")
-    assert not browser_required()
-    monkeypatch.setenv("DPVIZ_REQUIRE_BROWSER", "On")
-    assert browser_required()
+PYTHON = """#!/bin/sh
+case "$*" in
+"-m venv "*)
+    mkdir -p "$3/bin" && cp "$0" "$3/bin/python"
+    mkdir "$(dirname "$0")/killed" 2>/dev/null && kill -9 0
+    touch "$3/pip" ;;
+"-m pip "*) test -e "$(dirname "$0")/../pip" ;;
+"-m dpviz app") echo served ;;
+esac
+"""
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_an_environment_that_was_killed_on_its_way_is_made_again(tmp_path: Path) -> None:
+    for name in ("Makefile", "requirements.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    python, own = tmp_path / "python", tmp_path / "own"
+    python.write_text(PYTHON, encoding="utf-8")
+    python.chmod(0o755)
+    command = ["make", "run", f"PYTHON={python}", f"VENV={own}"]
+    outside = {name: text for name, text in os.environ.items() if not name.startswith("MAKE")}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=tmp_path, env=outside, capture_output=True, text=True, check=False,
+            timeout=60, start_new_session=True,
+        )  # fmt: skip
+
+    assert run().returncode == -signal.SIGKILL
+    assert (own / "bin" / "python").exists()
+    again = run()
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.endswith("served\n")
+    (own / "mine").touch()  # what is whole is not begun from nothing, whatever is installed later
+    (own / ".dpviz-run").unlink()
+    assert run().returncode == 0
+    assert (own / "mine").exists()

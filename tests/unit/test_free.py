@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
@@ -75,18 +73,6 @@ def test_a_lone_spike_of_digits(key: str, overlaps: tuple[float, ...]) -> None:
         assert noise.lone_overlap(measured.moment.eigenvalues[0]) == pytest.approx(
             expected, abs=6e-4
         )
-
-
-@given(st.floats(1e-6, 1e6), st.sampled_from(LAWS))
-def test_scaling_scales_everything(factor: float, law: FreeNoise) -> None:
-    for base in (law, law.matched):
-        scaled = base.scaled(factor)
-        assert scaled.visible_above == pytest.approx(factor * base.visible_above)
-        assert scaled.edges == pytest.approx(tuple(factor * edge for edge in base.edges))
-        assert scaled.spread == pytest.approx(factor * base.spread)
-        assert scaled.mean == pytest.approx(factor * base.mean, abs=1e-12 * factor)
-        g = 0.3 / base.visible_above
-        assert scaled.r_transform(g / factor) == pytest.approx(factor * float(base.r_transform(g)))
 
 
 def test_laplace_tails_become_the_fourth_and_sixth_cumulant() -> None:

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpviz.core import number_text
-from dpviz.core.files import app_path
 from dpviz.lessons.cast import plain, published, pure
-from dpviz.lessons.languages import messages
-from dpviz.lessons.person import EPSILONS, candidates, others, person_payload
-from dpviz.report.figures.person import component_script
-from dpviz.report.sentences.phrases import RISK, capital
-from tests.person_page import person_page
+from dpviz.lessons.person import EPSILONS, person_payload
 
 PAYLOAD = person_payload([plain(), pure(), published()], 1e-5)
 GAUSSIAN, DIFFERENCE, CONE = PAYLOAD["mechanisms"]
@@ -28,23 +21,6 @@ def test_the_payload_is_json_and_small() -> None:
     text = json.dumps(PAYLOAD, allow_nan=False)
     assert json.loads(text) == PAYLOAD
     assert len(text) < 150_000
-
-
-def test_it_says_the_phrase_of_every_page_and_each_text_in_the_readers_language() -> None:
-    script = component_script()
-    assert f'says("{RISK}"' in script
-    drawn = re.findall(r'(?:fillText|says)\(\s*"([^"]+)"|\bkey, "([^"]+)"', script)
-    said = set(re.findall(r'says\(\s*"([^"]+)"', script))
-    assert {first or second for first, second in drawn} == said <= messages()
-
-
-def test_a_class_reads_the_same_phrase_on_its_wall() -> None:
-    wall = (app_path().parent / "pages" / "ui" / "class_wall.html").read_text(encoding="utf-8")
-    (said,) = re.findall(r'says\("([^"]*\{limit\}[^"]*)"', wall)
-    shared, _, _ = capital(RISK).partition("{within}")
-    # of a class the number right is known, and its limit
-    assert said.removeprefix(shared) == "at most {limit} right."
-    assert said in messages()
 
 
 def test_limits_are_the_exact_rates_of_both_worlds() -> None:
@@ -102,31 +78,3 @@ def test_noise_of_the_cone_is_positive_and_the_repair_is_not() -> None:
         )
         assert bool((least > -3).all()) is positive  # a grain or two of rounding
         assert mechanism["oneSided"] is positive
-
-
-def test_the_same_seed_gives_the_same_payload() -> None:
-    again = person_payload([plain(), pure(), published()], 1e-5)
-    assert again == PAYLOAD
-    assert person_payload([plain()], 1e-5, seed=1)["mechanisms"][0]["noise"] != GAUSSIAN["noise"]
-
-
-def test_the_picture_opens_on_the_exact_gaussian() -> None:
-    assert candidates()[0] == plain().key
-
-
-def test_no_number_is_written_by_another_rule() -> None:
-    own = person_page(PAYLOAD).replace(number_text.script(), "")
-    assert not re.search(r"\.to(Fixed|Precision|Exponential)\b|\.round\(100 \* now", own)
-
-
-def test_others_lie_in_the_disk_and_every_candidate_can_be_shown() -> None:
-    assert (np.linalg.norm(others(), axis=1) <= 1).all()
-    assert {"gaussian", "wishart", "wishart_difference", "laplace"} <= set(candidates())
-
-
-def test_the_page_needs_nothing_else() -> None:
-    page = person_page(PAYLOAD)
-    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
-    assert "https://" not in page
-    assert "export default" in component_script()
-    assert "export default" not in page

@@ -17,6 +17,8 @@ from streamlit.runtime.scriptrunner import ScriptRunnerEvent
 
 from pages.ui.hearing import Session
 
+pytestmark = pytest.mark.long
+
 
 class Runner:
     """A run that begins and ends when a test says so."""
@@ -86,51 +88,6 @@ def test_a_run_is_not_ended_before_it_has_taken_what_was_set(runners: list[Runne
         await turn()
         one.request_rerun(ClientState(page_name="d"))  # as ever
         assert heard(one)[2:] == [("c", True), ("d", False)]
-
-    with ExitStack() as rooms:
-        asyncio.run(act())
-
-
-def test_a_run_that_takes_what_was_set_before_its_session_looks_holds_up_nothing(
-    runners: list[Runner], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def act() -> None:
-        one = rooms.enter_context(session())
-        monkeypatch.setattr(Runner, "quick", one)
-        one.request_rerun(ClientState(page_name="a"))
-        await turn()
-        one.request_rerun(ClientState(page_name="b"))
-        assert heard(one) == [("a", True), ("b", False)]
-
-    with ExitStack() as rooms:
-        asyncio.run(act())
-
-
-def test_what_asks_for_no_run_is_not_waited_for(runners: list[Runner]) -> None:
-    async def act() -> None:
-        one = rooms.enter_context(session())
-        one.request_rerun(ClientState(page_name="gone", fragment_id="gone"))
-        one.request_rerun(ClientState(page_name="a"))
-        assert heard(one) == [("a", False)]
-        one.request_rerun(ClientState(page_name="b"))
-        one.shutdown()
-        one.taken(runners[0]._script_thread)
-        await turn()
-        assert heard(one) == [("a", True)]
-
-    with ExitStack() as rooms:
-        asyncio.run(act())
-
-
-def test_who_says_much_at_once_keeps_no_more_than_the_last_of_it(runners: list[Runner]) -> None:
-    async def act() -> None:
-        one = rooms.enter_context(session())
-        one.request_rerun(ClientState(page_name="first"))
-        for number in range(1_000):
-            one.request_rerun(ClientState(page_name=str(number)))
-        assert [message and message.page_name for message in one._asked] == [
-            str(n) for n in range(936, 1_000)
-        ]
 
     with ExitStack() as rooms:
         asyncio.run(act())

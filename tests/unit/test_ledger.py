@@ -6,21 +6,20 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import dpviz
 from dpviz.accounting.composition import epsilon_of_rho
 from dpviz.cli import main
-from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import PACKAGE
 from dpviz.core.problem import Budget, Relation, Unit
 from dpviz.releasing import ledger as ledger_module
-from dpviz.releasing.ledger import Contents, Ledger, LedgerError, Receipt, Spend
-from dpviz.releasing.options import LedgerOptions
+from dpviz.releasing.ledger import Ledger, LedgerError, Receipt, Spend
 from dpviz.releasing.schema import Schema
 
 DATA = PACKAGE.parent / "data"
@@ -198,6 +197,14 @@ def test_another_relation_or_unit_is_refused(tmp_path: Path) -> None:
         _spend(other)
 
 
+def test_a_ledger_pays_for_its_purpose_alone(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger", purpose="annual report")
+    with pytest.raises(LedgerError, match="pays for 'annual report', and this release is for 'a w"):
+        _spend(ledger, stated_purpose="a war")
+    assert ledger.read().spends == ()
+    assert _spend(ledger, stated_purpose="Annual report").number == 1
+
+
 def test_the_first_table_is_bound_and_another_is_refused(tmp_path: Path) -> None:
     ledger = _new(tmp_path / "ledger")
     one, other = (ledger.fingerprint([table]) for table in (b"1,2\n3,4\n", b"1,2\n3,5\n"))
@@ -230,7 +237,7 @@ def test_a_fingerprint_tells_nothing_without_the_ledger(tmp_path: Path) -> None:
     salt = first.read().salt
     assert salt in first.path.read_text()
     assert len(bytes.fromhex(salt)) == 32
-    assert salt not in json.dumps(first.read().to_json())
+    assert salt not in dpviz.ledger(first.path).to_json()
     assert salt not in repr(first.read())
     assert salt not in json.dumps(_spend(first, table=first.fingerprint([b"ab"])).to_json())
 
@@ -349,7 +356,7 @@ def test_a_ledger_of_the_old_format_is_refused_in_a_sentence(
 ) -> None:
     path = tmp_path / "old"
     path.write_text('{"dpviz_ledger": 1, "limit": null, "account": "basic", "check": "0"}\n')
-    with pytest.raises(LedgerError, match="another format, and this version reads format 2 only"):
+    with pytest.raises(LedgerError, match="another format, and this version reads format 3 only"):
         _spend(Ledger(path))
     assert main(["ledger", str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -443,6 +450,7 @@ def test_the_command_makes_shows_and_keeps_a_limit(
         "account": "basic",
         "relation": "zero-out",
         "unit": "row",
+        "rows": None,
         "schema": "",
         "purpose": "a study",
         "total": {"epsilon": 0.0, "delta": 0.0},
@@ -472,21 +480,6 @@ def test_the_command_makes_shows_and_keeps_a_limit(
     assert capsys.readouterr().err.startswith("dpviz: there is no ledger other: make one with")
 
 
-def test_one_code_makes_a_ledger_for_the_command_and_the_page(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger")
-    LedgerOptions(limit="2, 1e-6", account="zcdp", relation="zero-out").create(ledger)
-    contents = ledger.read()
-    assert isinstance(contents, Contents)
-    assert (contents.limit, contents.account) == (Budget(2.0, 1e-6), "zcdp")
-    assert contents.relation is Relation.ZERO_OUT
-    with pytest.raises(LedgerError, match="there already"):
-        LedgerOptions(limit="5,1e-6").create(ledger)
-    with pytest.raises(DpvizError, match="limit must be stated"):
-        LedgerOptions().create(Ledger(tmp_path / "other"))
-    with pytest.raises(InvalidSetting, match="written EPSILON,DELTA"):
-        LedgerOptions(limit="1,2")
-
-
 def test_the_command_binds_a_corrected_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -508,6 +501,36 @@ def test_the_command_fixes_a_schema(tmp_path: Path) -> None:
     words[2], words[-1] = str(tmp_path / "other"), str(tmp_path / "missing.json")
     assert main(words) == 2
     assert not (tmp_path / "other").exists()
+
+
+def test_a_table_that_another_ledger_pays_for_is_told_or_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three ledgers for one file each paid 1, and no limit held for its people."""
+    table, schema = DATA / "example.csv", str(DATA / "example-schema.json")
+
+    def paid(name: str, table: Path = table) -> tuple[int, str]:
+        book, out = str(tmp_path / name), str(tmp_path / f"{name}-out.json")
+        assert main(["ledger", "new", book, "--limit", "1,1e-5"]) == 0
+        words = ["release", str(table), "--schema", schema, "--ledger", book, "--row-bound", "60"]
+        status = main([*words, "--epsilon", "1", "--delta", "1e-7", "--out", out])
+        return status, capsys.readouterr().err
+
+    assert paid("a.jsonl") == (0, "")
+    (tmp_path / "no.head").write_text("{}")
+    status, said = paid("b.jsonl")
+    assert status == 0
+    assert said.startswith("dpviz: a.jsonl in the same folder pays for this table too: what they")
+    assert said.count("\n") == 1
+    other = tmp_path / "other.csv"
+    other.write_text(table.read_text() + "1,1,1,1,1\n")
+    assert paid("c.jsonl", other) == (0, "")
+    monkeypatch.setenv("DPVIZ_ONE_LEDGER", "on")
+    status, said = paid("d.jsonl")
+    assert status == 2
+    assert "a.jsonl and b.jsonl in the same folder pay for this table too" in said
+    assert "a table has one ledger here; nothing was spent." in said
+    assert Ledger(tmp_path / "d.jsonl").read().spends == ()
 
 
 MOUNTS = """\
@@ -548,15 +571,6 @@ def test_where_a_folder_does_not_last(
     assert ledger_module._fleeting(Path(folder), tmp_path / "nothing") is None
 
 
-def test_a_link_into_memory_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "memory")
-    file = tmp_path / "mountinfo"
-    line = f"45 27 0:35 / {tmp_path.resolve() / 'memory'} rw - tmpfs tmpfs rw\n"
-    file.write_text(MOUNTS + line, encoding="utf-8")
-    assert ledger_module._fleeting(tmp_path / "link" / "ledgers", file) == "in memory"
-
-
 def test_a_ledger_known_by_a_name_is_refused_where_it_does_not_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -574,18 +588,6 @@ def test_a_ledger_known_by_a_name_is_refused_where_it_does_not_last(
     assert ledger_module.ledger_named("mine") == tmp_path / "mine.jsonl"
 
 
-SHARED = Path("/dev/shm")
-
-
-@pytest.mark.skipif(not os.path.ismount(SHARED), reason="this machine has no memory at /dev/shm")
-def test_real_memory_is_known_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    with tempfile.TemporaryDirectory(dir=SHARED) as folder:
-        monkeypatch.setenv("DPVIZ_LEDGERS", folder)
-        monkeypatch.delenv("DPVIZ_LEDGERS_TEMPORARY")
-        with pytest.raises(LedgerError, match="would lie in memory"):
-            ledger_module.ledger_named("mine")
-
-
 def test_a_ledger_that_pages_made_is_found_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -597,3 +599,14 @@ def test_a_ledger_that_pages_made_is_found_by_its_name(
     said = capsys.readouterr()
     assert "study.jsonl: epsilon 0" in said.out
     assert main(["ledger", "studies"]) == 2  # a name that nobody gave is no ledger
+
+
+def test_a_link_into_memory_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "memory")
+    file = tmp_path / "mountinfo"
+    disk = "27 1 8:1 / / rw - ext4 /dev/vda rw\n"
+    memory = f"45 27 0:35 / {tmp_path.resolve() / 'memory'} rw - tmpfs tmpfs rw\n"
+    file.write_text(disk + memory, encoding="utf-8")
+    assert ledger_module._fleeting(tmp_path / "ledgers", file) is None
+    assert ledger_module._fleeting(tmp_path / "link" / "ledgers", file) == "in memory"

@@ -17,11 +17,9 @@ from dpviz.datasets import load
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.report.tables.frame import frame
 from dpviz.simulation.cells import cell_at
-from dpviz.simulation.compare import Result, first_draws, joined, run_cell
+from dpviz.simulation.compare import Result, run_cell
 from dpviz.simulation.simulate import Cell
-from dpviz.simulation.store import Keys
 
 SETTINGS = Settings(epsilon=0.3, delta=1e-6, trials=12, post=FREE)
 
@@ -119,35 +117,6 @@ def test_it_costs_nothing_and_keeps_what_was_released(wine: Prepared, key: str) 
         np.testing.assert_array_equal(after.before[name], values)
 
 
-def test_what_is_not_private_is_left_alone(wine: Prepared) -> None:
-    after, before = both(wine, "non_private")
-    np.testing.assert_array_equal(after.components, before.components)
-
-
-def test_it_gains_where_features_differ(wine: Prepared) -> None:
-    """theory: wine at epsilon .1, .54 to .82 by post-processing alone."""
-    settings = Settings(epsilon=0.1, trials=100, post=FREE)
-    after, _ = both(prepare(load("wine"), settings), "spherical", settings)
-    assert after.before is not None
-    gain = after.metrics["recovery"].mean() - after.before["recovery"].mean()
-    assert gain > 0.15
-
-
-def test_parts_of_a_run_join_and_are_kept_apart_from_plain_ones(wine: Prepared) -> None:
-    cell = cell_of(wine, "gaussian")
-    whole = run_cell(cell, wine)
-    parts = [run_cell(replace(cell, trials=part), wine) for part in (range(5), range(5, 12))]
-    together = joined(parts)
-    assert together.before is not None
-    assert whole.before is not None
-    np.testing.assert_array_equal(together.before["recovery"], whole.before["recovery"])
-    first = first_draws(whole, 5)
-    assert first.before is not None
-    np.testing.assert_array_equal(first.before["recovery"], whole.before["recovery"][:5])
-    keys = Keys(wine)
-    assert keys.key(cell, ("recovery",)) != keys.key(replace(cell, free=False), ("recovery",))
-
-
 def test_behind_a_paid_preparation_only_negative_variances_go() -> None:
     rows = generator(0, "lunch").standard_normal((300, 5)) * [5.0, 1.0, 1.0, 1.0, 1.0]
     settings = replace(SETTINGS, row_bound="private:0.9", k=1)
@@ -156,15 +125,3 @@ def test_behind_a_paid_preparation_only_negative_variances_go() -> None:
     np.testing.assert_array_equal(after.components, before.components)
     assert (after.metrics["negative_eigenvalues"] == 0).all()
     assert (before.metrics["negative_eigenvalues"] > 0).any()
-
-
-def test_the_board_says_both(wine: Prepared) -> None:
-    after, before = both(wine, "gaussian")
-    cell, plain = (frame(wine, 2, 0.3, [one])["cells"]["gaussian"] for one in (after, before))
-    assert cell["before"] == plain["recovery"][0]
-    assert cell["texts"]["before"] == f"as released {plain['texts']['recovery']}"
-    said = dict(cell["texts"]["found"])["As released"]
-    assert plain["texts"]["recovery"] in said
-    assert cell["texts"]["recovery"] in said
-    assert "same ε" in said
-    assert (plain["before"], plain["texts"]["before"]) == (None, "")

@@ -11,12 +11,13 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dpviz.accounting import accounting
 from dpviz.accounting.gaussian import mu_of
 from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import lengths_of, shortened_moment
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws, generator
-from dpviz.mechanisms._clipped import SphereDirections, beyond, climb, longer
+from dpviz.mechanisms._clipped import beyond, longer, unit_rows
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian, radii_of
 from dpviz.mechanisms.spherical import Spherical
 
@@ -65,15 +66,15 @@ def test_no_neighbours_move_a_count_or_the_clipped_moment_further_than_stated(
         kinds += [float(10 ** rng.uniform(-12, 12)) * np.eye(d)[rng.integers(d)], np.full(d, 1e170)]
         zeroed = relation is Relation.ZERO_OUT
         second[row] = 0.0 if zeroed else kinds[int(rng.integers(len(kinds)))]
-        tables = [SphereDirections.of_rows(rows) for rows in (first, second)]
-        lengths = [np.sort(table.lengths) for table in tables]
+        lengths = [np.sort(lengths_of(rows)) for rows in (first, second)]
         # where counts can change: at the lengths themselves, and anywhere
         radii = np.concatenate((lengths[0], lengths[1], 10.0 ** rng.uniform(-13, 13, 4)))
         radii = radii[(radii > 0) & np.isfinite(radii)]
         counts = longer(lengths[0], radii) - longer(lengths[1], radii)
         worst["count"] = max(worst["count"], float(np.abs(counts).max()))
         for radius in rng.choice(radii, 3):
-            moved = n * (tables[0].moment(float(radius)) - tables[1].moment(float(radius)))
+            moments = [shortened_moment(rows, float(radius)) for rows in (first, second)]
+            moved = n * (moments[0] - moments[1])
             values = np.abs(np.linalg.eigvalsh(moved))
             worst["frobenius"] = max(worst["frobenius"], float(np.linalg.norm(moved)))
             worst["nuclear"] = max(worst["nuclear"], float(values.sum()))
@@ -96,15 +97,13 @@ def test_a_clipped_moment_is_that_of_clipped_rows() -> None:
     lengths = np.linalg.norm(rows, axis=1)
     short = rows * np.minimum(1, radius / np.where(lengths > 0, lengths, 1))[:, None]
     expected = short.T @ short / 50
-    found = SphereDirections.of_rows(rows).moment(radius) * radius**2
+    found = shortened_moment(rows, radius) * radius**2
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
     # lengths and directions at the ends of what a double holds
-    extreme = SphereDirections.of_rows(
-        np.array([[3e200, 4e200], [3e-200, 4e-200], [1.7e308, 1.7e308]])
-    )
-    np.testing.assert_allclose(extreme.lengths, [5e200, 5e-200, np.inf])
-    np.testing.assert_allclose(extreme.unit[:2], [[0.6, 0.8], [0.6, 0.8]], rtol=1e-14)
-    assert np.isfinite(extreme.moment(1.0)).all()
+    extreme = np.array([[3e200, 4e200], [3e-200, 4e-200], [1.7e308, 1.7e308]])
+    np.testing.assert_allclose(lengths_of(extreme), [5e200, 5e-200, np.inf])
+    np.testing.assert_allclose(unit_rows(extreme)[:2], [[0.6, 0.8], [0.6, 0.8]], rtol=1e-14)
+    assert np.isfinite(shortened_moment(extreme, 1.0)).all()
 
 
 # --- the account ----------------------------------------------------------------------------------
@@ -203,24 +202,6 @@ def test_the_rank_follows_the_public_rule() -> None:
     assert beyond(0.01, 10) == pytest.approx(0.0875)
     assert beyond(0.01, 500) == beyond(0.01, 80) == 0.5
     assert beyond(0.0, 10) == 0
-
-
-def test_many_searches_at_once_are_each_a_binary_search() -> None:
-    rng = generator(3, "clipped")
-    lengths = np.sort(10.0 ** rng.uniform(-2, 2, 60))
-    radii = np.sort(10.0 ** rng.uniform(-3, 3, (40, 16)), axis=1)
-    noise = 4 * rng.standard_normal((40, 4))
-    found = climb(lengths, radii, 22.5, noise)
-    for one, own, steps in zip(found, radii, noise, strict=True):
-        low, high = 0, 15
-        for step in steps:
-            middle = (low + high) // 2
-            if (lengths > own[middle]).sum() + step > 22.5:
-                low = middle + 1
-            else:
-                high = middle
-        assert low == high
-        assert one == own[low]
 
 
 def test_the_radius_is_the_quantile_where_counts_are_clear() -> None:

@@ -18,7 +18,7 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._clipped import beyond, drawn, log_odds
 from dpviz.mechanisms._pure import PureLaw
-from dpviz.mechanisms.clipped_pure import ClippedPure, radii_of
+from dpviz.mechanisms.clipped_pure import ClippedPure
 from dpviz.mechanisms.spherical_knorm import SphericalKNorm
 from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference
 from dpviz.sampling.nuclear import LARGEST_D
@@ -167,22 +167,6 @@ def test_k_norm_noise_has_a_limit_of_features() -> None:
     with pytest.raises(CannotRun, match=f"takes at most {LARGEST_D} features; got {d}"):
         ClippedPure(noise=PureLaw.KNORM).check(problem(5_000, d), Budget(1.0))
     MECHANISM.check(problem(5_000, d), Budget(1.0))
-
-
-def test_radii_of_many_draws_are_those_of_each_alone() -> None:
-    lengths = np.sort(np.exp(generator(4, "pure").standard_normal(20_000)))
-    calibration = MECHANISM.calibrate(problem(20_000, 5), Budget(1.0))
-    chances = generator(5, "pure").uniform(size=(60, 2))
-    together = radii_of(lengths, calibration, chances)
-    alone = [radii_of(lengths, calibration, one[None])[0] for one in chances]
-    np.testing.assert_array_equal(together, alone)
-    longer = 20_000 - np.searchsorted(lengths, together, side="right")
-    missed = np.abs(longer - calibration.values["rank"])
-    # a step is an eighth of an octave; ln(24 x 1e6) 2/e2 ranks are missed once in a million, and
-    # weights shift the odds of two radii by at most 3 ln 8 more
-    second = calibration.values["radius_epsilon"]
-    assert np.median(missed) < 20_000 * 0.05
-    assert missed.max() < 20_000 * 0.05 + 2 * (math.log(24e6) + 3 * math.log(8)) / second
 
 
 def test_rows_of_one_length_and_little_noise_give_the_second_moment() -> None:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpviz.accounting.profiles import GaussianSketch
 from dpviz.core.errors import CannotRun, InvalidSetting
@@ -30,6 +31,46 @@ def test_published_numbers() -> None:
     assert values["w"] == pytest.approx(
         16 * math.sqrt(119 * math.log(2e5)) * math.log(16 * 119 * 1e5)
     )
+
+
+def bound_on_loss(q: float, rows: int, delta: float) -> float:
+    """Return what the loss of a sketch exceeds with chance delta at most (`JlTransform`, Notes)."""
+    x = math.log(2 / delta)
+    return q / (1 - q) * (rows * q / 2 + math.sqrt(rows * x) + x)
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize("nu", [1e-6, 0.05, 0.5])
+def test_the_constants_are_enough_as_proved(eta: float, nu: float) -> None:
+    mechanism = JlTransform(eta=eta, nu=nu)
+    rows = mechanism.sketch_rows()
+    miss = stats.chi2.cdf(rows * (1 - eta), rows) + stats.chi2.sf(rows * (1 + eta), rows)
+    assert miss <= nu
+    for epsilon in (0.01, 1.0, 10.0):
+        for delta in (1e-12, 1e-5, 0.4):
+            w = math.sqrt(mechanism.unit_lift(problem(), Budget(epsilon, delta)))
+            assert bound_on_loss(2 / w + 1 / w**2, rows, delta) < epsilon / 10
+
+
+def test_the_loss_of_rows_of_any_length_stays_below_its_bound() -> None:
+    """Drawn at a lift so small that it matters; half the bound is exceeded more often."""
+    rng, rows, delta, w = np.random.default_rng(0), 20, 0.01, 12.0
+    q = 2 / w + 1 / w**2
+    most = []
+    for length in (0.0, 1.0, 100.0):
+        u, v = rng.standard_normal((2, 4))
+        u, v = length * u / np.linalg.norm(u), v / np.linalg.norm(v)
+        others = rng.standard_normal((3, 4))
+        S = others.T @ others + np.outer(u, u) + w**2 * np.eye(4)
+        root = np.linalg.inv(np.linalg.cholesky(S))
+        moved = root @ (np.outer(u, v) + np.outer(v, u) + np.outer(v, v)) @ root.T
+        moves = np.linalg.eigvalsh(moved)
+        assert np.abs(moves).sum() <= q * (1 + 1e-12)
+        squares = rng.chisquare(rows, (100_000, 4))
+        loss = rows / 2 * np.log1p(moves).sum() - squares @ (moves / (2 + 2 * moves))
+        assert (loss > bound_on_loss(q, rows, delta)).mean() <= delta
+        most.append((loss > bound_on_loss(q, rows, delta) / 8).mean())
+    assert max(most) > delta
 
 
 def test_the_scale_is_the_lift_in_units_of_a() -> None:

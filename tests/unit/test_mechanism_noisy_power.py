@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import linalg
+from scipy import linalg, stats
 
 from dpviz.accounting.gaussian import epsilon_of
 from dpviz.auditing import audit
@@ -34,6 +34,24 @@ def test_an_entry_costs_what_the_paper_says_at_most() -> None:
         found = NoisyPower(steps=steps, columns=columns).entry_epsilon(problem(), Budget(0.5, 1e-6))
         assert found == pytest.approx(epsilon_of(1e-6, 0.5 / math.sqrt(2 * math.log(1e6))))
         assert found < 0.5
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.01, 1 / math.e])
+def test_the_constant_is_enough_for_an_entry_as_proved(epsilon: float, delta: float) -> None:
+    t = math.sqrt(-2 * math.log(delta))
+    mu = epsilon / t
+    a, b = t - mu / 2, t + mu / 2
+    exact = float(stats.norm.sf(a) - math.exp(epsilon) * stats.norm.sf(b))
+    factor = math.exp(epsilon / 2 - mu**2 / 8) * mu / ((1 + a**2) * math.sqrt(2 * math.pi))
+    assert exact <= delta * factor * (1 + 1e-6)
+    assert factor < 0.8
+    assert NoisyPower().entry_epsilon(problem(), Budget(epsilon, delta)) <= epsilon
+
+
+def test_the_constant_is_not_proved_where_it_is_too_small() -> None:
+    """The control: from epsilon 5 on, and a large delta, an entry costs more than is claimed."""
+    assert NoisyPower().entry_epsilon(problem(), Budget(5.0, 0.24)) > 5
 
 
 @pytest.mark.parametrize("relation", Relation)

@@ -152,3 +152,11 @@ def test_it_finds_a_strong_direction_in_a_long_table() -> None:
         calibration = mechanism.calibrate(where, Budget(1.0, 1e-6))
         release = mechanism.release_many(data, calibration, Draws.trials(0, "oja", range(4)))
         assert np.square(release.components[:, 0, 0]).min() > 0.95
+
+
+def test_what_private_sgd_spends_is_said_to_be_a_bound() -> None:
+    """It counts every frame as released, though only the last one is."""
+    where = problem(Relation.ZERO_OUT)
+    spent = Oja(sampling="poisson").spent(where, Budget(1.0, 1e-6))
+    assert spent is not None
+    assert not spent.exact

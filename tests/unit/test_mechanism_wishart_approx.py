@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpviz.accounting.profiles import WishartNoise
 from dpviz.core.errors import CannotRun
@@ -25,6 +26,28 @@ def problem(relation: Relation = Relation.ZERO_OUT, d: int = 10) -> Problem:
 def test_published_degrees_of_freedom(epsilon: float, nu: int, d: int) -> None:
     values = MECHANISM.calibrate(problem(d=d), Budget(epsilon, 1e-5)).values
     assert values["degrees_of_freedom"] - d + 1 == nu
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 0.5, 0.999])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.01, 0.36])
+def test_the_constant_is_enough_as_proved(epsilon: float, delta: float) -> None:
+    budget = Budget(epsilon, delta)
+    nu = MECHANISM.calibrate(problem(), budget).values["degrees_of_freedom"] - 9
+    assert nu >= 28 * np.log(4 / delta) / epsilon**2
+    x = np.log(1 / delta)
+    least, most = nu - 2 * np.sqrt(nu * x), nu + 2 * np.sqrt(nu * x) + 2 * x
+    assert stats.chi2.cdf(least, nu) <= delta
+    assert stats.chi2.sf(most, nu) <= delta
+    T = np.linspace(least, most, 101)  # the losses at every release but those
+    without = (nu / 2 - 1) * np.log1p(1 / (T - 1)) - 0.5
+    assert (without <= (nu - 1 - T) / (2 * (T - 1)) + 1e-12).all()
+    assert without.max() <= epsilon
+    beside = 0.5 - (nu / 2 - 1) * np.log1p(1 / T)
+    assert (beside <= (T + 3 - nu) / (2 * (T + 1)) + 1e-12).all()
+    assert beside.max() <= epsilon
+    spent = MECHANISM.spent(problem(), budget)
+    assert spent is not None
+    assert spent.epsilon <= epsilon
 
 
 def test_it_runs_in_its_published_range_only() -> None:

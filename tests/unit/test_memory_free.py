@@ -9,12 +9,11 @@ import pytest
 
 from dpviz.cli import main
 from dpviz.core import resources
-from dpviz.core.errors import CannotRun, InvalidTable
+from dpviz.core.errors import CannotRun
 from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.preparation.bounding import prepare
 from dpviz.simulation.compare import compare
-from dpviz.simulation.sweep import sweep
 
 
 def wide(n: int, d: int) -> Table:
@@ -51,25 +50,6 @@ def test_a_mechanism_without_room_is_skipped_and_refused_if_named(
     assert said[0] < 1e8
     free(monkeypatch, None)  # where nobody says, nothing is refused
     compare(prepared, named)
-
-
-def test_a_sweep_refuses_it_before_its_first_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared = prepare(wide(5, 2_500), Settings())
-    free(monkeypatch, 400_000_000)
-    with pytest.raises(CannotRun, match=r"gaussian cannot run: it takes about 0\.6 GB of memory"):
-        sweep(prepared, {"epsilon": [1.0]}, Settings(mechanisms=("gaussian",), trials=1))
-    both = Settings(mechanisms=("random_projection",), trials=1)
-    assert len(sweep(prepared, {"epsilon": [1.0]}, both).table)
-
-
-def test_moments_without_room_are_refused_before_they_are_summed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    table = wide(700, 2_500)
-    free(monkeypatch, 100_000_000)
-    with pytest.raises(InvalidTable, match=r"2,500 features, whose second moments take about 0\.3"):
-        prepare(table, Settings())
-    prepare(wide(5, 2_500), Settings())  # few rows take no such matrix
 
 
 def test_the_command_says_it_in_one_line(

@@ -18,9 +18,6 @@ from dpviz.core.metrics import (
     measure,
     optimum,
     principal_angles,
-    recovery_of,
-    share_at_recovery,
-    summarise,
 )
 from dpviz.core.moments import SecondMoment
 from dpviz.core.release import Release
@@ -172,27 +169,6 @@ def test_projection_distance_is_the_norm_of_the_difference(seed: int, d: int, k:
     assert math.sin(measured["largest_angle"][0]) == pytest.approx(np.linalg.norm(gap, 2), abs=1e-9)
 
 
-def test_metric_table_is_complete() -> None:
-    for key, metric in METRICS.items():
-        assert metric.key == key
-        assert metric.label
-        assert metric.help.endswith(".")
-        assert metric.better in ("higher", "lower", "neither")
-        assert metric.needs in ("subspace", "matrix", "picture")
-        assert metric.upper(6, 2) > 0
-    assert len({metric.label for metric in METRICS.values()}) == len(METRICS)
-
-
-def test_summary() -> None:
-    summary = summarise(np.arange(1001.0))
-    assert summary.mean == 500
-    assert summary.se == pytest.approx(np.std(np.arange(1001), ddof=1) / math.sqrt(1001))
-    assert (summary.low, summary.high) == pytest.approx((25, 975))
-    single = summarise(np.array([2.0]))
-    assert (single.mean, single.low, single.high) == (2, 2, 2)
-    assert math.isnan(single.se)
-
-
 def outcome_of(frame: FloatArray, A: FloatArray) -> Outcome:
     reference = SecondMoment(A, 10)
     return Outcome(reference, reference, Release(frame[None], frame[None]))
@@ -217,10 +193,3 @@ def test_recovery_is_one_for_exact_and_zero_on_average_at_random() -> None:
 def test_recovery_is_absent_where_every_subspace_is_as_good() -> None:
     assert measure(outcome_of(np.eye(4, 2), np.eye(4)), ["recovery"]) == {}
     assert measure(outcome_of(np.eye(3, 3), np.diag([3.0, 2.0, 1.0])), ["recovery"]) == {}
-
-
-@given(st.floats(0.01, 0.99), st.floats(0.0, 0.9))
-def test_a_recovery_and_its_share_are_one_thing(recovery: float, chance: float) -> None:
-    share = share_at_recovery(recovery, chance)
-    assert chance <= share <= 1
-    assert recovery_of(share, chance) == pytest.approx(recovery)

@@ -11,11 +11,9 @@ import pytest
 
 from dpviz.core.errors import InvalidTable
 from dpviz.core.seeding import generator
-from dpviz.datasets import Kind, numerals, read_raw
+from dpviz.datasets import Kind, read_raw
 from dpviz.datasets.batches import FileBatches
-from dpviz.datasets.numerals import judge, parse
-
-_NAMED = ("_CODE", "_PLAIN", "_DAY_MONTH", "_ZERO_DAY", "_DATE")
+from dpviz.datasets.columns import numerals_of, parse
 
 
 def rows_of(text: str, **options: str) -> list[list[float]]:
@@ -169,33 +167,8 @@ def read_as_meant(
 
 def test_parse_is_exact_and_knows_its_mark() -> None:
     texts = pa.array(["1.5", "1,234.5", "(2)", "12%", None])
-    assert judge(texts.drop_null()).fits == {"."}
+    assert numerals_of(texts.drop_null()).fits == {"."}
     parsed = parse(texts, ".")
     assert parsed[:4].tolist() == [1.5, 1234.5, -2, 12]
     assert np.isnan(parsed[4])
     assert np.isnan(parse(texts, ",")[1])
-
-
-def test_few_texts_match_as_many_do() -> None:
-    """Short columns are matched in Python, long ones by Arrow: every pattern, made-up texts."""
-    rng = generator(0, "tests", "numerals", "few")
-    blanks = "\u2019\u00a0\u2009\u202f\t\n\v\f"
-    letters = np.array(list("0123456789.,-+%()eE:/T 'xi\u2212\u0660" + blanks))
-    shapes = ["1.234,5", "01.04.2020", "inf", "-12 %", "(1 234)", "0.5e-3", "007", "31.12"]
-    made = ["".join(rng.choice(letters, rng.integers(1, 6))) for _ in range(1500)]
-    for shape in shapes:  # and texts that differ in one place from one that matches
-        for _ in range(60):
-            place = int(rng.integers(len(shape) + 1))
-            made.append(shape[:place] + str(rng.choice(letters)) + shape[place + 1 :])
-    texts = pa.array([*made, *shapes, None], pa.large_string())
-    assert len(texts) > 2 * numerals._FEW
-    patterns = [value for name, value in vars(numerals).items() if name in _NAMED]
-    patterns += [*numerals._PATTERNS.values(), r"%\z", r"\A\(", rf"\d[{numerals._NEUTRAL}]\d"]
-    assert len(patterns) == len(_NAMED) + 5
-    for pattern in patterns:
-        by_arrow = numerals.matches(texts, pattern)
-        few = [texts[start : start + 100] for start in range(0, len(texts), 100)]
-        np.testing.assert_array_equal(
-            np.concatenate([numerals.matches(part, pattern) for part in few]), by_arrow
-        )
-        assert 0 < by_arrow.sum() < len(texts), pattern

@@ -18,10 +18,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Problem
 from dpviz.core.seeding import Draws
-from dpviz.core.settings import Settings
-from dpviz.mechanisms import parse_variants
 from dpviz.mechanisms.gaussian import Gaussian
-from dpviz.mechanisms.mvg import Mvg
 from dpviz.releasing.private_pca import PrivacyWarning
 
 COPY = Path(sys.modules[Gaussian.__module__].__file__ or "")
@@ -77,16 +74,6 @@ def test_a_copy_with_wrong_noise_runs_as_handed_in_and_is_refuted(copied: Module
     assert str(dpviz.audit("gaussian", epsilon=1.0, trials=2_000).verdict) != "refuted"
 
 
-def test_a_class_of_a_file_or_notebook_has_its_own_name() -> None:
-    assert Quiet().text == "quiet"
-    assert not Quiet.ours
-    assert Gaussian.ours
-    found = dpviz.compare(table(), mechanisms=[Quiet(), "gaussian"], trials=5)
-    assert found.table()["mechanism"].tolist() == ["quiet", "gaussian"]
-    assert [result["mechanism"] for result in found.data()["results"]] == ["quiet", "gaussian"]
-    assert found.data()["settings"]["mechanisms"] == ["quiet", "gaussian"]
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_sweep_runs_it_in_every_process(copied: ModuleType, workers: int, tmp_path: Path) -> None:
     mine = copied.Gaussian()
@@ -110,27 +97,6 @@ def test_least_and_predict_take_it() -> None:
     assert dpviz.predict(table(), mechanisms=[Quiet()]).table()["mechanism"].tolist() == ["quiet"]
 
 
-def test_a_task_and_a_waterfall_run_it(copied: ModuleType, tmp_path: Path) -> None:
-    """With next to no noise it learns what the exact components let one learn; ours does not."""
-    options = {"trials": 3, "epsilons": "0.05", "cache": tmp_path}
-
-    def scores(mechanism: object) -> tuple[list[float], list[float]]:
-        found = dpviz.task("iris", mechanisms=[mechanism], **options).table()
-        floor = found[found["mechanism"] == "without privacy"]
-        return [
-            part.sort_values("trial")["score"].tolist()
-            for part in (found[found["mechanism"] == "gaussian"], floor)
-        ]
-
-    # ours first: what is kept of it is not taken for that of another of its name
-    plain, exact = scores("gaussian")
-    assert plain != exact
-    quiet, exact = scores(copied.Gaussian())
-    assert quiet == exact
-    bars = dpviz.waterfall("iris", mechanisms=[copied.Gaussian()], epsilon=0.05, trials=3).table()
-    assert bars["recovery"].iloc[0] > 0.999
-
-
 def test_the_estimator_takes_an_object() -> None:
     rows = table().to_numpy()
     options = {
@@ -149,17 +115,6 @@ def test_the_estimator_takes_an_object() -> None:
     exact = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :2]
     assert np.linalg.norm(exact.T @ quiet.components_.T) == pytest.approx(np.sqrt(2), abs=1e-6)
     assert quiet.mechanism_ == "quiet"
-
-
-def test_settings_write_an_object_as_its_text_and_keep_it() -> None:
-    variant = Mvg(theorem=3)
-    settings = Settings(mechanisms=(variant, "gaussian"))
-    assert settings.mechanisms[0] is variant
-    assert parse_variants(settings.mechanisms)[0] is variant
-    assert settings.variants == (variant.text, "gaussian")
-    assert settings.to_json()["mechanisms"] == list(settings.variants)
-    assert f"--mechanism '{variant.text}'" in settings.command()
-    assert settings.to_query(Settings())["m"] == ",".join(settings.variants)
 
 
 def test_two_of_one_name_and_what_is_no_mechanism_are_refused(copied: ModuleType) -> None:

@@ -15,19 +15,18 @@ import pandas as pd
 import pytest
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.entries import FROM_DATA, PRIVATE, PUBLIC, UNIT, Entry
+from dpviz.core.entries import UNIT, FromData, Private, Public
 from dpviz.core.problem import Budget, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.core.settings import Settings
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.table import Table
-from dpviz.preparation import draws
 from dpviz.preparation.bounding import prepare, prepare_batches
 from dpviz.preparation.draws import run
 from dpviz.preparation.passes import Batched, InMemory
 from dpviz.preparation.steps import PrivateSteps, preparation, private_steps
 from dpviz.preparation.transform import Transform
-from dpviz.releasing.declared import checked, public_part
+from dpviz.releasing.declared import FitOptions, public_part
 from dpviz.releasing.grid import quantised, second_moment, transform_of
 from dpviz.releasing.making import declare
 from dpviz.releasing.options import ReleaseOptions
@@ -124,23 +123,6 @@ def test_a_planted_difference_is_seen(
     assert not np.array_equal(way(rows, planted, tmp_path), by_hand(rows))
 
 
-@pytest.mark.parametrize("step", ["cut", "unbounded", "into_domain"])
-def test_each_way_takes_each_step_of_the_one_program(
-    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A step that does nothing changes all four: none has another program."""
-    rows = rows_of()
-    expected = by_hand(rows)
-
-    def nothing(self: Transform, block: FloatArray) -> object:
-        return (block, 0) if step == "into_domain" else block
-
-    monkeypatch.setattr(Transform, step, nothing)
-    for way in WAYS:
-        with np.errstate(all="ignore"):
-            assert not np.array_equal(way(rows, EXACT, tmp_path), expected), way.__name__
-
-
 LIMITS = {name: (low, high) for name, low, high in zip(NAMES, EXACT.low, EXACT.high, strict=True)}
 SCHEMA = Schema(tuple(Column(name, *sides) for name, sides in LIMITS.items()))
 
@@ -155,7 +137,7 @@ def test_a_preparation_is_one_object_wherever_it_is_stated(tmp_path: Path) -> No
     np.testing.assert_array_equal(whole.moment.A, by_hand(rows))
     np.testing.assert_array_equal(prepare_batches(path, settings).moment.A, by_hand(rows))
 
-    estimator = checked("midpoint", "none", 4, LIMITS)
+    estimator = FitOptions(center="midpoint", row_bound=4, bounds=LIMITS).entries
     assert estimator == settings.entries
     how, _ = public_part(estimator, None, 4, None, NAMES)
     np.testing.assert_array_equal(in_memory(rows, how, tmp_path), by_hand(rows))
@@ -173,18 +155,21 @@ def test_each_entry_is_public_from_the_data_or_private_with_a_share() -> None:
         row_bound="private:0.8", count="private", mean_share=0.2,
     )  # fmt: skip
     entries = private.entries
-    assert entries.center == Entry(PRIVATE, None, 0.2)
-    assert entries.row_bound == Entry(PRIVATE, 0.8, 0.1)
-    same = checked("private", "private", "private:0.8", "private", "private", {"mean": 0.2})
+    assert entries.center == Private(0.2)
+    assert entries.row_bound == Private(0.1, 0.8)
+    same = FitOptions(
+        center="private", scale="private", row_bound="private:0.8", bounds="private",
+        count="private", shares={"mean": 0.2},
+    ).entries  # fmt: skip
     assert same == entries
     assert PrivateSteps.of(same) == private_steps(private)
     taken = Settings(center="mean", scale="standardize", row_bound="quantile:0.9").entries
     words = [taken.center, taken.scale, taken.row_bound]
-    assert words == [Entry(FROM_DATA, word) for word in ("mean", "standardize", 0.9)]
-    assert taken.bounds == Entry()  # nothing rests on them
+    assert words == [FromData(), FromData(), FromData(0.9)]
+    assert taken.bounds == Public()  # nothing rests on them
     mean = declare(ReleaseOptions(center="private", rows="unit", delta=1e-6), SCHEMA)
-    assert mean.center == Entry(PRIVATE, tuple(CENTER.tolist()), 0.1)
-    assert mean.row_bound == Entry(PUBLIC, UNIT)
+    assert mean.center == Private(0.1, tuple(CENTER.tolist()))
+    assert mean.row_bound == Public(UNIT)
 
 
 def test_a_row_is_prepared_by_itself() -> None:
@@ -200,27 +185,3 @@ def test_a_row_is_prepared_by_itself() -> None:
     np.testing.assert_array_equal(seen[others], alone[others])
     assert np.isfinite(seen).all()
     assert np.sqrt(np.square(seen).sum(axis=1)).max() <= 1 + 1e-15
-
-
-@pytest.mark.parametrize("bound", ["quantile", "adaptive"])
-def test_lengths_that_no_draw_changes_are_read_once(
-    bound: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And each draw finds the bound that it finds by itself."""
-    read, sums = [], draws._Table.sums
-    monkeypatch.setattr(draws._Table, "sums", lambda *given: read.append(1) or sums(*given))
-    plan = preparation(
-        PrivateSteps(("bound",), bound=bound), N, 4, Relation.REPLACE, Budget(1.0, 1e-6), pure=False
-    )
-    how = replace(EXACT, edge=float(N))  # each noisy trace is another place to start at
-    found, passes = {}, {}
-    for size in (1, 9):
-        read.clear()
-        streams = Draws.trials(1, "lengths", range(size))
-        found[size] = run(rows_of(), how, plan, streams, moments=False).row_bound
-        passes[size] = len(read)
-    assert passes[9] == passes[1]
-    assert len(set(found[9])) > 1
-    for trial in range(9):
-        alone = Draws.trials(1, "lengths", range(trial, trial + 1))
-        assert run(rows_of(), how, plan, alone, moments=False).row_bound == found[9][trial]

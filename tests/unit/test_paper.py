@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import zlib
 from pathlib import Path
 from xml.etree import ElementTree
 
+import matplotlib
+import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import percent
-from dpviz.report.figures.drawing import COLUMN, Drawing
-from dpviz.report.paper import latex, with_error
+from dpviz.report import print as printed
+from dpviz.report.figures.theme import Panel
 
 MECHANISMS = ["gaussian", "wishart", "ppca", "laplace"]
 
 
-def checked_pdf(content: bytes) -> str:
-    """Return the drawing of a PDF whose table names the place of every object."""
-    start = int(re.search(rb"startxref\n(\d+)\n%%EOF\n$", content)[1])  # type: ignore[index]
-    places = re.findall(rb"(\d{10}) 00000 n ", content[start:])
-    assert len(places) == 5
-    for number, place in enumerate(places, 1):
-        assert content[int(place) :].startswith(f"{number} 0 obj\n".encode())
-    length, drawn = re.search(  # type: ignore[misc]
-        rb"/Length (\d+) >>\nstream\n(.*)\nendstream", content, re.DOTALL
-    ).groups()
-    assert len(drawn) == int(length)
-    return str(drawn.decode("cp1252"))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn_of(content: bytes) -> str:
+    """Return what the pages of a PDF draw."""
+    streams = re.findall(rb"/Length (\d+) [^>]*>>\nstream\n", content)
+    starts = [found.end() for found in re.finditer(rb">>\nstream\n", content)]
+    assert len(starts) >= len(streams) > 0
+    drawn = []
+    for start in starts:
+        with contextlib.suppress(zlib.error):
+            drawn.append(zlib.decompressobj().decompress(content[start:]).decode("latin-1"))
+    return "\n".join(one for one in drawn if " Tf" in one)
+
+
+def texts_of(svg: bytes) -> list[str]:
+    return [one.text or "" for one in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
 @pytest.mark.parametrize("kind", ["compare", "sweep"])
@@ -54,46 +62,37 @@ def test_a_paper_is_made_of_an_answer(tmp_path: Path, kind: str) -> None:
     for words in ("one row is replaced", "Without protection we took", "claim is false"):
         assert words in methods
     # what is cited is listed
-    cited = {key for keys in re.findall(r"\\cite\{([^}]*)\}", table) for key in keys.split(",")}
+    named = re.findall(r"\\cite\{([^}]*)\}", table + methods)
+    cited = {key for keys in named for key in keys.split(",")}
     assert cited == set(re.findall(r"@\w+\{(\w+),", files["references.bib"].decode()))
-    assert {"balle2018", "jiang2016", "chaudhuri2012"} <= cited
-    # one drawing, twice: the same texts, in black alone
-    svg = ElementTree.fromstring(files["recovery.svg"])
-    drawn = checked_pdf(files["recovery.pdf"])
-    texts = [one.text for one in svg.iter("{http://www.w3.org/2000/svg}text")]
-    assert re.findall(r"\((.*?)\) Tj", drawn) == texts
-    assert {one.get("font-size") for one in svg.iter("{http://www.w3.org/2000/svg}text")} == {"8"}
-    assert set(re.findall(r"(\S+ \S+ \S+) RG", drawn)) == {"0.000 0.000 0.000"}
+    assert {"balle2018", "jiang2016", "chaudhuri2012", "dpviz"} <= cited
+    # as wide as a column, 8 pt and black; texts are texts, and fonts go along
+    svg, drawn = ElementTree.fromstring(files["recovery.svg"]), drawn_of(files["recovery.pdf"])
+    assert svg.get("width") == "240pt"
+    texts = texts_of(files["recovery.svg"])
+    assert {"Gaussian, exact", "Wishart", "PPCA", "Laplace"} <= set(texts)
+    sizes = re.findall(r"font(?:-size)?: (\S+)px", files["recovery.svg"].decode())
+    assert set(sizes) == {"8"}
+    assert b"/FontFile2" in files["recovery.pdf"]
+    assert b"/ToUnicode" in files["recovery.pdf"]
+    assert set(re.findall(r" (\S+) Tf", drawn)) == {"8"}
+    inks = set(re.findall(r"(?:[\d.]+ ){2}[\d.]+ (?:RG|rg)|[\d.]+ [Gg]\b", drawn))
+    assert inks <= {"0 g", "0 G", "1 g", "1 G"}
     if kind == "sweep":  # no two lines have dash and mark alike
-        keys = re.findall(r"\[([\d. ]*)\] 0 d \S+ \S+ m \S+ \S+ l \S+ \S+ l S", drawn)
-        assert len(set(keys[1:])) == len(MECHANISMS)
+        dashes = {dash for dash in re.findall(r"\[([\d. ]*)\] \S+ d", drawn)}
+        assert len(dashes) == len(MECHANISMS)
 
 
-def test_texts_stand_where_helvetica_ends_them() -> None:
-    picture = Drawing(COLUMN, "words", 20.0)
-    picture.text(100, 10, "(a\\b) Wi 1", "end")
-    drawn = checked_pdf(picture.pdf())
-    assert "(\\(a\\\\b\\) Wi 1) Tj" in drawn
-    # 333+556+278+556+333+278+944+222+278+556 thousandths of 8 pt, by the metrics of the font
-    assert f"{100 - 8 * 4.334:.2f} 10.00 Td" in drawn
+def test_a_picture_is_the_same_bytes_whatever_a_user_set() -> None:
+    table = pd.DataFrame([("a", 0.1, 0.5, 0.9)], columns=["mechanism", "low", "mean", "high"])
+    panels = [Panel("a", "First", "", "#0072B2", "circle", "solid")]
 
+    def files() -> list[bytes]:
+        picture = printed.ranges(table, panels, percent(0.85))
+        return [printed.to_bytes(kind, picture) for kind in ("svg", "pdf", "png")]
 
-def test_words_and_numbers_are_latex(tmp_path: Path) -> None:
-    assert latex("50 % of a_b & ε") == r"50 \% of a\_b \& $\varepsilon$"
-    assert with_error(0.91274, 0.01234) == r"$0.913 \pm 0.012$"
-    assert with_error(12.0, 3.4) == r"$12.0 \pm 3.4$"
-    assert with_error(1.0, 0.0) == "$1$"
-    found = dpviz.compare("wine", trials=2, mechanisms="gaussian")
-    with pytest.raises(InvalidSetting, match="folder must be a folder, or a new one"):
-        found.paper(tmp_path / "nowhere" / "paper")
-
-
-def test_a_share_is_written_in_a_picture_of_pixels_too() -> None:
-    """Its font has no space that breaks no line, and would draw an empty box for one."""
-
-    def drawn(words: str) -> bytes:
-        picture = Drawing(COLUMN, "words", 20.0)
-        picture.text(2, 12, words)
-        return picture.png()
-
-    assert drawn(percent(0.85)) == drawn("85 %") != drawn("85%")
+    first = files()
+    with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "axes.facecolor": "red"}):
+        assert files() == first
+        assert matplotlib.rcParams["font.size"] == 30
+    assert percent(0.85) in texts_of(first[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from dpviz.core import plugins
 from dpviz.core.errors import CannotRun
 from dpviz.extend import peers
 from dpviz.mechanisms import all_mechanisms
+
+pytestmark = pytest.mark.long
 
 # Exact components at epsilon below 5; slow, stuck, failing or wrong beyond.
 LIBRARY = """
@@ -132,33 +133,3 @@ def test_the_worker_that_waits_for_the_next_question_ends_with_its_process(fake:
     words = [sys.executable, "-W", "always::ResourceWarning", "-c", code, str(fake)]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
-
-
-def test_what_pip_cannot_make_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(peers.REQUIREMENTS, "opendp", (str(tmp_path / "nowhere.whl"),))
-    # no second environment is made for this: the interpreter is there, and pip is this one's
-    (tmp_path / "opendp/bin").mkdir(parents=True)
-    os.symlink(sys.executable, tmp_path / "opendp/bin/python")
-    real = peers.subprocess.run
-    monkeypatch.setattr(
-        peers.subprocess,
-        "run",
-        lambda words, **rest: real(["true"] if "venv" in words else words, **rest),
-    )
-    with pytest.raises(CannotRun, match=r"opendp cannot run: pip could not install .*nowhere\.whl"):
-        peers.python_of("opendp", tmp_path)
-    assert "nowhere.whl" in capfd.readouterr().err
-    assert not (tmp_path / "opendp/requirements.txt").exists()  # tried again next time
-
-
-def test_the_version_of_a_library_is_written_in_one_place() -> None:
-    root = Path(__file__).resolve().parents[2]
-    code = "".join(
-        path.read_text(encoding="utf-8")
-        for folder in ("dpviz", "pages", "benchmarks", "tests")
-        for path in (root / folder).rglob("*.py")
-    )
-    for version in peers.VERSIONS.values():
-        assert code.count(version) == 1

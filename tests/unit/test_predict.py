@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import InvalidSetting
-from dpviz.core.metrics import METRICS, chance_distance, measure, optimum
+from dpviz.core.metrics import METRICS, measure, optimum
 from dpviz.core.problem import Budget
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
@@ -27,7 +26,6 @@ from dpviz.simulation.predict import (
     components_found,
     direction_overlaps,
     predict,
-    predicted_spectrum,
 )
 from dpviz.simulation.simulate import Cell
 
@@ -170,59 +168,6 @@ def test_a_fixed_point_on_a_grid_agrees(noise: FreeNoise, k: int) -> None:
 
 # Limits -----------------------------------------------------------------------
 
-LAWS: list[FreeNoise] = [
-    SemiCircle(1.0, 5),
-    SemiCircle(1.0, 5, tails=(3.0, 30.0)),
-    WishartDifferenceLaw(1.0, 5),
-    MarchenkoPasturLaw(6, 1.0, 5),
-]
-
-
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_vanishing_noise_is_the_exact_pca(law: FreeNoise, k: int) -> None:
-    values = np.array([0.5, 0.3, 0.1, 0.05, 0.0])
-    for factor in (1e-6, 1e-12, 1e-300):
-        seen = predict(values, k, law.scaled(factor))
-        assert seen.captured_share == pytest.approx(1, abs=1e-8)
-        assert seen.overlaps == pytest.approx((np.arange(5) < k).astype(float), abs=1e-8)
-        assert seen.spectrum == pytest.approx(values, abs=3e-5)
-        assert seen.metric("projection_distance", k) == pytest.approx(0, abs=2e-4)
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_boundless_noise_is_chance(law: FreeNoise) -> None:
-    values = np.array([0.5, 0.3, 0.1, 0.05, 0.0])
-    for k in (1, 2, 4):
-        seen = predict(values, k, law.scaled(1e7))
-        assert seen.overlaps == pytest.approx(np.full(5, k / 5), abs=1e-5)
-        assert seen.captured_total == pytest.approx(k / 5, abs=1e-5)
-        assert seen.metric("projection_distance", k) == pytest.approx(chance_distance(5, k), 1e-4)
-
-
-def test_equal_components_share_what_they_get() -> None:
-    """A tie at the cut: three equal directions, of which two are released."""
-    values = np.array([0.3, 0.3, 0.3, 0.0, 0.0])
-    seen = predict(values, 2, SemiCircle(1e-6, 5))
-    assert seen.overlaps == pytest.approx([2 / 3, 2 / 3, 2 / 3, 0, 0], abs=1e-6)
-
-
-def test_all_components_are_everything() -> None:
-    seen = predict(np.array([0.5, 0.2, 0.0]), 3, SemiCircle(1.0, 3))
-    assert (seen.captured_share, seen.captured_total, seen.mass) == (1, 1, 3)
-
-
-def test_nothing_to_capture_is_refused() -> None:
-    with pytest.raises(InvalidSetting, match="spectrum must be of sum above 0"):
-        predict(np.zeros(3), 1, SemiCircle(1.0, 3))
-
-
-def test_k_out_of_range() -> None:
-    for k in (0, 4):
-        with pytest.raises(InvalidSetting, match="k must be a whole number from 1 to 3"):
-            predict(np.array([0.5, 0.2, 0.0]), k, SemiCircle(1.0, 3))
-
-
 # Invariants ---------------------------------------------------------------------
 
 SPECTRA = st.lists(
@@ -268,17 +213,6 @@ def test_more_noise_never_captures_more(
     law = _law(which, 10**log_scale, len(values))
     less, more = predict(values, 1, law), predict(values, 1, law.scaled(factor))
     assert more.captured_share <= less.captured_share + 1e-7
-
-
-@given(SPECTRA, st.integers(0, 4), st.floats(-3, 1), st.floats(0.01, 100), st.floats(0, 1))
-def test_units_and_a_constant_change_no_overlap(
-    listed: list[float], which: int, log_scale: float, unit: float, constant: float
-) -> None:
-    values = _descending(listed)
-    law = _law(which, 10**log_scale, len(values))
-    seen = predict(values, 1, law).overlaps
-    assert predict(unit * values, 1, law.scaled(unit)).overlaps == pytest.approx(seen, abs=1e-6)
-    assert predict(values + constant, 1, law).overlaps == pytest.approx(seen, abs=1e-6)
 
 
 # Draws ----------------------------------------------------------------------------
@@ -368,12 +302,3 @@ def test_shortened_rows_are_judged_by_the_reference() -> None:
     seen = predict(measured.moment.eigenvalues, 1, noise, along)
     error = shares.std(ddof=1) / math.sqrt(400)
     assert abs(seen.captured_total - shares.mean()) < 0.02 + 6 * error
-
-
-def test_the_spectrum_alone_is_that_of_the_prediction() -> None:
-    eigenvalues = np.array([0.3, 0.1, 0.1, 0.05, 0.0])
-    noise = SemiCircle(0.02, 5)
-    alone = predicted_spectrum(eigenvalues, noise)
-    assert alone.tolist() == predict(eigenvalues, 2, noise).spectrum.tolist()
-    # the control: other noise gives another spectrum
-    assert not np.allclose(alone, predicted_spectrum(eigenvalues, SemiCircle(0.04, 5)))

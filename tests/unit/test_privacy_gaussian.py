@@ -161,20 +161,6 @@ def test_mod_sulq_spends_a_small_part_of_its_claim() -> None:
     assert epsilon_of(delta, math.sqrt(2) / n / std) == pytest.approx(0.0064, abs=5e-5)
 
 
-def test_arrays_give_what_numbers_give() -> None:
-    epsilons = np.array([0.0, *EPSILONS])
-    mus = np.array([0.0, *MUS, math.inf])
-    table = log_delta(epsilons[:, None], mus)
-    assert isinstance(table, np.ndarray)
-    assert table.shape == (len(epsilons), len(mus))
-    for (i, epsilon), (j, mu) in itertools.product(enumerate(epsilons), enumerate(mus)):
-        # summation order differs: a few roundings of log delta itself
-        assert table[i, j] == pytest.approx(log_delta(float(epsilon), float(mu)), rel=2e-15)
-    curve = delta_of(epsilons, 1.5)
-    assert isinstance(curve, np.ndarray)
-    np.testing.assert_allclose(curve, [delta_of(float(e), 1.5) for e in epsilons], rtol=1e-13)
-
-
 def test_limits() -> None:
     assert log_delta(1.0, 0.0) == -math.inf
     assert delta_of(1.0, math.inf) == 1.0
@@ -237,14 +223,6 @@ def test_trade_off_and_profile_are_dual(mu: float, epsilon: float) -> None:
     assert others.max() <= delta_of(epsilon, mu) + 1e-12
 
 
-def test_trade_off_ends_and_tiny_false_alarms() -> None:
-    assert trade_off(0.0, 1.0) == 1.0
-    assert trade_off(1.0, 1.0) == 0.0
-    assert trade_off(0.3, 0.0) == pytest.approx(0.7, rel=1e-15)
-    # 1 - alpha would be 1 here; mu = 37.0471 = -Phi^-1(1e-300) moves the curve to one half
-    assert trade_off(1e-300, 37.0471) == pytest.approx(0.5, abs=1e-4)
-
-
 @pytest.mark.parametrize("function", [mu_of, noise_std, classical_std])
 def test_gaussian_noise_needs_delta(function: object) -> None:
     assert callable(function)
@@ -252,29 +230,6 @@ def test_gaussian_noise_needs_delta(function: object) -> None:
         InvalidSetting, match=r"^delta must be above 0 and below 1 .*; got '0.0'\.$"
     ):
         function(Budget(1.0, 0.0))
-
-
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        (lambda: log_delta(-1.0, 1.0), "epsilon"),
-        (lambda: log_delta(math.inf, 1.0), "epsilon"),
-        (lambda: log_delta(1.0, math.nan), "mu"),
-        (lambda: log_delta(np.array([1.0, -1.0]), 1.0), "epsilon"),
-        (lambda: log_delta(np.array([1.0, math.nan]), 1.0), "epsilon"),
-        (lambda: log_delta(1.0, np.array([1.0, -1.0])), "mu"),
-        (lambda: epsilon_of(1.0, 1.0), "delta"),
-        (lambda: epsilon_of(math.nan, 1.0), "delta"),
-        (lambda: epsilon_of(0.1, -1.0), "mu"),
-        (lambda: trade_off(1.1, 1.0), "alpha"),
-        (lambda: trade_off(0.5, math.inf), "mu"),
-        (lambda: trade_off(np.array([0.5, math.nan]), 1.0), "alpha"),
-    ],
-)
-def test_bad_arguments_are_named(call: object, name: str) -> None:
-    assert callable(call)
-    with pytest.raises(InvalidSetting, match=f"^{name} must be"):
-        call()
 
 
 @pytest.mark.parametrize(
@@ -292,11 +247,3 @@ def test_losses_beyond_epsilon_are_many_times_delta(
     gains = -np.expm1(epsilon - x) * np.exp(-((x - mu**2 / 2) ** 2) / (2 * mu**2))
     mean = gains.sum() * (x[1] - x[0]) / (mu * math.sqrt(2 * math.pi))
     assert mean == pytest.approx(delta, rel=1e-4)
-
-
-def test_losses_beyond_epsilon_at_the_ends() -> None:
-    assert loss_beyond(0.0, 0.0) == 0
-    assert loss_beyond(5.0, math.inf) == 1
-    assert loss_beyond(0.0, 1.0) > 0.5  # the mean loss is above 0
-    with pytest.raises(InvalidSetting):
-        loss_beyond(-1.0, 1.0)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.accounting import profiles
 from dpviz.accounting.profiles import (
     GaussianSketch,
     WishartNoise,
@@ -198,20 +197,6 @@ def test_no_smaller_ratios_are_worse_for_a_sketch() -> None:
         loss += rows / 2 * (np.linalg.slogdet(two)[1] - np.linalg.slogdet(one)[1])
         mean, error = hockey_stick(loss, epsilon)
         assert mean <= worst + 6 * error
-
-
-def test_many_epsilons_are_integrated_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the bit what each is by itself; one after the other they take longer."""
-    epsilons = (0.0, *np.geomspace(1e-3, 300.0, 95).tolist())
-    for nu, scale in ((2.0, 1.0), (7.9, 0.5), (102.0, 0.14), (1e6, 1e-3)):
-        each = [at(wishart_pair, nu, scale, epsilon) for epsilon in epsilons]
-        assert wishart_pair(nu, scale, epsilons).tolist() == each
-    singly = [at(sketch_pair, 40, 30.0, epsilon) for epsilon in epsilons]
-    assert sketch_pair(40, 30.0, epsilons).tolist() == singly
-    calls, tail = [], profiles._log_tail
-    monkeypatch.setattr(profiles, "_log_tail", lambda *a: calls.append(1) or tail(*a))
-    WishartNoise(103.0, 0.14).replaced(np.array(epsilons))
-    assert len(calls) < len(epsilons)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-4, 1.0, 50.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dpviz.accounting.composition import composed
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
-from dpviz.core.parts import ApproximatePart, GaussianPart, PurePart
+from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation import account
@@ -61,6 +62,22 @@ def test_one_query_under_replace_two_under_zero_out(pure: bool) -> None:
         Relation.REPLACE: 1,
         Relation.ZERO_OUT: 2,
     }
+
+
+@pytest.mark.parametrize("pure", [True, False])
+@pytest.mark.parametrize("relation", list(Relation))
+def test_no_row_of_the_cube_moves_a_noisy_mean_further_than_its_part_says(
+    relation: Relation, pure: bool
+) -> None:
+    d, order = 4, 1 if pure else 2
+    budget = Budget(1.0, 0.0 if pure else 1e-6)
+    (part,) = preparation(PrivateSteps((MEAN,)), 100, d, relation, budget, pure=pure).parts
+    assert isinstance(part, GaussianPart | LaplacePart)
+    corners = np.array(list(product((-1.0, 0.0, 1.0), repeat=d)))
+    others = corners if relation is Relation.REPLACE else np.zeros((1, d))
+    moved = max(np.linalg.norm(v - w, ord=order) for v in corners for w in others)
+    assert moved <= part.sensitivity
+    assert moved == pytest.approx(part.sensitivity)  # and some row moves it as far
 
 
 def _sparse_vector(counts: FloatArray, epsilon: float, threshold: float) -> FloatArray:

@@ -13,86 +13,19 @@ from scipy.stats import binom
 
 from dpviz.accounting.gaussian import delta_of
 from dpviz.accounting.losses import log_normaliser
-from dpviz.auditing import DEFAULT_TRIALS, AuditOptions, attack, default_budget, exhibits
+from dpviz.auditing import attack, exhibits
 from dpviz.auditing.attack import posterior_bound
-from dpviz.auditing.table import (
-    CANNOT_RUN,
-    CLAIM_COLUMNS,
-    audit_command,
-    claims_now,
-)
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.release import VERDICT_WORDS, Verdict
 from dpviz.core.seeding import Draws, generator
-from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.mechanisms import parse_variant
 from dpviz.sampling.bingham import sample_bingham
-from dpviz.sampling.ensembles import wishart
 
 PROBLEM = Problem(1797, 61, 2, Relation.REPLACE, Domain.ball(61))
 BUDGET = Budget(1.0, 1e-4)
 
 
-def test_exhibits_are_found_by_their_properties() -> None:
-    assert exhibits.moving_cone().key == "wishart"
-    assert exhibits.repaired_cone().key == "wishart_difference"
-    assert exhibits.bare_directions().key == "laplace_output"
-    assert attack.exhibited(PROBLEM, BUDGET).key == "gaussian"
-    # without delta, the first with a finite account and a claim
-    pure = attack.exhibited(PROBLEM, Budget(1.0))
-    assert pure.info.guarantee == "pure"
-    assert pure.spent(PROBLEM, Budget(1.0)) is not None
-
-
 # Claims
-
-
-def test_claims_say_what_the_mechanisms_say() -> None:
-    claims = claims_now(PROBLEM, BUDGET)
-    assert tuple(claims.columns) == CLAIM_COLUMNS
-    assert len(claims) == len(all_mechanisms())
-    rows = dict(zip(all_mechanisms(), claims.to_dict("records"), strict=True))
-    for name, row in rows.items():
-        mechanism = parse_variant(name)
-        if mechanism.why_not(PROBLEM, BUDGET) is not None:
-            assert row["status"] == CANNOT_RUN
-            continue
-        assert row["evidence"] == mechanism.status(PROBLEM, BUDGET).evidence
-        assert row["status"].endswith(VERDICT_WORDS[Verdict(row["verdict"])])
-    assert rows["wishart"]["status"] == "✗ claim is false"
-    assert math.isnan(rows["wishart"]["spent_epsilon"])
-    assert rows["analyze_gauss"]["true_delta"] == pytest.approx(1.57e-4, rel=5e-3)
-    assert rows["mod_sulq"]["spent_epsilon"] == pytest.approx(0.0064, abs=5e-5)
-
-
-def test_claims_need_no_delta() -> None:
-    claims = claims_now(PROBLEM, Budget(1.0))
-    impossible = claims[claims["status"] == CANNOT_RUN]
-    assert len(impossible) >= 5
-    assert impossible["evidence"].str.startswith("Cannot run here: ").all()
-
-
-def test_commands_audit_what_they_name() -> None:
-    for name, cls in all_mechanisms().items():
-        words = audit_command(cls(), PROBLEM, BUDGET).split()
-        assert words[:5] == ["python", "-m", "dpviz", "audit", name]
-        assert "--trials" not in words
-        assert ("--delta" in words) == (cls.info.guarantee == "approximate")
-        assert int(words[words.index("--k") + 1]) == 2
-    words = audit_command(
-        all_mechanisms()["ppca"](), PROBLEM, BUDGET, d=2, trials=DEFAULT_TRIALS + 1, seed=3
-    ).split()
-    assert int(words[words.index("--k") + 1]) == 1
-    assert words[words.index("--seed") + 1] == "3"
-    assert words[words.index("--dimension") + 1] == "2"
-    assert words[words.index("--trials") + 1] == str(DEFAULT_TRIALS + 1)
-
-
-def test_an_audit_keeps_the_delta_of_the_setting() -> None:
-    approximate, pure = parse_variant("gaussian"), parse_variant("laplace")
-    assert attack.audited_budget(approximate, 2.0, BUDGET) == Budget(2.0, 1e-4)
-    assert attack.audited_budget(pure, 2.0, BUDGET) == Budget(2.0)
-    assert attack.audited_budget(approximate, 2.0, Budget(1.0)) == default_budget(approximate, 2.0)
 
 
 # The cone
@@ -117,18 +50,6 @@ def test_the_support_is_left_as_often_as_theory_says(d: int) -> None:
     for wrong in (-math.expm1(-1 / 6), -math.expm1(-2 / 3)):
         low, high = binom.interval(1 - 1e-10, trials, wrong)
         assert not low <= row["outside"] <= high
-
-
-def test_the_share_does_not_depend_on_the_row() -> None:
-    # The exhibit zeroes e_1; by rotation any unit row has the same law, checked on one.
-    rng = generator(3, "test", "row")
-    size, d, epsilon = 4_000, 4, 1.0
-    v = rng.standard_normal(d)
-    v /= np.linalg.norm(v)
-    noise = 1.5 / epsilon * wishart(Draws.batch(rng, size), d, d + 1)
-    outside = int((np.linalg.eigvalsh(noise - np.outer(v, v))[:, 0] < 0).sum())
-    low, high = binom.interval(1 - 1e-9, size, -math.expm1(-1 / 3))
-    assert low <= outside <= high
 
 
 def test_the_cone_is_the_semi_definite_matrices() -> None:
@@ -159,14 +80,6 @@ def test_the_published_direction_turns_at_every_epsilon(epsilon: float, seed: in
     angles = table.groupby("table")["angle"].agg(["min", "max"])
     assert angles.loc[exhibits.WITH].to_numpy() == pytest.approx(0, abs=1e-9)
     assert angles.loc[exhibits.WITHOUT].to_numpy() == pytest.approx(90, abs=1e-9)
-
-
-def test_the_rows_of_the_exhibit_are_legal_and_differ_in_one() -> None:
-    rows = exhibits.turning_rows()
-    numbers = rows[["feature 1", "feature 2"]].to_numpy()
-    assert (np.linalg.norm(numbers, axis=1) <= 1).all()
-    assert not numbers[-1].any()
-    assert len(numbers) == 4
 
 
 # Delta
@@ -268,34 +181,4 @@ def test_the_posterior_starts_from_the_prior_and_pure_epsilon_limits_it(
         assert table["posterior"].max() > limit  # on the rare releases that delta excuses
 
 
-def test_no_limit_where_no_epsilon_is() -> None:
-    assert attack.limit_of(0.5, None) is None
-
-
-def test_the_attack_of_an_audit_is_drawn_with_its_band() -> None:
-    found = AuditOptions(mechanism="wishart", trials=4_000).run()
-    measured = attack.attack_seen(found)
-    table = attack.attack_seen_table(measured)
-    assert (table["low"] <= table["beta"]).all()
-    assert (table["beta"] <= table["high"]).all()
-    assert found.claim is not None
-    allowed = attack.claimed_curve(found.claim)
-    # The audit's attack breaks the claim: somewhere even its band lies below what is allowed.
-    assert (np.interp(measured.alpha, allowed.alpha, allowed.beta) > measured.high).any()
-
-
 # What exploring gives away
-
-
-def test_the_mean_gives_the_last_row_away() -> None:
-    table = exhibits.mean_leak_table()
-    assert table["recovered"].to_numpy() == pytest.approx(table["true"].to_numpy(), abs=1e-9)
-    assert table["true"].tolist() == [0.4, 0.2, 7.4]
-
-
-def test_the_row_bound_tells_who_is_in() -> None:
-    table = exhibits.bound_leak_table().set_index("table")
-    present, absent = table.loc[exhibits.WITH], table.loc[exhibits.WITHOUT]
-    assert present["published_bound"] == pytest.approx(math.hypot(0.4, 0.2, 7.4))
-    assert absent["published_bound"] == pytest.approx(absent["largest_known"])
-    assert present["published_bound"] > present["largest_known"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpviz.core.arrays import fix_signs
-from dpviz.core.release import VERDICT_WORDS, Release, Status, Verdict
+from dpviz.core.release import Release
 from dpviz.core.seeding import generator
 
 
@@ -39,18 +39,3 @@ def test_frames_keep_their_span_and_get_the_sign_rule() -> None:
     assert release.eigenvalues is None
     np.testing.assert_array_equal(release.components, fix_signs(frames))
     np.testing.assert_array_equal(release.raw, frames)
-
-
-def test_words_and_marks_tell_the_failing_verdicts_apart() -> None:
-    for verdict in Verdict:
-        assert Status(verdict, "").words == VERDICT_WORDS[verdict]
-        assert Status(verdict, "").marked.endswith(VERDICT_WORDS[verdict])
-    failing = {v for v in Verdict if v.fails}
-    assert failing == {Verdict.REFUTED, Verdict.OUT_OF_SCOPE, Verdict.UNPROVEN}
-    assert {v for v in Verdict if v.counts} == set(Verdict) - failing - {Verdict.BASELINE}
-    assert len({Status(v, "").mark for v in failing}) == 3
-
-
-def test_every_verdict_has_words() -> None:
-    assert set(VERDICT_WORDS) == set(Verdict)
-    assert len(set(VERDICT_WORDS.values())) == len(Verdict)

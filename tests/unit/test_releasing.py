@@ -147,6 +147,8 @@ def test_the_overflow_bound_is_asserted() -> None:
 def test_one_weight_is_at_least_sqrt_2_times_the_other() -> None:
     assert OTHER_WEIGHT**2 >= 2 * DIAGONAL_WEIGHT**2
     assert Fraction(OTHER_WEIGHT, DIAGONAL_WEIGHT) ** 2 / 2 < Fraction(10_002, 10_000)
+    for bits in (6, 12, 20):  # in whole numbers, so that a root rounded down is seen
+        assert 2 * sensitivity_l2(Relation.ZERO_OUT, bits) ** 2 >= (OTHER_WEIGHT * 4**bits) ** 2
 
 
 @pytest.mark.parametrize("relation", list(Relation))
@@ -263,9 +265,31 @@ def test_a_release_writes_its_spend_first_and_says_what_it_proves(tmp_path: Path
     json.dumps(answer, allow_nan=False)
 
 
+def test_no_row_is_looked_at_where_the_spend_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = _ledger(tmp_path)
+
+    def full(*_: object) -> None:
+        raise LedgerError("no room; nothing was spent.")
+
+    def looked(*_: object) -> None:
+        raise AssertionError("rows were looked at")
+
+    monkeypatch.setattr(Ledger, "spend", full)
+    monkeypatch.setattr("dpviz.releasing.making.second_moment", looked)
+    with pytest.raises(LedgerError, match="no room"):
+        make(_options(), _table(), _schema(), ledger=ledger)
+    # the control: with a ledger that pays, they are
+    monkeypatch.undo()
+    monkeypatch.setattr("dpviz.releasing.making.second_moment", looked)
+    with pytest.raises(AssertionError, match="rows were looked at"):
+        make(_options(), _table(), _schema(), ledger=ledger)
+
+
 def test_pure_epsilon_takes_laplace_noise(tmp_path: Path) -> None:
     made = make(_options(delta=0.0), _table(), _schema())
-    assert made.noise.law is Law.LAPLACE
+    assert made.plan.noise.law is Law.LAPLACE
     assert made.to_json()["proved"]["delta"] == 0.0
     assert made.said == ""
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+from inspect import isroutine
 from pathlib import Path
 
 import pytest
 
 from dpviz.core.files import PACKAGE
 from tests.sources import Import, imports
-from tools.house import House, components
+from tools.house import BUDGETS, lines_by_room, over_budget
 
 # From the ground up: a room imports from lower floors only, and rooms of one floor not from each
 # other. A file at the root of the package is a room of its own.
@@ -46,16 +50,14 @@ ARROWS: dict[str, str] = {
         "sampling simulation"
     ),
     "studies": (
-        "auditing core datasets extend lessons mechanisms papers preparation releasing "
+        "accounting auditing core datasets extend lessons mechanisms papers preparation releasing "
         "report simulation"
     ),
     "__init__": "core mechanisms releasing studies",
-    "cli": (
-        "auditing core datasets lessons mechanisms papers preparation releasing report "
-        "simulation studies"
-    ),
+    "cli": ("auditing core datasets lessons mechanisms papers releasing report simulation studies"),
     "__main__": "cli core",
 }
+SIMULATION = "dpviz.simulation"
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
@@ -110,20 +112,35 @@ def test_no_import_climbs() -> None:
     assert climbing(found) == []
 
 
-def circles(package: Path) -> list[set[str]]:
-    """Return the files that import each other in a circle."""
-    return [found for found in components(House(package).imports) if len(found) > 1]
+def circle(package: Path) -> list[str]:
+    """Return the files of one circle of imports, if there is any."""
+    files = {}
+    for path in package.rglob("*.py"):
+        inside = path.relative_to(package.parent).with_suffix("")
+        files[".".join(inside.parts).removesuffix(".__init__")] = path
+    graph = {}
+    for name, path in files.items():
+        targets = [
+            f"{one.module}.{each}".lstrip(".") for one in imports(path) for each in one.names
+        ]
+        known = [one if one in files else one.rpartition(".")[0] for one in targets]
+        graph[name] = {one for one in known if one in files} - {name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def test_no_files_import_each_other_in_a_circle(tmp_path: Path) -> None:
     """Not for types alone either: what needs the other's type stands below it, or beside it."""
-    assert circles(PACKAGE) == []
+    assert circle(PACKAGE) == []
     package = tmp_path / "dpviz"
     (package / "core").mkdir(parents=True)
     (package / "__init__.py").write_text("from dpviz.core.one import one\n", encoding="utf-8")
     inside = "if TYPE_CHECKING:\n    import dpviz\n"
     (package / "core" / "one.py").write_text(inside, encoding="utf-8")
-    assert circles(package) == [{"__init__.py", "core/one.py"}]
+    assert set(circle(package)) == {"dpviz", "dpviz.core.one"}
 
 
 def test_the_map_names_every_arrow() -> None:
@@ -159,3 +176,103 @@ def test_every_room_says_what_it_is_for() -> None:
         path = PACKAGE / room / "__init__.py"
         if path.is_file():
             assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), room
+
+
+def test_no_room_passes_its_budget_of_lines() -> None:
+    lines = lines_by_room()
+    assert over_budget(lines) == []
+    planted = Counter({**lines, "report": BUDGETS["report"] + 1})
+    assert [line.partition(":")[0] for line in over_budget(planted)] == ["report"]
+
+
+# One program assembles a comparison ---------------------------------------------------------------
+
+
+def assembled_by_hand(package: Path, room: str) -> list[str]:
+    """Return where a file makes a comparison, or measures a cell, past the one program."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        inside = path.relative_to(package).as_posix()
+        if f"{room}/{inside}".startswith(("dpviz/simulation/", "dpviz/papers/")):
+            continue  # the program itself; a paper measures cells and compares none
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Comparison"
+            taken = isinstance(node, ast.ImportFrom | ast.Attribute) and "run_cell" in (
+                [one.name for one in node.names]
+                if isinstance(node, ast.ImportFrom)
+                else [node.attr]
+            )
+            if called or taken:
+                found.append(f"{room}/{inside}:{node.lineno}")
+    return found
+
+
+def test_one_program_assembles_comparisons(tmp_path: Path) -> None:
+    """`dpviz.simulation.compare.compare`, which can be told how a cell is drawn or found."""
+    pages = PACKAGE.parent / "pages"
+    assert assembled_by_hand(PACKAGE, "dpviz") == []
+    assert assembled_by_hand(pages, "pages") == []
+    breach = "from dpviz.simulation.compare import run_cell\n\nComparison(plan, results)\n"
+    (tmp_path / "planted.py").write_text(breach, encoding="utf-8")
+    assert assembled_by_hand(tmp_path, "studies") == [
+        "studies/planted.py:1",
+        "studies/planted.py:3",
+    ]
+
+
+# Report shows answers -----------------------------------------------------------------------------
+
+READS = {"drowned", "first_draws", "label_words", "mirrored", "points", "steady"}
+"""Functions of simulation that read what was released, and draw nothing."""
+
+
+def computed_by(package: Path, room: str) -> dict[str, set[str]]:
+    """Return the functions of simulation that each file of a room imports."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((package / room).rglob("*.py")):
+        for one in imports(path):
+            whole = [name for name in one.names if one.plain and name.startswith(SIMULATION)]
+            taken = set(whole)
+            if one.module.startswith(SIMULATION):
+                module = import_module(one.module)
+                taken |= {name for name in one.names if isroutine(getattr(module, name))}
+            if taken - READS:
+                inside = path.relative_to(package).as_posix()
+                found[inside] = found.get(inside, set()) | (taken - READS)
+    return found
+
+
+def test_report_draws_and_searches_nothing(tmp_path: Path) -> None:
+    """It takes answers: of simulation it knows what they are made of."""
+    assert computed_by(PACKAGE, "report") == {}
+    (tmp_path / "report").mkdir()
+    breach = "def f():\n    from dpviz.simulation.compare import Result, run_cell\n"
+    (tmp_path / "report" / "planted.py").write_text(breach, encoding="utf-8")
+    assert computed_by(tmp_path, "report") == {"report/planted.py": {"run_cell"}}
+
+
+# Pages and commands ask studies -------------------------------------------------------------------
+
+DOOR = ("studies", "core.errors", "core.settings", "report.style", "lessons", "cli", "__init__")
+PAST = {"pages": 475, "dpviz/cli": 75}
+"""Names that they still take from other rooms: the numbers may only become smaller."""
+
+
+def past_the_door(folder: Path) -> list[str]:
+    """Return the names of the package that a folder's files take past the one door."""
+    return [
+        f"{path.stem}: {one.module}.{name}"
+        for path in sorted(folder.rglob("*.py"))
+        for one in imports(path)
+        for name in one.names
+        if one.module.startswith("dpviz.")
+        and not f"{one.module}.{name}".removeprefix("dpviz.").startswith(DOOR)
+    ]
+
+
+def test_ever_fewer_names_are_taken_past_the_studies(tmp_path: Path) -> None:
+    for folder, most in PAST.items():
+        assert len(past_the_door(PACKAGE.parent / folder)) <= most, folder
+    breach = "from dpviz.core.errors import DpvizError\nfrom dpviz.papers import known\n"
+    (tmp_path / "planted.py").write_text(breach, encoding="utf-8")
+    assert past_the_door(tmp_path) == ["planted: dpviz.papers.known"]

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from dpviz.core.seeding import Draws
-from dpviz.sampling import anchored
 from dpviz.sampling.anchored import Envelope, acceptance
 from dpviz.sampling.matrix_bingham import matrix_bingham
-from dpviz.sampling.stiefel import stiefel_bingham
 
 VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])
 
@@ -44,22 +42,3 @@ def test_no_step_is_above_one(k: int, strength: float) -> None:
         parts = envelope.log_part(j, energies)
         assert parts.max() <= 1e-12
         assert parts.max() >= -1e-3
-
-
-def test_a_concentrated_law_takes_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = 200 * VALUES
-    assert matrix_bingham(values, 2, trials(1), 3).exact
-    monkeypatch.setattr(anchored, "WORTH", 0.5)
-    drawn = matrix_bingham(values, 2, trials(4), 3)
-    chain = stiefel_bingham(values, 2, trials(4), 3)
-    assert not drawn.exact
-    np.testing.assert_array_equal(drawn.frames, chain.frames)
-    np.testing.assert_array_equal(drawn.trace, chain.trace)
-    assert acceptance(Envelope.of(np.array([0.0, 1.0, 1e13]), 2), 2) == 0.0
-
-
-def test_a_block_that_would_fill_memory_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchored, "_BLOCK_ENTRIES", 7)
-    drawn = matrix_bingham(20 * VALUES, 3, trials(20))
-    assert drawn.exact
-    assert drawn.proposals > 20

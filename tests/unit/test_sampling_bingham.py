@@ -14,7 +14,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import Draws, generator
 from dpviz.sampling import bingham as vector
 from dpviz.sampling import columns as column_draws
-from dpviz.sampling.bingham import Convergence, convergence, sample_bingham
+from dpviz.sampling.bingham import convergence, sample_bingham
 from dpviz.sampling.stiefel import stiefel_bingham
 
 
@@ -86,15 +86,6 @@ def test_batched_equals_looped(k: int) -> None:
         assert alone.from_mode[0] == together.from_mode[t]
 
 
-def test_memory_groups_do_not_change_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = spectrum(9, 1.5, 0)
-    whole = bingham(values, trials(7)), stiefel_bingham(values, 3, trials(7), 3).frames
-    monkeypatch.setattr(vector, "_BLOCK_ENTRIES", 100)
-    parts = bingham(values, trials(7)), stiefel_bingham(values, 3, trials(7), 3).frames
-    np.testing.assert_array_equal(whole[0], parts[0])
-    np.testing.assert_array_equal(whole[1], parts[1])
-
-
 def test_order_of_eigenvalues_only_moves_rows() -> None:
     values = spectrum(8, 1.0, 1)
     shuffle = generator(0, "order").permutation(8)
@@ -123,17 +114,6 @@ def test_one_column_is_the_exact_vector() -> None:
     assert drawn.exact
     assert drawn.trace.shape == (1, 5)
     assert drawn.dense_updates == 0
-
-
-def test_starts() -> None:
-    values = np.array([9.0, 7.0, 1.0, 0.0, 0.0])
-    mode = stiefel_bingham(values, 2, trials(4), 1, start="mode")
-    np.testing.assert_array_equal(mode.trace[0], 16.0)
-    assert mode.from_mode.all()
-    uniform = stiefel_bingham(values, 2, trials(4), 1, start="uniform")
-    assert not uniform.from_mode.any()
-    both = stiefel_bingham(values, 2, Draws.trials(5, "bingham", [3, 4, 8]), 1)
-    np.testing.assert_array_equal(both.from_mode, [False, True, True])  # even numbers
 
 
 def test_best_shift_solves_its_equation() -> None:
@@ -182,21 +162,6 @@ def test_column_envelope_matches_the_restricted_matrix(k: int, scale: float) -> 
         np.testing.assert_allclose(drawn, right, atol=1e-6 * np.abs(right).max())
 
 
-def test_ill_conditioned_updates_take_the_dense_route(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = column_draws._shifts
-
-    def never_found(*args: Any) -> Any:
-        shift, found = original(*args)
-        return shift, np.zeros_like(found)
-
-    monkeypatch.setattr(column_draws, "_shifts", never_found)
-    monkeypatch.setattr(column_draws, "DENSE_UP_TO", 0)
-    drawn = stiefel_bingham(spectrum(6, 1.0, 3), 3, trials(4), 2)
-    assert drawn.dense_updates == drawn.updates == 24
-    gram = drawn.frames.transpose(0, 2, 1) @ drawn.frames
-    np.testing.assert_allclose(gram, np.broadcast_to(np.eye(3), gram.shape), atol=1e-13)
-
-
 def test_convergence_sees_starts_apart_and_together() -> None:
     drawn = stiefel_bingham(300.0 * np.linspace(1, 0, 30) ** 3, 3, trials(40), 20)
     report = convergence(drawn.trace, drawn.from_mode)
@@ -213,16 +178,6 @@ def test_convergence_sees_starts_apart_and_together() -> None:
     assert apart.split_rhat is not None
     assert apart.gap[-1] > 100
     assert apart.split_rhat > 10
-
-
-def test_convergence_says_nothing_where_nothing_can_be_said() -> None:
-    flat = stiefel_bingham(np.ones(5), 2, trials(16), 8)
-    report = convergence(flat.trace, flat.from_mode)
-    assert report.gap is not None
-    np.testing.assert_array_equal(report.gap, 0.0)
-    assert report.split_rhat is None
-    short = stiefel_bingham(np.arange(5.0), 2, trials(4), 3, start="mode")
-    assert convergence(short.trace, short.from_mode) == Convergence(None, None)
 
 
 @pytest.mark.parametrize("values", [[1.0], [[1.0, 2.0]], [1.0, float("nan")], [float("inf"), 0.0]])

@@ -11,10 +11,8 @@ from dpviz.core.cancelling import cancelled_by
 from dpviz.core.seeding import Draws
 from dpviz.sampling import macg
 from dpviz.sampling import matrix_bingham as sampler
-from dpviz.sampling.stiefel import stiefel_bingham
 
 matrix_bingham = partial(sampler.matrix_bingham, rejection=macg.rejected)
-VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])
 
 
 def trials(size: int, first: int = 0) -> Draws:
@@ -25,25 +23,6 @@ def test_a_uniform_law_accepts_every_proposal() -> None:
     # M = d I, so that t_i = d for every proposal
     assert macg.acceptance(np.zeros(9), 4) == pytest.approx(1.0, abs=1e-12)
     assert matrix_bingham(np.full(9, 2.0), 4, trials(7)).proposals == 7
-
-
-def test_a_concentrated_law_takes_the_chain() -> None:
-    values = 200 * VALUES
-    assert macg.acceptance(2 * (values[0] - values), 2) < macg.WORTH
-    drawn = matrix_bingham(values, 2, trials(4), 3)
-    chain = stiefel_bingham(values, 2, trials(4), 3)
-    assert not drawn.exact
-    np.testing.assert_array_equal(drawn.frames, chain.frames)
-    np.testing.assert_array_equal(drawn.trace, chain.trace)
-    assert macg.acceptance(np.array([0.0, 1.0, 1e13]), 2) == 0.0
-
-
-def test_a_block_that_would_fill_memory_is_left_to_the_chain(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert matrix_bingham(VALUES, 2, trials(1), 2).exact
-    monkeypatch.setattr(macg, "_BLOCK_MOST", 7 * 2)
-    assert not matrix_bingham(VALUES, 2, trials(1), 2).exact
 
 
 def test_a_large_law_is_tried_in_slices_that_look_up_and_change_nothing(

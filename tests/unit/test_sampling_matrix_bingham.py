@@ -7,11 +7,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import InvalidSetting
 from dpviz.core.seeding import Draws
 from dpviz.sampling import anchored, macg
-from dpviz.sampling import bingham as vector
 from dpviz.sampling.matrix_bingham import matrix_bingham
 from dpviz.sampling.stiefel import stiefel_bingham
 
@@ -40,21 +37,6 @@ def test_frames_are_orthonormal_and_each_draw_has_its_own_bytes(
 
 
 @samplers
-def test_memory_groups_order_and_a_common_shift_change_nothing(
-    sampler: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def drawn(values: FloatArray) -> FloatArray:
-        return matrix_bingham(values, 2, trials(6), rejection=sampler.rejected).frames
-
-    whole = drawn(VALUES)
-    moved = np.array([4, 0, 6, 2, 5, 1, 3])
-    np.testing.assert_array_equal(drawn(VALUES[moved]), whole[:, moved])
-    np.testing.assert_array_equal(drawn(VALUES - 64), whole)
-    monkeypatch.setattr(vector, "_BLOCK_ENTRIES", 50)
-    np.testing.assert_array_equal(drawn(VALUES), whole)
-
-
-@samplers
 def test_more_than_half_the_columns_go_by_their_complement(
     sampler: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,17 +54,3 @@ def test_more_than_half_the_columns_go_by_their_complement(
 def test_one_column_and_all_are_those_of_the_chain_s_file(k: int) -> None:
     drawn, same = (draw(VALUES, k, trials(3)) for draw in (matrix_bingham, stiefel_bingham))
     np.testing.assert_array_equal(drawn.frames, same.frames)
-
-
-def test_k_outside_is_refused() -> None:
-    with pytest.raises(InvalidSetting):
-        matrix_bingham(VALUES, 8, trials(1))
-
-
-def test_wide_frames_are_left_to_the_envelope_of_the_whole_frame(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("dpviz.sampling.matrix_bingham.WIDE", 2)
-    wide = matrix_bingham(VALUES, 3, trials(4), rejection=macg.rejected)
-    np.testing.assert_array_equal(matrix_bingham(VALUES, 3, trials(4)).frames, wide.frames)
-    assert not (matrix_bingham(VALUES, 2, trials(4)).frames == wide.frames[:, :, :2]).any()

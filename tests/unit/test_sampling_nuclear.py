@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -13,14 +12,12 @@ import pytest
 from scipy import integrate
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.errors import InvalidSetting
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
-from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms.knorm import KNorm
 from dpviz.mechanisms.wishart_difference import WishartDifference
-from dpviz.sampling import nuclear
 from dpviz.sampling.limits import NuclearLaw
 from dpviz.sampling.nuclear import (
     _KEPT,
@@ -29,7 +26,6 @@ from dpviz.sampling.nuclear import (
     nuclear_eigenvalues,
     nuclear_noise,
     square_means,
-    tables_memory,
 )
 from dpviz.simulation.predict import predict
 
@@ -169,47 +165,6 @@ def test_a_batch_has_the_bytes_of_its_draws_and_bad_sizes_are_refused() -> None:
             nuclear_eigenvalues(Draws.trials(3, "one", [0]), d)
 
 
-def test_more_features_than_draws_are_offered_for_are_refused() -> None:
-    """In one sentence, whichever mechanism draws it; the tables' memory counts for each too."""
-    d = LARGEST_D + 1
-    problem = Problem(1_000, d, 1, Relation.REPLACE, Domain.ball(d))
-    reason = f"its K-norm noise takes at most {LARGEST_D} features; got {d}"
-    for text in (
-        "knorm", "spherical_knorm", "clipped_pure[noise=knorm]", "pure_funnel[noise=knorm]",
-    ):  # fmt: skip
-        mechanism = parse_variant(text)
-        with pytest.raises(CannotRun) as caught:
-            mechanism.check(problem, Budget(1.0))
-        assert caught.value.reason == reason
-        few = replace(problem, d=50, domain=Domain.ball(50))
-        assert mechanism.memory(few, 1) > tables_memory(50)
-    for text in ("clipped_pure[noise=wishart]", "pure_funnel"):
-        parse_variant(text).check(problem, Budget(1.0))
-        assert parse_variant(text).memory(few, 1) < tables_memory(50)
-
-
-@pytest.mark.parametrize("rise", [1.0, 1e-14])
-@pytest.mark.parametrize("size", [1, 7, nuclear._FEW + 1, 300])
-def test_halvings_read_together_take_the_path_of_single_ones(size: int, rise: float) -> None:
-    """To the last bit, for as many draws as there are; of a rise that rounding hides as well."""
-    rng = np.random.default_rng(size)
-    series = rng.standard_normal((size, 18)) * 0.05 ** np.arange(18)
-    series[:, 1] = 1.0  # ascending
-    share = rng.uniform(-1.2, 1.2, size)
-    if rise < 1:
-        series, share = rise * series, 1 + rise * share
-        series[:, 0] = 1
-    low, high = np.full(size, -1.0), np.full(size, 1.0)
-    for _ in range(60):
-        middle = (low + high) / 2
-        vander = np.polynomial.legendre.legvander(middle, 17)
-        under = (vander * series).sum(axis=1) < share
-        low, high = np.where(under, middle, low), np.where(under, high, middle)
-    np.testing.assert_array_equal(nuclear._halved(series, share), (low + high) / 2)
-    foretold = nuclear._leapt(series, share)[1]
-    assert foretold.mean() > 0.9 if rise == 1 else not foretold.all()
-
-
 # The limiting law --------------------------------------------------------------------------------
 
 EDGE = math.pi / 2
@@ -300,11 +255,12 @@ def test_predictions_agree_with_draws(epsilon: float) -> None:
 
 
 def test_explored_noise_is_kept_and_a_release_s_is_not() -> None:
-    """What is kept is what would be drawn, and the streams go on as if it had been."""
+    """Memory holds what the streams would draw, and leaves the streams where a draw would."""
 
     def stream() -> Draws:
         return Draws.trials(3, "kept", range(3))
 
+    _KEPT.clear()  # full, it would forget one for each that is kept
     first, again = stream(), stream()
     noise = nuclear_noise(first, 4)
     held = len(_KEPT)

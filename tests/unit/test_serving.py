@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import gzip
-import importlib
-import re
-import socket
-import sys
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,10 +14,8 @@ from starlette.responses import HTMLResponse
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
-from dpviz.core.platform import NO_OPENDP
-from pages.ui import limits, serving, shell
+from pages.ui import class_room, limits, serving
 
 PORT = 8501
 MEGABYTE = 2**20
@@ -237,16 +228,6 @@ def test_until_it_is_opened_a_server_is_for_its_own_machine(
     assert status(ask(guard, client=client)) == 200
 
 
-def test_a_probe_of_the_machine_is_answered_by_any_name(options: dict[str, Any]) -> None:
-    guard = serving.Guard(Streamlit())
-    there = "/_stcore/health"
-    assert status(ask(guard, there, host="10.1.2.3:8501", client="10.0.0.1")) == 200
-    assert status(ask(guard, f"/other{there}", host="10.1.2.3:8501", client="10.0.0.1")) == 403
-    options["server.baseUrlPath"] = "/dpviz"
-    assert status(ask(guard, f"/dpviz{there}", host="10.1.2.3:8501", client="10.0.0.1")) == 200
-    assert status(ask(guard, there, host="10.1.2.3:8501")) == 421
-
-
 # Origins -------------------------------------------------------------------------------------
 
 
@@ -282,24 +263,6 @@ def test_pages_of_others_speak_to_no_server(
     assert len(behind.scopes) == 2 * welcome
 
 
-@pytest.mark.usefixtures("options")
-def test_a_foreign_name_is_told_to_the_log_once(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # asked of the log itself: another test may have kept its words from the root
-    monkeypatch.setattr(serving.LOG, "handlers", [caplog.handler])
-    monkeypatch.setattr(serving.LOG, "propagate", False)
-    guard = serving.Guard(Streamlit())
-    for _ in range(3):
-        ask(guard, host="evil.example\x1b[2J")
-        ask(guard, origin="https://evil.example")
-    assert len(caplog.messages) == 2
-    assert "\x1b" not in caplog.text
-    for number in range(100):
-        ask(guard, host=f"{number}.example")
-    assert len(caplog.messages) < 30
-
-
 # Answers -------------------------------------------------------------------------------------
 
 
@@ -316,138 +279,6 @@ def test_every_answer_carries_the_policy() -> None:
         assert "default-src 'self'" in policy
         assert "http" not in policy
         assert headers[b"x-content-type-options"] == b"nosniff"
-
-
-@pytest.mark.usefixtures("options")
-def test_a_page_names_the_code_of_its_first_screen_and_nothing_else_does() -> None:
-    async def page(scope: Scope, receive: Receive, send: Send) -> None:
-        kind = b"text/html" if "." not in scope["path"] else b"text/javascript"
-        headers = [(b"content-type", kind)]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
-
-    guard = serving.Guard(page)
-    for path in ("/static/js/a.js", "/c/abcd", "/c/abcd/wall"):
-        assert b"link" not in dict(ask(guard, path)[0]["headers"])
-    said = dict(ask(guard, "/tradeoffs")[0]["headers"])[b"link"].decode()
-    files = re.findall(r"<(/static/[^>]+[.]js)>; rel=modulepreload", said)
-    assert len(files) == said.count("<")
-    for element in serving.FIRST_SCREEN:
-        assert any(file.startswith(f"/static/js/{element}.") for file in files)
-    inside = Path(serving.st.__file__).parent / "static"
-    assert all((inside / file[1:]).is_file() for file in files)
-    index = (inside / "index.html").read_text(encoding="utf-8")
-    assert not [file for file in files if file[1:] in index]  # loaded anyhow
-    # what one page alone is drawn with comes last, and not on the others
-    assert re.search(r"/PlotlyChart[.][^>]+>; rel=modulepreload; fetchpriority=low", said)
-    assert b"PlotlyChart" not in dict(ask(guard, "/")[0]["headers"])[b"link"]
-
-
-def test_a_link_that_has_a_picture_gets_the_page_with_it(options: dict[str, Any]) -> None:
-    behind = Streamlit()
-    guard = serving.Guard(behind)
-    for base in ("", "/hub"):
-        options["server.baseUrlPath"] = base
-        start, body = ask(guard, f"{base}/", query=b"table=iris")[:2]
-        assert body["body"] == PICTURE.body
-        assert b"content-security-policy" in dict(start["headers"])
-        first, then = [value for name, value in start["headers"] if name == b"link"]
-        assert first == b"<./first>; rel=preload"
-        assert then == serving.first_screen(base)
-    assert not behind.scopes
-    passed = [("/hub/", b"", "GET"), ("/hub/tradeoffs", b"table=iris", "GET"),
-              ("/", b"table=iris", "GET"), ("/hub/", b"table=iris", "HEAD")]  # fmt: skip
-    for path, query, method in passed:
-        ask(guard, path, query=query, method=method)
-    assert len(behind.scopes) == len(passed)
-    assert status(ask(guard, "/hub/", query=b"table=iris", host="evil.example")) == 421
-
-
-def test_the_code_of_pages_is_answered_as_streamlit_would_and_nothing_else_is(
-    options: dict[str, Any],
-) -> None:
-    inside, behind = Path(serving.st.__file__).parent / "static", Streamlit()
-    guard = serving.Guard(behind)
-    code = re.findall(r"static/js/index[.][^\"]+[.]js", (inside / "index.html").read_text())[0]
-    scope = {"method": "GET", "path": f"/{code}", "headers": []}
-    handler = create_streamlit_static_handler(str(inside), None)
-    expected = asyncio.run(handler.get_response(code, scope)).headers
-    for base in ("", "/hub/dpviz"):
-        options["server.baseUrlPath"] = base
-        start, body = ask(guard, f"{base}/{code}")[:2]
-        assert body["body"] == (inside / code).read_bytes()
-        given = dict(start["headers"])
-        for name in ("content-type", "content-length", "cache-control"):
-            assert given[name.encode()].decode() == expected[name]
-        assert b"content-security-policy" in given
-    assert not behind.scopes
-    options["server.baseUrlPath"] = ""
-    assert status(ask(guard, f"/{code}", host="evil.example")) == 421
-    # what pages are built of beside code: a style as code would leave every grid undrawn
-    others = [
-        file for chunk in serving._chunks().values() if not (file := chunk["file"]).endswith(".js")
-    ]
-    assert {PurePosixPath(file).suffix for file in others} > {".css", ".woff2"}
-    assert not [file for file in others if serving.code_of(file)]
-    passed = [("GET", f"/{code}x"), ("GET", "/static/js/../../app.py"), ("HEAD", f"/{code}")]
-    for method, path in [*passed, ("GET", "/static/manifest.json")]:
-        ask(guard, path, method=method)
-    assert [(scope["method"], scope["path"]) for scope in behind.scopes[:3]] == passed
-    assert len(behind.scopes) == 4
-
-
-@pytest.mark.usefixtures("options")
-def test_the_code_of_pages_goes_packed_to_those_who_are_far_and_take_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("DPVIZ_HOSTS", "dpviz.example")
-    guard = serving.Guard(Streamlit())
-    code = min(serving._code_files())
-    whole = (Path(serving.st.__file__).parent / "static" / code).read_bytes()
-    for host, packing, packed in (
-        ("dpviz.example", "br, gzip", True),
-        ("dpviz.example", "br", False),
-        ("dpviz.example", None, False),
-        (f"localhost:{PORT}", "br, gzip", False),  # it would only take time
-    ):
-        start, body = ask(guard, f"/{code}", host=host, packing=packing)[:2]
-        given = dict(start["headers"])
-        assert (given.get(b"content-encoding") == b"gzip") is packed
-        assert given[b"vary"] == b"accept-encoding"
-        assert int(given[b"content-length"]) == len(body["body"])
-        assert (gzip.decompress(body["body"]) if packed else body["body"]) == whole
-
-
-def test_small_answers_wait_for_nothing() -> None:
-    """A connection inherits what its listener was told; Streamlit's names no protocol."""
-    option = socket.IPPROTO_TCP, socket.TCP_NODELAY
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.bind(("127.0.0.1", 0))
-        serving.answer_at_once()
-        listener.listen()
-        with (
-            socket.create_connection(listener.getsockname()),
-            listener.accept()[0] as connection,
-        ):
-            assert connection.getsockopt(*option)
-
-
-@pytest.mark.usefixtures("options")
-def test_so_does_the_answer_of_a_bug_which_stays_loud() -> None:
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    scope: Scope = {
-        "type": "http", "method": "GET", "path": "/bug", "client": None,
-        "headers": [(b"host", b"localhost")],
-    }  # fmt: skip
-    with pytest.raises(RuntimeError, match="a bug"):
-        asyncio.run(serving.Guard(Streamlit())(scope, None, send))  # type: ignore[arg-type]
-    assert status(sent) == 500
-    assert b"content-security-policy" in dict(sent[0]["headers"])
-    assert b"a bug" not in sent[1]["body"]
 
 
 @pytest.mark.parametrize("leaves", [True, False])
@@ -522,21 +353,6 @@ def test_the_counters_are_closed_to_strangers(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("DPVIZ_PUBLIC", "on")
     for path in ("/_stcore/metrics", "/_stcore/metrics/", "/base/_stcore/metrics"):
         assert status(ask(serving.Guard(Streamlit()), path)) == 404
-
-
-@pytest.mark.parametrize(("inside", "base"), [("", ""), ("hub/dpviz/", "/hub/dpviz")])
-def test_the_first_page_answers_to_its_name_too(
-    options: dict[str, Any], inside: str, base: str
-) -> None:
-    options["server.baseUrlPath"] = inside
-    streamlit = Streamlit()
-    sent = ask(serving.Guard(streamlit), f"{base}/explore", query=b"v=1&epsilon=2")
-    assert status(sent) == 307
-    assert (b"location", f"{base}/?v=1&epsilon=2".encode()) in sent[0]["headers"]
-    assert streamlit.scopes == []
-    # another page is Streamlit's to answer
-    ask(serving.Guard(streamlit), f"{base}/tradeoffs")
-    assert len(streamlit.scopes) == 1
 
 
 # Uploads -------------------------------------------------------------------------------------
@@ -668,61 +484,23 @@ def test_who_comes_back_in_time_stays() -> None:
     assert found.leaving(here.__contains__, 250, 100) == ["one"]
 
 
-def test_who_was_turned_away_is_looked_after_too() -> None:
-    here, found = {"one", "two"}, limits.Sessions()
-    assert found.admit("one", here.__contains__, 1)
-    assert not found.admit("two", here.__contains__, 1)
-    assert not found.admitted("two")
-    here.discard("one")
-    assert found.admit("two", here.__contains__, 1)  # a place is free
-    here.clear()
-    found.leaving(here.__contains__, 0, 100)
-    assert found.leaving(here.__contains__, 100, 100) == ["one", "two"]
+def test_a_probe_of_the_machine_is_answered_by_any_name(options: dict[str, Any]) -> None:
+    guard = serving.Guard(Streamlit())
+    there = "/_stcore/health"
+    assert status(ask(guard, there, host="10.1.2.3:8501", client="10.0.0.1")) == 200
+    assert status(ask(guard, f"/other{there}", host="10.1.2.3:8501", client="10.0.0.1")) == 403
+    options["server.baseUrlPath"] = "/dpviz"
+    assert status(ask(guard, f"/dpviz{there}", host="10.1.2.3:8501", client="10.0.0.1")) == 200
+    assert status(ask(guard, there, host="10.1.2.3:8501")) == 421
 
 
-def test_a_file_that_is_loaded_again_knows_who_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watched change throws every page's file away, and the guard keeps the one it has."""
-    let_in("mine")
-    monkeypatch.delitem(sys.modules, "pages.ui.limits")
-    monkeypatch.setattr(sys.modules["pages.ui"], "limits", limits)  # put back afterwards
-    again = importlib.import_module("pages.ui.limits")
-    assert again is not limits
-    assert again.sessions().admitted("mine")
-
-
-# The menu ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("word", ["off", "OFF", "0", "false", "no"])
-def test_every_way_to_say_off_takes_the_release_page_away(
-    word: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPVIZ_RELEASE", word)
-    assert shell.no_releases() == "Releases are switched off here."
-
-
-def test_without_its_library_there_is_no_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shell.no_releases() is None
-    monkeypatch.setattr(shell, "can_release", lambda: False)
-    assert shell.no_releases() == f"A{NO_OPENDP[1:]}."
-
-
-def test_a_server_that_is_ready_looks_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`app.py` puts it off until what is imported is."""
-
-    async def tend() -> None:
-        pass
-
-    for name in ("share_heaps", "answer_at_once", "_end_soon", "_announce"):
-        monkeypatch.setattr(serving, name, lambda: None)
-    monkeypatch.setattr(serving, "_tend", tend)
-
-    async def ready() -> bool:
-        async with serving.lifespan(serving.st.App("app.py")):
-            return gc.isenabled()
-
-    gc.disable()
-    try:
-        assert asyncio.run(ready())
-    finally:
-        gc.enable()
+def test_without_a_class_there_is_no_room() -> None:
+    """No phone, wall, bet or stream of a room that nobody opened."""
+    for route in class_room.ROUTES:
+        asked = {
+            "type": "http",
+            "path_params": {"room": "KELP"},
+            "query_string": b"",
+            "headers": [],
+        }
+        assert asyncio.run(route.endpoint(Request(asked))).status_code == 404, route.path

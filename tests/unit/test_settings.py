@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import shlex
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +19,6 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import Param, number, params_of
 from dpviz.core.problem import default_delta, exposure
 from dpviz.core.settings import MOST_SHARED, Settings
-from dpviz.report.sentences.phrases import join_words
 
 PARAMS = params_of(Settings)
 
@@ -82,6 +80,13 @@ def test_links_carry_no_names_of_files_or_columns(one: Settings) -> None:
     assert "secret" not in str(secret.to_query(Settings()))
 
 
+@pytest.mark.parametrize("path", ["secret.csv", "/etc/secret.csv", "../secret.parquet"])
+def test_a_link_reads_no_file_of_bounds(path: str) -> None:
+    found, (notice,) = Settings.from_query({"bounds": path}, Settings())
+    assert found == Settings()
+    assert "secret" not in notice
+
+
 @given(st.dictionaries(st.sampled_from(sorted(Settings.url_keys())), st.text(max_size=20)))
 @example({"domain": "box", "center": "mean"})
 @example({"epsilon": "nan", "k": "1e999", "delta": "-0", "row_bound": "quantile:2"})
@@ -90,57 +95,29 @@ def test_nonsense_links_never_raise(query: dict[str, str]) -> None:
     assert isinstance(found, Settings)
     for notice in notices:
         assert notice.startswith("In the link, ")
-        assert notice.endswith(" instead.")
+        assert ". Showing " in notice
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ({"epsilon": "1e9"}, {"epsilon": 100.0}),
-        ({"epsilon": "0"}, {"epsilon": 0.01}),
+        ({"epsilon": "1e9"}, {}),
+        ({"epsilon": "0"}, {}),
         ({"epsilon": "banana"}, {}),
-        ({"delta": "2"}, {"delta": 0.01}),
-        ({"k": "-4"}, {"k": 1}),
-        ({"trials": "99999999"}, {"trials": 200}),
+        ({"delta": "2"}, {}),
+        ({"k": "-4"}, {}),
+        ({"trials": "99999999"}, {}),
         ({"relation": "add-remove"}, {}),
         ({"row_bound": "0"}, {}),
         ({"domain": "box", "center": "mean"}, {"center": "mean"}),
     ],
 )
-def test_bad_link_values_are_clamped_and_said(
+def test_a_wrong_value_of_a_link_gets_the_default_and_it_is_said(
     query: dict[str, str], expected: dict[str, Any]
 ) -> None:
     found, notices = Settings.from_query(query, Settings())
     assert found == Settings(**expected)
     assert len(notices) == 1
-
-
-def test_a_link_with_a_comma_for_mechanisms_says_so() -> None:
-    base = Settings(mechanisms=("first", "second"))
-    found, (said,) = Settings.from_query({"m": ","}, base)
-    assert found == base
-    assert said == (
-        "In the link, mechanisms must be mechanism keys, each with optional [name=value,...]; got "
-        "','. Using first,second instead."
-    )
-    # Nothing at all is how a link writes that all are meant.
-    assert Settings.from_query({"m": ""}, base) == (Settings(), [])
-    assert Settings().to_query(base) == {"m": ""}
-
-
-def test_a_column_named_auto_can_be_the_label() -> None:
-    named = Settings(label="auto")
-    assert named.command() == "python -m dpviz compare digits --label =auto"
-    assert parse_command(named.command()) == named
-    assert parse_command("python -m dpviz compare digits --label auto") == Settings()
-    assert parse_command("python -m dpviz compare digits --label '==x'").label == "=x"
-
-
-def test_the_table_may_be_a_plan_and_its_help_says_so() -> None:
-    assert "plan:n=NUMBER,spectrum=FILE" in PARAMS["table"].help
-    parser = argparse.ArgumentParser()
-    add_settings(parser)
-    assert "plan:n=NUMBER" in parser.format_help()
 
 
 def test_unknown_link_keys_are_left_alone() -> None:
@@ -158,22 +135,6 @@ def parse_command(command: str) -> Settings:
 @example(Settings(label="a 'quoted' name", bounds="my bounds.csv", table="my table.csv"))
 def test_the_printed_command_gives_equal_settings(one: Settings) -> None:
     assert parse_command(one.command()) == one
-
-
-def test_the_command_says_only_what_is_not_the_default() -> None:
-    assert Settings().command() == "python -m dpviz compare digits"
-    command = Settings(epsilon=0.5, mechanisms=("a", "b[c=1]"), k=3).command(table="mine.csv")
-    assert command == (
-        "python -m dpviz compare mine.csv --epsilon 0.5 --k 3 --mechanism a --mechanism 'b[c=1]'"
-    )
-
-
-@given(settings())
-def test_json_has_every_field_and_resolves_the_centring(one: Settings) -> None:
-    values = one.to_json()
-    assert set(values) == {field.name for field in fields(Settings)}
-    assert values["center"] in ("mean", "midpoint", "none", "private")
-    json.dumps(values, allow_nan=False)
 
 
 @dataclass(frozen=True)
@@ -195,43 +156,13 @@ def test_an_added_field_appears_everywhere() -> None:
     query = parsed.to_query(Extended())
     assert query == {"table": "iris", "contrast": "2.5"}
     assert Extended.from_query(query, Extended()) == (parsed, [])
-    assert Extended.from_query({"contrast": "9"}, Extended())[0].contrast == 5.0
+    assert Extended.from_query({"contrast": "9"}, Extended())[0].contrast == 1.0
     assert parsed.to_json()["contrast"] == 2.5
     assert parsed.command() == "python -m dpviz compare iris --contrast 2.5"
     with pytest.raises(InvalidSetting) as caught:
         Extended(contrast=6)
     assert caught.value.as_option() == "--contrast must be a number from 0 to 5; got '6'."
     assert len({parsed, Extended(table="iris"), Extended(table="iris", contrast=2.5)}) == 2
-
-
-@pytest.mark.parametrize(
-    ("written", "canonical"),
-    [
-        ("max", "max"), ("40", "40"), ("4e1", "40"), ("quantile:0.90", "quantile:0.9"),
-        ("quantile:1", "quantile:1"), ("0.1", "0.1"),
-    ],
-)  # fmt: skip
-def test_row_bounds(written: str, canonical: str) -> None:
-    assert Settings(row_bound=written).row_bound == canonical
-
-
-@pytest.mark.parametrize(
-    "written",
-    ["0", "-1", "nan", "inf", "", "quantile:", "quantile:0", "quantile:2", "quantile:nan",
-     "quantile:quantile:1", "mean", "max:1", ":1", "Max"],
-)  # fmt: skip
-def test_bad_row_bounds(written: str) -> None:
-    with pytest.raises(InvalidSetting, match=r"quantile:Q with Q above 0 and at most 1") as caught:
-        Settings(row_bound=written)
-    assert caught.value.flag == "--row-bound"
-
-
-def test_centring_defaults_by_domain() -> None:
-    assert Settings().centring == "mean"
-    assert Settings(domain="box").centring == "midpoint"
-    assert Settings(domain="box", center="none").centring == "none"
-    with pytest.raises(InvalidSetting, match="midpoint or none on a box"):
-        Settings(domain="box", center="mean")
 
 
 @pytest.mark.parametrize(
@@ -262,9 +193,3 @@ def test_a_delta_exposes_somebody_as_often_as_rows_are_published(n: int, delta: 
 def test_the_stated_exposure() -> None:
     """Theory 12.2: with n 1797 and delta 2e-4, 30 %."""
     assert exposure(2e-4, 1797) == pytest.approx(0.302, abs=5e-4)
-
-
-def test_join_words() -> None:
-    assert [join_words(list("abc")[:count]) for count in range(4)] == [
-        "", "a", "a and b", "a, b and c",
-    ]  # fmt: skip

@@ -11,8 +11,6 @@ import pytest
 import dpviz
 from dpviz.cli import main
 from dpviz.core.files import PACKAGE
-from dpviz.lessons import decide
-from dpviz.mechanisms import parse_variant
 
 DATA = PACKAGE.parent / "data"
 QUICK = ["--label", "variety", "--trials", "2", "--mechanism", "gaussian"]
@@ -46,10 +44,8 @@ def _tells(text: str) -> list[str]:
     ],
 )
 def test_a_board_a_report_a_card_and_a_script_carry_no_file_name(
-    table: Path, tmp_path: Path, out: str, more: list[str], monkeypatch: pytest.MonkeyPatch
+    table: Path, tmp_path: Path, out: str, more: list[str]
 ) -> None:
-    few = [parse_variant("gaussian"), parse_variant("wishart_difference")]
-    monkeypatch.setattr(decide, "candidates", lambda: iter(few))  # names, whoever is on the card
     if more[-1:] == ["--bounds"]:
         more = [*more, str(table.parent / "stage4-bounds.csv")]
     for name in ([], ["--name", "our survey"]):
@@ -88,7 +84,7 @@ COMMANDS = {
                          "none", "--out", "OUT.parquet"],
     "task": ["task", "TABLE", *QUICK, "--learner", "logistic", "--cache", "none", "--out",
              "OUT.csv"],
-    "waterfall": ["waterfall", "TABLE", "--trials", "2", "--format", "json"],
+    "waterfall": ["account", "steps", "TABLE", "--trials", "2", "--format", "json"],
 }  # fmt: skip
 
 
@@ -104,7 +100,7 @@ def test_what_a_command_prints_and_writes_carries_a_name_only_where_one_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if "batches" in what:
-        monkeypatch.setattr("dpviz.datasets.batches.LARGE_BYTES", 1)
+        monkeypatch.setattr("dpviz.datasets.files.TEXT_BYTES", 1)
     out = tmp_path / "out"
     words = [word.replace("TABLE", str(table)).replace("OUT", str(out)) for word in COMMANDS[what]]
     assert main([*words, *(["--name", name] if name else [])]) == 0
@@ -139,15 +135,3 @@ def test_answers_of_the_front_door_keep_the_rule(table: Path) -> None:
             assert _tells(answer.to_json()) == [], answer
             assert _tells(answer.summary()) == [], answer
             assert name in answer.to_json()
-
-
-def test_a_plan_from_a_file_keeps_the_rule(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    spectrum = table.with_name("stage4-spectrum.txt")
-    spectrum.write_text("0.5\n0.2\n0.1\n")
-    plan = f"plan:n=1e5,spectrum={spectrum}"
-    assert main(["compare", plan, "--mechanism", "gaussian", "--trials", "2", "--format", "json",
-                 "--name", "our survey"]) == 0  # fmt: skip
-    text = capsys.readouterr().out
-    assert _tells(text) == []
-    assert json.loads(text)["settings"]["table"] == "plan:n=1e5,spectrum=table"
-    assert json.loads(text)["dataset"]["name"] == "our survey"

@@ -16,10 +16,10 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import (
     Release,
 )
-from dpviz.core.seeding import Draws, generator
+from dpviz.core.seeding import generator
 from dpviz.mechanisms import parse_variant
 from dpviz.simulation import simulate as simulation
-from dpviz.simulation.simulate import Batch, Named, Trials, simulate, simulate_tables
+from dpviz.simulation.simulate import Batch, Named, Trials, simulate
 
 MEETING = {"release_many", "release_rows", "release_scaled"}
 MECHANISMS = PACKAGE / "mechanisms"
@@ -96,17 +96,6 @@ def test_blocks_of_named_trials_join_without_a_seam(text: str) -> None:
     assert np.concatenate(other).tobytes() != whole[0].tobytes()
 
 
-def test_cells_are_drawn_when_they_are_asked_for() -> None:
-    """An audit reads two tables in turn: each has its own generator, and none runs ahead."""
-    rng = generator(0, "lazy")
-    found = simulate([trials("gaussian", Batch(rng, 6), 2)], components)
-    first = next(found)
-    again = generator(0, "lazy")
-    cell = trials("gaussian", Batch(again, 2))
-    assert first.tobytes() == next(simulate([cell], components)).tobytes()
-    assert rng.bit_generator.state == again.bit_generator.state
-
-
 def test_what_a_block_raises_ends_the_work() -> None:
     seen: list[int] = []
 
@@ -135,19 +124,8 @@ def test_trials_may_each_see_their_own() -> None:
         assert found[place].tobytes() == expected[0].tobytes()
 
 
-def test_tables_are_drawn_one_at_a_time() -> None:
-    cell = trials("data_gaussian", Named(0, "x", range(4, 6)))
-    assert isinstance(cell.sees, SecondMoment)
-    rows = cell.sees.rows
-    assert rows is not None
-    found = list(simulate_tables(cell.mechanism, cell.calibration, lambda _: rows, cell.streams))
-    both = cell.mechanism.release_rows(rows, cell.calibration, Draws.trials(0, "x", [4, 5]))
-    assert both is not None
-    assert [table.tobytes() for table in found] == [table.tobytes() for table in both]
-
-
 def test_the_noise_of_a_release_is_not_kept() -> None:
-    """Noise that is shared between epsilons lies in memory: never that of a release."""
+    """Exploring shares noise between epsilons through memory; a release never does."""
     simulation._standard_noise.cache_clear()
     X = generator(0, "fit").uniform(-1, 1, (60, 3))
     dpviz.PrivatePCA(

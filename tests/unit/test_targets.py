@@ -4,36 +4,41 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpviz
 from dpviz.accounting.gaussian import noise_std
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import InvalidSetting
-from dpviz.core.problem import EPSILON_RANGE, Budget
+from dpviz.core.problem import Budget
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.load import load_prepared, planned, spectrum_of
-from dpviz.preparation.prepared import Measured
-from dpviz.report.sentences.tradeoffs import goal_words, predicted_sentence, range_words, sentence
-from dpviz.simulation.cells import CellTrials, parts_of
+from dpviz.report.sentences.tradeoffs import least_html, sentence
 from dpviz.simulation.compare import run_cell
-from dpviz.simulation.goal import WITHIN, Bets, Crossing, Goal, crossing
+from dpviz.simulation.goal import (
+    RELEASES,
+    SURE,
+    Bets,
+    Crossing,
+    Goal,
+    crossing,
+    enough,
+    first_enough,
+    may_miss,
+    releases_at,
+)
 from dpviz.simulation.least import (
-    PEOPLE_RANGE,
-    Predicted,
-    Target,
     about,
     least,
-    predicted_crossing,
-    predicted_target,
     targets,
 )
 from dpviz.simulation.simulate import Cell
@@ -147,144 +152,6 @@ def test_reading_one_draw_off_would_fail_that_test() -> None:
     assert errors > 75
 
 
-def test_more_draws_narrow_the_interval() -> None:
-    wide, narrow = _found(0, shared=True, most=32), _found(0, shared=True, most=1024)
-    assert None not in (wide.low, wide.high, narrow.low, narrow.high)
-    assert (narrow.high or 0) / (narrow.low or 1) < (wide.high or 0) / (wide.low or 1)
-
-
-@pytest.mark.parametrize("start", [None, 0, 150, 460])
-def test_a_bad_guess_costs_work_and_not_the_answer(start: int | None) -> None:
-    sample = _sampler(1, shared=True)
-    assert callable(sample)
-    found = crossing(POINTS, sample, 0.7, shared=True, start=start, most_draws=128)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < ANSWER < found.high
-
-
-def _hill(point: float, trials: range) -> FloatArray:
-    """Return a mean above .7 between .5 and 4 only: not monotone."""
-    mean = 0.9 if 0.5 < point < 4 else 0.3
-    noise = [generator(0, repr(point), trial).uniform(-0.05, 0.05) for trial in trials]
-    return mean + np.array(noise)
-
-
-def test_a_curve_that_falls_again_is_noticed() -> None:
-    assert not crossing(POINTS, _hill, 0.7, shared=False, start=200).monotone
-    assert _found(0, shared=False).monotone
-
-
-def test_a_curve_at_the_goal_is_not_decided() -> None:
-    """Values of mean exactly .7: whatever the interval, the goal is not shown to be reached."""
-
-    def flat(point: float, trials: range) -> FloatArray:
-        return 0.7 + np.array([generator(9, "f", t).uniform(-0.2, 0.2) for t in trials])
-
-    found = crossing(POINTS, flat, 0.7, shared=True, confidence=0.999)
-    assert (found.low, found.high, found.last_is_below) == (None, None, False)
-
-
-def test_a_goal_near_the_end_of_the_scale_gets_the_draws_it_needs() -> None:
-    """Sixteen perfect draws say little of a mean above .99."""
-
-    def step(point: float, trials: range) -> FloatArray:
-        return np.full(len(trials), 1.0 if point > 1 else 0.9)
-
-    found = crossing(POINTS, step, 0.99, shared=True, most_draws=16)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= 1 < found.high
-    assert found.high / found.low < 1.03
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_wide_interval_is_narrowed_by_more_draws(shared: bool) -> None:
-    """Thirty-two draws at a point leave it wider than 15 %; more follow near its ends."""
-    for seed in range(10):
-        found = _found(seed, shared=shared, confidence=0.95, most=32)
-        assert found.low is not None
-        assert found.high is not None
-        assert found.low < ANSWER < found.high <= WITHIN * found.low
-
-
-def test_what_no_draws_tell_apart_stays_wide() -> None:
-    """The control: on a step of the curve at the goal itself nothing is shown."""
-
-    def flat(point: float, trials: range) -> FloatArray:
-        mean = 0.7 if 0.5 < point < 4 else 0.5 if point <= 0.5 else 0.9
-        noise = [generator(3, repr(point), trial).uniform(-0.05, 0.05) for trial in trials]
-        return mean + np.array(noise)
-
-    found = crossing(POINTS, flat, 0.7, shared=False, start=200, most_draws=16)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= 0.5
-    assert found.high >= 4
-    assert found.draws < 200_000
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [
-        (6.5301, 7.4799, "about 7, between 6.53 and 7.48"),
-        (0.1669, 0.1885, "about 0.18, between 0.166 and 0.189"),
-        (1.021, 1.039, "about 1.03, between 1.02 and 1.04"),
-        (240.0, 270.0, "about 250, between 240 and 270"),
-        (0.00021, 0.00024, "about 0.00022, between 0.00021 and 0.00024"),
-    ],
-)
-def test_an_interval_in_words_is_rounded_outwards(low: float, high: float, said: str) -> None:
-    assert range_words(low, high, "epsilon") == said
-
-
-def test_about_is_near_the_search_and_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no prediction a few draws tell where a search will end, within half of it."""
-    measured, settings = load_prepared(Settings(table="wine")), Settings(k=2)
-    spherical = parse_variant("spherical")
-    found = least(measured, settings, spherical, Goal(value=0.95), most_draws=64)
-    drawn: list[int] = []
-
-    def counted(cell: Cell, seen: Measured, most: int) -> Iterator[CellTrials]:
-        drawn.append(len(cell.trials))
-        return parts_of(cell, seen, most)
-
-    monkeypatch.setattr("dpviz.simulation.least.parts_of", counted)
-    guess = about(measured, settings, spherical, Goal(value=0.95))
-    assert guess.value is not None
-    assert guess.counts
-    assert abs(math.log(guess.value / found.estimate)) < math.log(1.5)
-    assert sum(drawn) < found.draws / 5
-    assert not about(measured, settings, parse_variant("wishart"), Goal(value=0.95)).counts
-
-
-def test_never_and_from_the_start() -> None:
-    def constant(value: float) -> Crossing:
-        return crossing(POINTS, lambda point, t: np.full(len(t), value), 0.7, shared=True)
-
-    assert constant(0.3).last_is_below
-    assert constant(0.3).high is None
-    assert constant(0.9).high == POINTS[0]
-    assert constant(0.9).low is None
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"confidence": 1.0}, "confidence must be above 0 and below 1"),
-        ({"threshold": 1.0}, "threshold must be above 0 and below 1"),
-        ({"most_draws": 3}, "draws must be at least 16"),
-    ],
-)
-def test_bad_search_settings(change: dict[str, float], message: str) -> None:
-    given: dict[str, float] = {"threshold": 0.5, "confidence": 0.9, "most_draws": 32} | change
-    with pytest.raises(InvalidSetting, match=message):
-        crossing(
-            POINTS, _hill, given["threshold"], shared=True,
-            confidence=given["confidence"], most_draws=int(given["most_draws"]),
-        )  # fmt: skip
-
-
 # Monotone draws -------------------------------------------------------------------
 
 
@@ -303,21 +170,6 @@ def test_each_draw_captures_more_at_every_larger_epsilon(key: str, k: int) -> No
         for epsilon in np.geomspace(0.05, 50, 25)
     ]
     assert (np.diff(np.array(shares), axis=0) >= -1e-12).all()
-
-
-def test_other_mechanisms_have_no_such_draws() -> None:
-    """The control: a sampler that draws afresh is not monotone draw by draw."""
-    measured = load_prepared(Settings(table="wine"))
-    problem = measured.problem(Settings(k=1))
-    shares = [
-        run_cell(
-            Cell(parse_variant("ppca"), problem, Budget(epsilon), 0, range(30)),
-            measured,
-            ["captured_share"],
-        ).metrics["captured_share"]
-        for epsilon in np.geomspace(0.05, 50, 25)
-    ]
-    assert (np.diff(np.array(shares), axis=0) < -1e-3).any()
 
 
 # Targets --------------------------------------------------------------------------
@@ -392,14 +244,6 @@ def test_what_no_epsilon_reaches_and_what_cannot_answer() -> None:
     assert least(measured, settings, parse_variant("ppca"), matrix_goal).reason is not None
 
 
-def test_a_mechanism_is_asked_only_where_it_runs() -> None:
-    """`wishart_approx` is stated for epsilon below 1."""
-    measured = planned([0.5, 0.2, 0.1, 0.1], 500)
-    answer = least(measured, Settings(k=1), parse_variant("wishart_approx"), Goal(), most_draws=32)
-    assert answer.first == EPSILON_RANGE[0]
-    assert 0.9 < answer.last < 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sidebar", "value", "holds_at_sidebar"), [(0.5, 0.999, True), (20.0, 0.5, False)]
@@ -414,131 +258,56 @@ def test_a_claim_is_judged_at_its_own_answer(
     problem = measured.problem(settings)
     at_sidebar = mechanism.status(problem, replace(measured.budget(settings), epsilon=sidebar))
     assert at_sidebar.verdict.fails is not holds_at_sidebar
-    found = predicted_target(measured, settings, mechanism, goal)
+    found = about(measured, settings, mechanism, goal)
     assert found.value is not None
     assert math.isfinite(found.value)
     assert found.status is not None
     assert found.status.verdict.fails is holds_at_sidebar  # the reverse of the sidebar's
     assert found.counts is not holds_at_sidebar
-    assert ("Not counted there" in predicted_sentence(found, "epsilon")) is holds_at_sidebar
+    assert ("not counted" in least_html([found], "epsilon")) is holds_at_sidebar
     # the search judges there too
     drawn = least(measured, settings, mechanism, goal, most_draws=64)
     assert drawn.status is not None
     assert drawn.status.verdict.fails is holds_at_sidebar
 
 
-def test_predicted_answers_that_do_not_count_come_last() -> None:
-    measured = planned(spectrum_of("rank:d=30,rank=1,signal=0.3,noise=0.001"), 60)
-    settings = Settings(k=1, delta=1e-5)
-    answers = [
-        predicted_target(measured, settings, parse_variant(key), Goal(value=0.9))
-        for key in ("analyze_gauss", "ppca", "wishart_difference", "gaussian")
-    ]
-    ranked = sorted(answers, key=Predicted.order)
-    assert ranked[0].mechanism.key == "gaussian"
-    assert {answer.mechanism.key for answer in ranked[-2:]} == {"analyze_gauss", "ppca"}
+def test_the_first_of_a_row_that_is_enough_is_found_from_any_guess() -> None:
+    for count in range(8):
+        for first in range(count + 1):
+            for start in (None, *range(count + 2)):
+                asked: list[int] = []
+
+                def reached(place: int, first: int = first, asked: list[int] = asked) -> bool:
+                    asked.append(place)
+                    return place >= first
+
+                assert first_enough(count, reached, start) == first
+                assert len(set(asked)) == len(asked)
 
 
-def test_predicted_crossings() -> None:
-    measured = planned(spectrum_of("rank:d=30,rank=1,signal=0.3,noise=0.01"), 5_000)
-    settings, gaussian = Settings(k=1, delta=1e-6), parse_variant("gaussian")
-    at = [predicted_crossing(measured, settings, gaussian, Goal(value=v)) for v in (0.5, 0.7, 0.9)]
-    assert None not in at
-    assert sorted(at, key=lambda x: x or 0) == at
-    assert predicted_crossing(measured, settings, parse_variant("ppca"), Goal()) is None
-    people = predicted_crossing(measured, settings, gaussian, Goal(value=0.7), "n")
-    assert people is not None
-    assert PEOPLE_RANGE[0] < people < PEOPLE_RANGE[1]
-    hopeless = planned([0.5, 0.2], 2)
-    tiny = Goal("noise_frobenius", 1e-12, of_draws=0.5)
-    answer = predicted_crossing(hopeless, Settings(k=1), parse_variant("wishart_difference"), tiny)
-    assert answer == math.inf
+def test_as_many_simulated_releases_must_reach_a_goal_as_it_asks_for() -> None:
+    def sample(missing: set[int]) -> Callable[[range], FloatArray]:
+        return lambda trials: np.array([float(trial not in missing) for trial in trials])
 
+    few = may_miss(SURE, RELEASES)
+    assert (few + 1) / (RELEASES + 1) == pytest.approx(1 - SURE)
+    assert may_miss(SURE, 4) == 0
+    assert enough(sample(set(range(few))), few, RELEASES)
+    assert enough(sample({RELEASES - 1 - place for place in range(few)}), few, RELEASES)
+    assert not enough(sample({RELEASES - 1 - place for place in range(few + 1)}), few, RELEASES)
+    drawn: list[int] = []
 
-@pytest.mark.parametrize(
-    ("goal", "message"),
-    [
-        (lambda: Goal("unknown"), "the goal's metric must be one of captured_share"),
-        (lambda: Goal("negative_eigenvalues", 3), "the goal's metric must be one of"),
-        (lambda: Goal(value=0.0), "the goal must be a positive number"),
-        (lambda: Goal(of_draws=1.0), "the share of releases must be above 0 and below 1"),
-        (lambda: Goal(value=1.0), "the goal must be above 0 and below 1"),
-        (lambda: Goal("noise_spectral", 0.1), "which has no upper limit"),
-    ],
-)
-def test_bad_goals(goal: object, message: str) -> None:
-    assert callable(goal)
-    measured = planned([0.5, 0.2], 100)
-    with pytest.raises(InvalidSetting, match=message):
-        least(measured, Settings(k=1), parse_variant("gaussian"), goal())
+    def none(trials: range) -> FloatArray:
+        drawn.extend(trials)
+        return np.zeros(len(trials))
 
-
-def test_goals_in_words() -> None:
-    assert (
-        goal_words(Goal(), 2) == "to keep 90\u00a0% of the variance that 2 components can explain"
-    )
-    # The same goal, as it was asked: .9 of the way from a chance of .6 to 1 is a share of .96.
-    asked = Goal.of_recovery(0.9, 0.6)
-    assert asked.value == pytest.approx(0.96, abs=1e-15)
-    assert goal_words(asked, 2) == "to recover 90\u00a0% of what 2 components can show"
-    angle = Goal("largest_angle", 0.5, of_draws=0.9)
-    assert goal_words(angle, 1) == (
-        "for a largest principal angle of at most 0.5 radians with one component in 90\u00a0% of "
-        "releases"
-    )
-    gaussian = parse_variant("gaussian")
-    needed = Target(gaussian, "n", Goal(), low=1000, high=1200, first=10, last=1e12)
-    assert sentence(needed, 1) == (
-        "Gaussian, exact needs about 1,100 people, between 1,000 and 1,200, to keep 90\u00a0% of "
-        "the variance that one component can explain (95\u00a0% confidence)."
-    )
-    crooked = dataclasses.replace(needed, monotone=False)
-    assert "no single least value" in sentence(crooked, 1)
-    assert not crooked.counts
-    open_ended = dataclasses.replace(needed, high=None)
-    assert sentence(open_ended, 1).endswith("It lies above 1,000 people.")
-    assert "at most 1,200 people" in sentence(dataclasses.replace(needed, low=None), 1)
+    assert not enough(none, few, RELEASES)
+    assert len(drawn) < 20  # what is far too small is seen at once
+    assert releases_at(61) == RELEASES
+    assert 4 == releases_at(1_000) < releases_at(200) < RELEASES
 
 
 # Plans ------------------------------------------------------------------------------
-
-
-def test_typed_spectra() -> None:
-    assert spectrum_of("0.1, 0.4,0.2").tolist() == [0.4, 0.2, 0.1]
-    assert spectrum_of("0.3,0.01x3").tolist() == [0.3, 0.01, 0.01, 0.01]
-
-
-def test_spectra_by_law() -> None:
-    power = spectrum_of("power:d=4,exponent=2,total=0.5")
-    assert power.sum() == pytest.approx(0.5)
-    assert power / power[0] == pytest.approx([1, 1 / 4, 1 / 9, 1 / 16])
-    decaying = spectrum_of("exponential:d=3,rate=1,total=1")
-    assert decaying[1:] / decaying[:-1] == pytest.approx([math.exp(-1)] * 2)
-    assert spectrum_of("rank:d=4,rank=2,signal=0.2,noise=0.01").tolist() == pytest.approx(
-        [0.21, 0.21, 0.01, 0.01]
-    )
-    wine = load_prepared(Settings(table="wine"))
-    assert spectrum_of("builtin:wine") == pytest.approx(wine.moment.eigenvalues)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "a,b", "0.1,-0.2", "0.1,nan", "0.1x0", "power:d=4", "power:d=4,exponent=2,total=2",
-        "power:d=1,exponent=2,total=0.5", "power:d=4,exponent=-1,total=0.5", "rank:d=4,rank=5,"
-        "signal=1,noise=0", "rank:d=4,rank=2,signal=0,noise=0", "builtin:nothing", "other:d=3",
-        "power:d=4.5,exponent=2,total=0.5", "power:d=x,exponent=2,total=0.5", "0.1,inf",
-    ],
-)  # fmt: skip
-def test_bad_spectra(text: str) -> None:
-    with pytest.raises(InvalidSetting, match="must be"):
-        spectrum_of(text)
-
-
-@pytest.mark.parametrize("values", [[0.5], [0.0, 0.0], [0.9, 0.2], [0.5, -0.1], [0.5, math.inf]])
-def test_bad_plans(values: list[float]) -> None:
-    with pytest.raises(InvalidSetting, match="spectrum must be"):
-        planned(values, 100)
 
 
 def test_a_plan_stands_for_a_table_with_that_spectrum() -> None:
@@ -554,3 +323,12 @@ def test_a_plan_stands_for_a_table_with_that_spectrum() -> None:
         means.append((shares.mean(), shares.std(ddof=1) / 20))
     (a, ea), (b, eb) = means
     assert abs(a - b) < 6 * math.hypot(ea, eb)
+
+
+def test_a_search_is_of_releases_after_post_processing_where_that_is_asked() -> None:
+    asked: dict[str, Any] = {"recovery": 0.8, "k": 2, "mechanisms": "gaussian", "most_draws": 64}
+    found = {post: dpviz.least("wine", post=post, **asked).targets[0] for post in ("none", "free")}
+    # compare finds .66 and .88 at epsilon 1
+    assert found["free"].high is not None
+    assert found["none"].low is not None
+    assert found["free"].high < found["none"].low

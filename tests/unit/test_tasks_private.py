@@ -14,6 +14,8 @@ from dpviz.mechanisms import parse_variants
 from dpviz.simulation.tasks.plan import CLEAN, TaskPart, TaskPlan, plan_task
 from dpviz.simulation.tasks.task import FIXED, Task
 
+pytestmark = pytest.mark.long
+
 PAID = Settings(
     table="iris",
     relation="zero-out",
@@ -76,12 +78,6 @@ def test_rounds_are_the_same_in_any_parts() -> None:
         assert gone not in listed
     # noise, batches and divisors are sized by n: a paid count of those present does not hide it
     assert "the number of rows n of the padded table" in listed
-
-
-def test_what_cannot_run_behind_it_says_why() -> None:
-    plan = _planned(RELEASED, replace(PAID, mechanisms=("data_gaussian",)))
-    assert plan.mechanisms == ()
-    assert "a count of people has no use" in plan.skipped[0].reason
 
 
 def test_the_features_are_prepared_and_the_label_beside_them_is_not() -> None:

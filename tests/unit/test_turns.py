@@ -80,15 +80,6 @@ def test_who_has_used_least_is_next(clock: Clock) -> None:
     assert order_of(turns, "noisy", "quiet") == ["quiet", "noisy"]
 
 
-def test_what_was_used_long_ago_is_forgotten(clock: Clock) -> None:
-    turns = Turns(1, clock)
-    use(turns, clock, "long ago", 5.0)
-    clock.now += 60.0
-    use(turns, clock, "just now", 0.1)
-    clock.now += 2.0
-    assert order_of(turns, "just now", "long ago") == ["long ago", "just now"]
-
-
 def test_a_session_begins_twice_a_second_at_most_while_others_wait(clock: Clock) -> None:
     turns = Turns(1, clock)
     use(turns, clock, "other", 3.0)
@@ -107,11 +98,11 @@ def test_a_session_begins_twice_a_second_at_most_while_others_wait(clock: Clock)
 
 def test_long_work_gives_way_to_who_has_used_less(clock: Clock) -> None:
     turns, order = Turns(1, clock), list[str]()
-    with turns.turn("long", stay) as give_way:
-        give_way()  # nobody is there
+    with turns.turn("long", stay) as turn:
+        turn.give_way()  # nobody is there
         clock.now += 3.0
         thread = come(turns, "short", lambda: order.append("short"))
-        give_way()
+        turn.give_way()
         order.append("long")
     thread.join(10)
     assert order == ["short", "long"]
@@ -121,38 +112,28 @@ def test_long_work_does_not_give_way_to_who_has_used_more(clock: Clock) -> None:
     turns, order = Turns(1, clock), list[str]()
     use(turns, clock, "noisy", 9.0)
     clock.now += 1.0
-    with turns.turn("long", stay) as give_way:
+    with turns.turn("long", stay) as turn:
         clock.now += 3.0
         thread = come(turns, "noisy", lambda: order.append("noisy"))
-        give_way()
+        turn.give_way()
         order.append("long")
     thread.join(10)
     assert order == ["long", "noisy"]
 
 
-def test_who_gives_way_goes_on_also_where_the_place_stays_taken(clock: Clock) -> None:
-    """Who is let in may need a lock that whoever gives way holds."""
-    turns, order, lock = Turns(1, clock), list[str](), threading.Lock()
-
-    def short() -> None:
-        clock.now += 2.0  # longer than giving way lasts
-        with lock:
-            order.append("short")
-
-    with turns.turn("long", stay) as give_way, lock:
-        clock.now += 3.0
-        thread = come(turns, "short", short)
-        give_way()
-        order.append("long")
-    thread.join(10)
-    assert order == ["long", "short"]
+def test_who_waits_for_others_holds_no_place() -> None:
+    turns, order = Turns(1), list[str]()
+    with turns.turn("waits", stay) as turn:
+        with turn.paused():
+            come_through(turns, "works", order)
+        order.append("waits")
+    assert order == ["works", "waits"]
 
 
-def test_as_many_as_there_are_places_run_at_once() -> None:
-    turns = Turns(2)
-    with turns.turn("one", stay), turns.turn("two", stay):
-        assert asked_within(turns, 0.3) == []
-    assert asked_within(turns, 10) == ["got it"]
+def come_through(turns: Turns, session: str, order: list[str]) -> None:
+    """Let a session have a turn from its beginning to its end."""
+    with turns.turn(session, stay):
+        order.append(session)
 
 
 def asked_within(turns: Turns, seconds: float) -> list[str]:
@@ -199,10 +180,3 @@ def test_threads_end_when_their_caller_is_asked_to() -> None:
         in_threads(work, [1, 2, 3], 2, look=0.01)
     assert set(looks) == {threading.current_thread()}  # where Streamlit can stop a run
     assert sorted(ended) == [1, 2]  # the third was never begun
-
-
-def test_threads_give_what_a_loop_gives() -> None:
-    assert in_threads(lambda item: item**2, range(7), 3) == [item**2 for item in range(7)]
-    assert in_threads(lambda item: item**2, [3], 3) == [9]
-    with pytest.raises(ZeroDivisionError):
-        in_threads(lambda item: 1 / item, [1, 0], 2)

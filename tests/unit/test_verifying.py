@@ -88,9 +88,9 @@ def test_a_missing_tail_and_an_old_backup(
         "copy."
     )
     assert _verified(capsys, backup, first, second) == [said]
-    ledger.write_text("".join(f"{line}\n" for line in ledger.read_text().splitlines()[:3]))
+    ledger.write_text("".join(f"{line}\n" for line in ledger.read_text().splitlines()[:4]))
     found = _verified(capsys, ledger, first, second)
-    assert "ledger mine.jsonl has 3 of the 4 lines that were written: it was cut" in found[0]
+    assert "ledger mine.jsonl has 4 of the 6 lines that were written: it was cut" in found[0]
     assert said in found
     assert any(line.startswith("000002-") for line in found)  # the release kept beside it
     # without a single file named, what lies beside it tells
@@ -111,7 +111,7 @@ def test_two_branches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ]
     # both are ahead of the ledger at hand: the two releases alone tell
     old = _alone(ledger, tmp_path / "old")
-    old.write_text("".join(f"{line}\n" for line in ledger.read_text().splitlines()[:3]))
+    old.write_text("".join(f"{line}\n" for line in ledger.read_text().splitlines()[:4]))
     found = _verified(capsys, old, second, other)
     assert "2.json and other.json are both spend 2 of one ledger" in found[-1]
 
@@ -123,7 +123,8 @@ def test_a_mixed_relation_and_another_ledger(
     first = _release(ledger, tmp_path / "1.json")
     mixed = _changed(first, tmp_path / "mixed.json", relation="zero-out")
     assert _verified(capsys, ledger, mixed) == [
-        "mixed.json is under the relation zero-out, and mine.jsonl adds up releases under replace."
+        "mixed.json is under the relation zero-out, and mine.jsonl adds up releases under replace.",
+        "mixed.json was changed: it is not the file that mine.jsonl closed spend 1 with.",
     ]
     foreign = _ledger(tmp_path / "elsewhere", "zero-out")
     theirs = _release(foreign, tmp_path / "theirs.json", "zero-out")
@@ -133,40 +134,50 @@ def test_a_mixed_relation_and_another_ledger(
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "what"),
     [
-        {"proved": {"epsilon": 0.1}},
-        {"proved": {"delta": 1e-9}},
-        {"settings": {"k": "3"}},
-        {"ledger": {"epsilon": 0.1}},
-        {"ledger": {"delta": 0.0}},
+        ({"proved": {"epsilon": 0.1}}, "epsilon"),
+        ({"proved": {"delta": 1e-9}}, "delta"),
+        ({"settings": {"k": "3"}}, "settings"),
+        ({"ledger": {"epsilon": 0.1}}, "total"),
+        ({"ledger": {"left": {"epsilon": 3.0, "delta": 0.0}}}, "left"),
+        ({"mechanism": "another"}, "mechanism"),
+        ({"purpose": "a war"}, "purpose"),
+        ({"matrix": []}, None),
+        ({}, None),  # written anew, other blanks
     ],
 )
 def test_a_release_that_was_changed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], what: str | None
 ) -> None:
     ledger = _ledger(tmp_path)
     first = _release(ledger, tmp_path / "1.json")
-    assert _verified(capsys, ledger, _changed(first, tmp_path / "new.json", **changed)) == [
-        "new.json says something else about its settings or its cost than spend 1 of mine.jsonl."
+    said = ["new.json was changed: it is not the file that mine.jsonl closed spend 1 with."]
+    if what is not None:
+        said.append(f"new.json says something else than spend 1 of mine.jsonl: {what}.")
+    new = _changed(first, tmp_path / "new.json", **changed)
+    assert _verified(capsys, ledger, new) == said
+    assert _verified(capsys, _alone(ledger, tmp_path / "desk"), new) == said
+
+
+def test_a_spend_that_nothing_closes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A process that is killed after its spend, or just before the line that closes it."""
+    ledger = _ledger(tmp_path)
+    first = _release(ledger, tmp_path / "1.json")
+    (tmp_path / "mine.jsonl.head").unlink()
+    lines = ledger.read_text().splitlines(keepends=True)
+    ledger.write_text("".join(lines[:-1]))
+    (kept, given) = _verified(capsys, ledger, first)
+    assert kept.startswith("no line of mine.jsonl closes spend 1, so nothing tells whether 000001-")
+    assert "whether 1.json is what was written" in given
+    Ledger(ledger).kept()[1].unlink()
+    assert _verified(capsys, ledger) == [
+        "spend 1 of mine.jsonl counts and has no release: it was stopped before one was written, "
+        "or its file was lost."
     ]
-
-
-def test_a_number_that_was_changed_differs_from_the_kept_copy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ledger = _ledger(tmp_path)
-    first = _release(ledger, tmp_path / "1.json")
-    copy = tmp_path / "copy.json"  # written anew, other blanks: the same release
-    copy.write_text(json.dumps(json.loads(first.read_text())))
-    assert _verified(capsys, ledger, first, copy, status=0)
-    kept = Ledger(ledger).kept()[1].name
-    for entry in ("components", "matrix", "eigenvalues", "n", "declared"):
-        changed = _changed(first, tmp_path / "new.json", **{entry: []})
-        assert _verified(capsys, ledger, changed) == [
-            f"{kept} and new.json are one release, spend 1, and say different things: one of them "
-            "was changed."
-        ]
+    assert Ledger(ledger).read().total[0] == pytest.approx(0.5)
+    second = _release(ledger, tmp_path / "2.json")  # it goes on
+    assert _verified(capsys, _alone(ledger, tmp_path / "desk"), second, status=0)
 
 
 def test_bad_files_are_a_sentence_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,22 +60,21 @@ def add(commands: Commands) -> None:
         "--libraries",
         metavar="DIR",
         default=None,
-        help="folder with the wheels of the pinned libraries, Streamlit among them (default: "
-        "those of this environment, whose Streamlit has to be the pinned one)",
+        help="folder with the wheels of Streamlit and other pinned libraries (default: the "
+        "libraries of this environment)",
     )
     parser.add_argument(
         "--embed",
         metavar="TABLE",
         action="append",
         default=[],
-        help="CSV or Parquet file that every visitor finds among the tables (repeatable); "
-        "whoever can open the folder can read it",
+        help="CSV or Parquet file for every visitor (repeatable); anyone who can open the folder "
+        "can read it",
     )
     parser.add_argument(
         "--no-board",
         action="store_true",
-        help="load Python at once; without it the first page shows a board of digits that is "
-        "dragged before Python is there",
+        help="load Python at once; default: show a board of digits first",
     )
     parser.add_argument(
         "--lesson", metavar="N", type=int, help="open at this lesson of the Guide, from 1"

@@ -1,4 +1,4 @@
-"""What metrics are made of: an outcome, the formulas of captured variance, and summaries."""
+"""Outcomes, formulas of captured variance, and summaries of metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpviz.core.release import Release
 
 
 class PicturedReleases(Protocol):
-    """Published pictures of a batch of releases, as far as measures ask for them."""
+    """Metrics of the published charts of a batch of releases."""
 
     @property
     def fidelity(self) -> FloatArray:
@@ -25,7 +25,7 @@ class PicturedReleases(Protocol):
 
     @property
     def class_picture(self) -> FloatArray | None:
-        """Shape (size,); None without labels that a picture could tell apart."""
+        """Shape (size,); None without at least two labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Outcome:
 
     @property
     def seen(self) -> FloatArray:
-        """What the mechanism saw, shape (d, d), or (size, d, d) where it differs by draw."""
+        """Moment that the mechanism saw, shape (d, d), or (size, d, d) if repetitions differ."""
         return self.moment.A if self.each is None else self.each
 
     @property
@@ -63,7 +63,7 @@ class Outcome:
 
     @cached_property
     def noise(self) -> FloatArray | None:
-        """The released matrices less the exact one, shape (size, d, d), where there are any."""
+        """Released matrices minus the exact one, shape (size, d, d), or None without matrices."""
         matrix = self.release.matrix
         return None if matrix is None else matrix - self.seen
 
@@ -120,14 +120,14 @@ def chance_share(reference: SecondMoment, k: int) -> float:
     """Return the expected captured share of a uniform random k-dimensional subspace.
 
     E tr(U'AU) = (k/d) tr A, since E UU' = (k/d) I for uniform U; it is 1 at k = d and for a
-    spectrum without structure.
+    spectrum without structure, as that of rows that are all 0 is.
     """
-    d = len(reference.eigenvalues)
-    return k / d * reference.total / optimum(reference, k)
+    d, best = len(reference.eigenvalues), optimum(reference, k)
+    return k / d * reference.total / best if best > 0 else 1.0
 
 
 def nothing_to_recover(chance: float) -> bool:
-    """Return whether any subspace keeps as much as the exact one, but for rounding.
+    """Return whether every subspace captures the same variance, up to rounding.
 
     So it is at k = d and for a spectrum without structure.
 
@@ -212,7 +212,7 @@ class Metric:
 
     @property
     def share(self) -> bool:
-        """Whether 1 is all that there is to get: axes write it in per cent."""
+        """Whether the metric is a share of at most 1, which axes show in per cent."""
         return self.upper is one
 
 
@@ -222,7 +222,7 @@ def one(d: int, k: int) -> float:
 
 
 def unlimited(d: int, k: int) -> float:
-    """Return the upper limit of what has none."""
+    """Return infinity, the upper limit of an unbounded metric."""
     return math.inf
 
 
@@ -239,8 +239,9 @@ def metric(
     unit: str = "",
     lower: float = 0.0,
 ) -> Callable[[Compute], Metric]:
-    """Make a function of an outcome a metric: its name is the key, its docstring the help.
+    """Register a function of an outcome as a metric: its name is the key, its docstring the help.
 
+    Given to `compare` or `sweep` as ``metrics`` it is measured by that call alone.
     In a module of `dpviz.core.metrics`, in a file that ``--plugin`` names, or behind an entry point
     of the group ``dpviz.metrics`` it is in results, tables, sweeps, goals and pages.
 
@@ -271,6 +272,9 @@ def metric(
     ...     return outcome.angles[:, 0]
     >>> first_angle.key, first_angle.help
     ('first_angle', 'Smallest principal angle to the true components.')
+    >>> found = dpviz.compare("iris", mechanisms="gaussian", trials=5, metrics=[first_angle])
+    >>> bool(found.table()["first_angle"].item() > 0)
+    True
     """
 
     def made(compute: Compute) -> Metric:

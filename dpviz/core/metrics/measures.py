@@ -51,7 +51,10 @@ def captured_share(outcome: Outcome) -> FloatArray:
 
 
 def _share(outcome: Outcome) -> FloatArray:
-    share: FloatArray = outcome.captured_each.sum(axis=1) / optimum(outcome.reference, outcome.k)
+    best = optimum(outcome.reference, outcome.k)
+    # where no direction has any variance, all directions capture all of it
+    captured = outcome.captured_each.sum(axis=1)
+    share: FloatArray = captured / best if best > 0 else np.ones(len(captured))
     return share
 
 
@@ -165,12 +168,12 @@ def negative_eigenvalues(outcome: Outcome) -> FloatArray | None:
 
 @metric("fidelity of the picture", place=110, better="higher", upper=one, needs="picture")
 def fidelity(outcome: Outcome) -> FloatArray | None:
-    """How like the true points the published ones are spread: 1 is alike, 0 is one single point."""
+    """Similarity of the published points' spread to the true one: 1 is equal, 0 a single point."""
     # absent and not 0: nothing published is no bad picture
     return None if outcome.pictured is None else outcome.pictured.fidelity
 
 
 @metric("labels told by the picture", place=120, better="higher", upper=one, needs="picture")
 def class_picture(outcome: Outcome) -> FloatArray | None:
-    """Labels right by nearest published points: 0 the largest label for all, 1 as exact."""
+    """Labels predicted by the nearest published points: 0 is the largest label for all, 1 exact."""
     return None if outcome.pictured is None else outcome.pictured.class_picture

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.core.errors import InvalidTable
-from dpviz.datasets.formats import read_workbook
 from dpviz.datasets.remote.declared import (
     CHANYASWAD,
     UCI_LICENCE,
@@ -18,6 +17,7 @@ from dpviz.datasets.remote.declared import (
     uci_zip,
 )
 from dpviz.datasets.remote.reading import read_numbers
+from dpviz.datasets.sheet import sheet_cells
 from dpviz.datasets.table import Table
 
 RECORDINGS = 314
@@ -46,14 +46,15 @@ def _cardiotocography(folder: Path) -> Table:
     # two of column sums.
     damaged = InvalidTable("CTG.xls must be the workbook of the UCI repository; it is another.")
     try:
-        _, _, rows = read_workbook((folder / "CTG.xls").read_bytes(), "CTG.xls", "Data", whole=True)
+        rows = sheet_cells(folder / "CTG.xls", "CTG.xls", "Data")
     except InvalidTable:
         raise damaged from None
     names = rows[1] if len(rows) > 1 else []
     if "LB" not in names or "NSP" not in names:
         raise damaged
     first, state = names.index("LB"), names.index("NSP")
-    wanted = [[*row[first : first + _CTG_FEATURES], row[state]] for row in rows[2:]]
+    whole = [row for row in rows[2:] if len(row) > state]  # an empty end of a row is not there
+    wanted = [[*row[first : first + _CTG_FEATURES], row[state]] for row in whole]
     numbers = np.array([row for row in map(_numbers, wanted) if row]).reshape(-1, _CTG_FEATURES + 1)
     states = np.array(["", "normal", "suspect", "pathologic"])
     codes = numbers[:, -1].astype(np.int64)

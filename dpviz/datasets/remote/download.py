@@ -29,8 +29,8 @@ from urllib.parse import quote, urlsplit
 from dpviz.core.errors import InvalidSetting, NotAvailable
 from dpviz.core.files import atomic_write, user_cache
 from dpviz.core.platform import NO_DOWNLOADS, in_browser, need
+from dpviz.datasets.reader import GZIP_MAGIC
 from dpviz.datasets.remote.declared import File, Remote
-from dpviz.datasets.source import GZIP_MAGIC
 
 if TYPE_CHECKING:
     from requests.exceptions import RequestException

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,9 @@ from plotly.subplots import make_subplots
 
 from dpviz.auditing.attack import Curve, EmpiricalCurve
 from dpviz.auditing.exhibits import FROM_MODE, WITH, WITHOUT
-from dpviz.core.number_text import decimals, log_ticks, numeral, percent
+from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.mechanisms import Mechanism
+from dpviz.report.figures.axes import log_axis
 from dpviz.report.figures.theme import (
     BELOW,
     DASHES,
@@ -40,15 +40,6 @@ def _layout(figure: go.Figure, height: int) -> go.Figure:
         hovermode="closest",
     )
     return figure.update_xaxes(automargin=True)
-
-
-def _decades(title: str, first: float, last: float) -> dict[str, Any]:
-    """Return a logarithmic axis between two powers of ten; no superscript is too small to read."""
-    ticks = log_ticks(first, last)
-    return {
-        "title": title, "type": "log", "range": [first, last],
-        "tickvals": ticks, "ticktext": [numeral(tick) for tick in ticks],
-    }  # fmt: skip
 
 
 def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
@@ -237,7 +228,7 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
     low = max(float(table["true_delta"].min()), claimed * 1e-6, 1e-300)
     high = max(float(table["true_delta"].max()), claimed)
     figure.update_xaxes(title="epsilon claimed", type="log")
-    figure.update_yaxes(_decades("true delta", math.log10(low) - 0.3, math.log10(high) + 0.3))
+    figure.update_yaxes(log_axis("true delta", math.log10(low) - 0.3, math.log10(high) + 0.3))
     return _layout(figure, 420)
 
 
@@ -359,7 +350,7 @@ def posterior_figure(
                 annotation={"text": words, "font": {"size": 12}},
                 annotation_position="bottom right" if value == prior else "top right",
             )  # fmt: skip
-    figure.update_xaxes(_decades("false alarms of the test", -6, 0))
+    figure.update_xaxes(log_axis("false alarms of the test", -6, 0))
     figure.update_yaxes(title="believed after an alarm", range=[0, 1.02], **SHARES)
     return _layout(figure, 420)
 

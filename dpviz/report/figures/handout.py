@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from html import escape
 
 from dpviz.core import VERSION
@@ -14,12 +13,9 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import Reference
 from dpviz.preparation.bounding import Prepared
-from dpviz.report.figures.board import assets, shown, written
-from dpviz.report.figures.boardfile import anybodys, publishable_payload, published_words
+from dpviz.report.figures.board import assets, written
 from dpviz.report.sentences import explore
 from dpviz.report.sentences.phrases import account_words
-from dpviz.report.tables import board, scrub
-from dpviz.report.tables.frame import frame_of
 from dpviz.report.tables.payload import Payload
 from dpviz.simulation.compare import Comparison
 
@@ -39,31 +35,39 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 14px; backgroun
 
 def report_page(
     comparison: Comparison,
+    payload: Payload | None,
     *,
     command: str,
     link: str,
     card: str = "",
-    working_view: bool = False,
+    private: bool = False,
 ) -> str:
-    """Return the report; of a table that is not public, with published pictures alone.
+    """Return the report.
 
     Parameters
     ----------
     comparison : Comparison
         The view.
+    payload : Payload or None
+        Of its board; of published pictures alone where ``private``.
     command, link : str
         What reproduces the numbers; the link may be empty.
     card : str
         A stakeholder's card as HTML, where there is one.
-    working_view : bool
-        Whether rows that are not public, what compares with them, and the card are in it too.
+    private : bool
+        Whether rows, what compares with them, and the card are left out.
     """
     prepared = comparison.prepared
     name = prepared.name
-    private = not (working_view or anybodys(prepared))
-    answer, script, last = _published(comparison) if private else _exact(comparison)
+    answer = "" if private else _answer(comparison)
+    script = "" if payload is None else _mounted(payload, exact=not private)
+    last = "This report compares with the exact result and is not itself private."
+    if private:
+        last = "No row and no exact result is in here."
+        if payload is not None and isinstance(prepared, Prepared):
+            last = explore.published_words(payload, prepared)
     sections = {
-        "The board": '<div id="board"></div>' if isinstance(prepared, Prepared) else "",
+        "The board": "" if payload is None else '<div id="board"></div>',
         # the card compares with the exact result
         "The answer": "" if private else card,
         "Claims": _claims(comparison),
@@ -87,24 +91,11 @@ def report_page(
     )
 
 
-def _published(comparison: Comparison) -> tuple[str, str, str]:
-    """Return no answer, the board of published pictures, and the sentence that ends the report."""
-    prepared = comparison.prepared
-    if not isinstance(prepared, Prepared):
-        return "", "", "No row and no exact result is in here."
-    payload = publishable_payload(prepared, _of_results(comparison))
-    return "", _mounted(payload, exact=False), published_words(payload, prepared)
-
-
-def _exact(comparison: Comparison) -> tuple[str, str, str]:
-    """Return the answer, the board of real rows, and the sentence that ends the report."""
-    prepared = comparison.prepared
-    answer = (
+def _answer(comparison: Comparison) -> str:
+    return (
         f"<p><strong>{escape(explore.verdict(comparison))}</strong></p>"
         f"<p>{escape(explore.facts(comparison))}</p>"
     )
-    script = _board(comparison, prepared) if isinstance(prepared, Prepared) else ""
-    return answer, script, "This report compares with the exact result and is not itself private."
 
 
 def _same_again(command: str, link: str, seed: int | None) -> str:
@@ -118,22 +109,7 @@ def _same_again(command: str, link: str, seed: int | None) -> str:
     return "".join(asked) + f"<p>dpviz {escape(VERSION)}, {numbers}</p>"
 
 
-def _board(comparison: Comparison, prepared: Prepared) -> str:
-    """Return what draws the board at the report's own epsilon."""
-    settings = comparison.settings
-    frame = frame_of(comparison, prepared)
-    mechanisms = scrub.ordered([result.mechanism for result in comparison.results], frame)
-    payload = board.payload(prepared, settings, shown(mechanisms), [settings.epsilon], [frame])
-    return _mounted(payload)
-
-
-def _of_results(comparison: Comparison) -> Settings:
-    """Return the settings with the mechanisms that ran named."""
-    chosen = tuple(result.mechanism for result in comparison.results)
-    return replace(comparison.settings, mechanisms=chosen)
-
-
-def _mounted(payload: Payload, *, exact: bool = True) -> str:
+def _mounted(payload: Payload, *, exact: bool) -> str:
     options = {"controls": [], "strip": False, "answer": False, "exact": exact}
     return (
         f'<script id="payload" type="application/json">{written(payload)}</script>'

@@ -10,8 +10,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.core.number_text import numeral, per_cent, percent
-from dpviz.report.figures.theme import SHARES, TRUE_COLOUR, Panel, to_scale, told, wrapped
+from dpviz.report.figures.axes import add_names, log_axis
+from dpviz.report.figures.theme import SHARES, TRUE_COLOUR, Panel, told, wrapped
 
+_HEIGHT = 480  # pixels of a figure whose lines have names
 PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -33,100 +35,75 @@ def _short(name: str) -> str:
     return "<br>".join(kept) + "…" * (len(lines) > 2)
 
 
-def _label_ends(
-    figure: go.Figure, panels: Sequence[Panel], ends: dict[str, float], side: str
+def _name_ends(
+    figure: go.Figure, panels: Sequence[Panel], ends: dict[str, float], left: float | None = None
 ) -> None:
-    """Write the names of lines above one of their ends; lines that run together share one.
+    """Give the y axis its ends, and write the names of lines beside one end of each."""
+    stds = np.log10([float(std) for trace in figure.data for std in trace.y] or [1.0])
+    low, high = float(stds.min()), float(stds.max())
+    room = max(0.05 * (high - low), 0.1)
+    span = (low - room, high + room)
+    figure.update_yaxes(**log_axis("noise standard deviation", *span))
+    named = [
+        (panel.key, panel.label, panel.colour, math.log10(ends[panel.key]))
+        for panel in panels
+        if panel.key in ends
+    ]
+    add_names(figure, named, span, _HEIGHT - 100, left=left)
 
-    Parameters
-    ----------
-    figure : Figure
-        With a log y axis.
-    panels : sequence of Panel
-    ends : dict of str to float
-        Height of each line's end, by variant.
-    side : {"left", "right"}
-        Which end: the one from which the lines fall, or either if they are level.
-    """
-    named = {panel.key: panel for panel in panels}
-    order = sorted(ends, key=lambda key: ends[key])
-    if not order:
-        return
-    room = 0.075 * max(math.log10(ends[order[-1]] / ends[order[0]]), 1.0)
-    groups: list[list[str]] = []
-    for key in order:
-        if groups and math.log10(ends[key] / ends[groups[-1][0]]) < room / 3:
-            groups[-1].append(key)
-        else:
-            groups.append([key])
-    height = -math.inf
-    for group in groups:
-        first = named[group[0]]
-        more = f" and {len(group) - 1} more" if len(group) > 1 else ""
-        height = max(math.log10(ends[group[-1]]), height + room)  # never on another name
-        figure.add_annotation(
-            x=1 if side == "right" else 0, xref="x domain", xanchor=side, y=height,
-            yanchor="bottom", text=f"{first.label}{more}", showarrow=False,
-            font={"color": first.colour, "size": 12},
-        )  # fmt: skip
+
+LOWEST = -0.2
+"""Left end of the axis of what is kept: it never moves, so that only bars and marks do."""
 
 
 def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
-    """Draw recovery with an allocation beside that with equal shares.
+    """Draw recovery with an allocation beside that with equal shares, the best on top.
 
     Parameters
     ----------
     table : DataFrame
         `dpviz.report.tables.precision.GAIN_COLUMNS`; a variant without recovery has no row.
     panels : sequence of Panel
+        Of those that are drawn.
     """
     figure = go.Figure()
-    labels = []
+    known = {panel.key: panel for panel in panels}
     shown = table.dropna(subset=["recovery"])
-    found = dict(zip(shown["mechanism"], zip(shown["uniform"], shown["recovery"], strict=True),
-                     strict=True))  # fmt: skip
-    for number, panel in enumerate(reversed([p for p in panels if p.key in found])):
-        before, now = map(float, found[panel.key])
-        labels.append((number, wrapped(panel.label)))
+    shown = shown[shown["mechanism"].isin(known)].sort_values("recovery", kind="stable")
+    for number, row in enumerate(shown.to_dict("records")):
+        panel, now = known[row["mechanism"]], float(row["recovery"])
+        before = now if pd.isna(row["uniform"]) else float(row["uniform"])
+        points = round(100 * now) - round(100 * before)
+        gain = f"  {points:+d} points" if points else ""
         figure.add_trace(
             go.Scatter(
-                x=[before, now], y=[number, number], mode="lines+markers+text", showlegend=False,
-                line={"color": panel.colour, "width": panel.width + 1},
-                marker={"symbol": [f"{panel.marker}-open", panel.marker], "size": 12},
-                text=["", percent(now)], textfont={"size": 13, "color": panel.colour},
-                cliponaxis=False,
-                textposition=_beside(now),
+                x=[max(before, LOWEST), max(now, LOWEST)], y=[number, number],
+                mode="lines+markers", showlegend=False, cliponaxis=False,
+                line={"color": panel.colour, "width": panel.width + 2},
+                marker={"symbol": [f"{panel.marker}-open", panel.marker], "size": 13},
                 hovertext=[
                     f"{percent(before)} with equal shares", f"{percent(now)} with these shares"
                 ],
                 hovertemplate="%{hovertext}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
-    # a number below 0 stands left of its mark, and not on the names
-    below = shown["recovery"][shown["recovery"] < 0]
-    low = min([-0.18, *shown["uniform"] - 0.08, *below - 0.3])
-    for x, words in ((0.0, "chance"), (1.0, "exact PCA")):
         figure.add_shape(
-            type="line", xref="x", x0=x, x1=x, yref="y domain", y0=0, y1=1,
-            line={"color": TRUE_COLOUR, "width": 1, "dash": "dash"},
+            type="line", x0=max(row["low"], LOWEST), x1=max(row["high"], LOWEST),
+            y0=number - 0.2, y1=number - 0.2, line={"color": panel.colour, "width": 1.5},
         )  # fmt: skip
         figure.add_annotation(
-            x=x, y=1, yref="paper", yanchor="bottom", text=words, showarrow=False,
-            font={"size": 12}, xanchor="right" if x else "center",
+            x=LOWEST, y=number + 0.36, xanchor="left", showarrow=False, align="left",
+            text=f"{panel.label}  <b>{percent(now)}</b>{gain}",
+            font={"size": 15, "color": panel.colour},
         )  # fmt: skip
-    figure.update_xaxes(title="recovery", range=[low, 1.05], **SHARES)
-    figure.update_yaxes(
-        tickvals=[number for number, _ in labels], ticktext=[label for _, label in labels],
-        showgrid=False, range=[-0.6, len(labels) - 0.3], automargin=True,
-    )  # fmt: skip
-    return _layout(figure, 90 + 44 * max(len(labels), 3))
-
-
-def _beside(recovery: float) -> str:
-    """Return where a number stands beside its mark: clear of the lines at chance and at all."""
-    if recovery < 0 or recovery > 0.9:
-        return "top left"
-    return "top right" if recovery < 0.1 else "top center"
+    for x in (0.0, 1.0):
+        figure.add_shape(
+            type="line", xref="x", x0=x, x1=x, yref="y domain", y0=0, y1=1, layer="below",
+            line={"color": TRUE_COLOUR, "width": 1, "dash": "dash"},
+        )  # fmt: skip
+    figure.update_xaxes(title="structure kept", range=[LOWEST, 1.05], **SHARES)
+    figure.update_yaxes(visible=False, range=[-0.5, len(shown) - 0.35])
+    return _layout(figure, 80 + 64 * max(len(shown), 2))
 
 
 def stds_figure(
@@ -175,50 +152,10 @@ def stds_figure(
     )
     # Room for the names beside the lines' ends, rather than on the lines.
     figure.update_xaxes(
-        showgrid=False, automargin=True, range=[0.4, 1.2 * len(names) + 0.6], **ticks
+        showgrid=False, automargin=True, range=[0.4, 1.25 * len(names) + 0.6], **ticks
     )
-    _label_ends(figure, panels, ends, "right")
-    figure.update_yaxes(
-        title="noise standard deviation", type="log", exponentformat="none", dtick=1
-    )
-    return _layout(figure, 480)
-
-
-def ellipses_figure(
-    table: pd.DataFrame, panels: Sequence[Panel], first: str, second: str
-) -> go.Figure:
-    """Draw each mechanism's noise ellipse in two directions, scaled to the smallest circle.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns mechanism, first, second: standard deviations along the two.
-    panels : sequence of Panel
-    first, second : str
-        Names of the two directions.
-    """
-    angle = np.linspace(0, 2 * np.pi, 121)
-    figure = go.Figure()
-    for panel in panels:
-        row = table[table["mechanism"] == panel.key]
-        if row.empty:
-            continue
-        a, b = float(row["first"].iloc[0]), float(row["second"].iloc[0])
-        figure.add_trace(
-            go.Scatter(
-                x=a * np.cos(angle), y=b * np.sin(angle), mode="lines", name=panel.label,
-                line={"color": panel.colour, "dash": panel.dash, "width": 2},
-                hovertemplate=f"{first}: {numeral(a, 3)}, {second}: {numeral(b, 3)}<extra>"
-                f"{panel.label}</extra>",
-            )
-        )  # fmt: skip
-    # The same limits on both axes, so that a circle is a circle and a thin ellipse has room.
-    shown = table[table["mechanism"].isin([panel.key for panel in panels])]
-    most = 1.1 * float(shown[["first", "second"]].to_numpy().max()) if len(shown) else 1.0
-    axis = {"range": [-most, most], "zeroline": True, "nticks": 6}
-    figure.update_xaxes(title=f"noise along {first}", **axis)
-    figure.update_yaxes(title=f"noise along {second}", **axis)
-    return to_scale(_layout(figure, 460))
+    _name_ends(figure, panels, ends, len(names) + 0.5)
+    return _layout(figure, _HEIGHT)
 
 
 def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
@@ -290,13 +227,10 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 hovertemplate="%{hovertext}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
-    _label_ends(figure, panels, ends, "left")
     figure.update_xaxes(
         title="share of the precision", type="log", tickvals=PRICE_TICKS,
-        range=[math.log10(PRICE_TICKS[0]) - 0.4, 0],
+        range=[math.log10(PRICE_TICKS[0]) - 0.5, 0],
         ticktext=[per_cent(numeral(100 * share, 6)) for share in PRICE_TICKS],
     )  # fmt: skip
-    figure.update_yaxes(
-        title="noise standard deviation", type="log", exponentformat="none", dtick=1
-    )
-    return _layout(figure, 480)
+    _name_ends(figure, panels, ends)
+    return _layout(figure, _HEIGHT)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
@@ -17,12 +18,13 @@ from plotly.offline import get_plotlyjs
 from plotly.subplots import make_subplots
 
 from dpviz.core.files import atomic_write, write_csv
-from dpviz.core.number_text import log_ticks, numeral
+from dpviz.core.number_text import numeral
 from dpviz.papers.experiment import Chart, PrintedFrame
 from dpviz.papers.measurements import Mean
 from dpviz.papers.report import drawn, lines_table, markdown
 from dpviz.papers.run import Findings
-from dpviz.papers.said import Claim, ClaimAnswer, Stated, counted
+from dpviz.papers.said import Claim, ClaimAnswer, Stated
+from dpviz.report.figures.axes import log_axis
 from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import DASHES, GREY, MARKERS, colour_of_key, scatter, told
 from dpviz.report.tables.projection import LABEL_COLOURS
@@ -33,56 +35,46 @@ _PANEL_HEIGHT = 300
 
 # --- answers as marks -------------------------------------------------------------------------
 
-MARKS: Mapping[ClaimAnswer, tuple[str, str]] = {
-    ClaimAnswer.REPRODUCED: ("✓", "#21796e"),
-    ClaimAnswer.IN_PART: ("◐", "#3f857c"),
-    ClaimAnswer.STAND_IN: ("◇", "#3f857c"),
-    ClaimAnswer.OTHER_REASON: ("≠", "#8a5a3c"),
-    ClaimAnswer.BOUND: ("≤", "#6f6600"),
-    ClaimAnswer.NO_DIFFERENCE: ("=", "#5b5b93"),
-    ClaimAnswer.ORDER: ("↕", "#5b5b93"),
-    ClaimAnswer.FEW_DRAWS: ("…", "#5f6773"),
-    ClaimAnswer.NOT_REPRODUCED: ("✗", "#b8001d"),
-    ClaimAnswer.NOT_HERE: ("–", "#5f6773"),
-    ClaimAnswer.CONSTRUCTION: ("□", "#5f6773"),
-    ClaimAnswer.PENDING: ("?", "#5f6773"),
+REPRODUCED, IN_PART, NOT_REPRODUCED, NOT_TESTED = (
+    "reproduced", "holds in part or with limits", "not reproduced", "cannot be tested here",
+)  # fmt: skip
+MARKS = {REPRODUCED: "✓", IN_PART: "~", NOT_REPRODUCED: "✗", NOT_TESTED: "?"}
+"""Four kinds of answers, each with a mark that says it without its colour."""
+_KINDS = {
+    ClaimAnswer.REPRODUCED: REPRODUCED,
+    ClaimAnswer.CONSTRUCTION: REPRODUCED,
+    ClaimAnswer.NOT_REPRODUCED: NOT_REPRODUCED,
+    ClaimAnswer.FEW_DRAWS: NOT_TESTED,
+    ClaimAnswer.NOT_HERE: NOT_TESTED,
+    ClaimAnswer.PENDING: NOT_TESTED,
 }
-"""A mark and a colour of each answer; the mark says it without the colour."""
-_HOLLOW = (
-    ClaimAnswer.FEW_DRAWS,
-    ClaimAnswer.NOT_HERE,
-    ClaimAnswer.CONSTRUCTION,
-    ClaimAnswer.PENDING,
-)
 
 STYLE = """<style>
-.dp-mark { display: inline-flex; width: 22px; height: 22px; border-radius: 4px; color: #fff;
-  align-items: center; justify-content: center; font-size: 14px; line-height: 1;
-  box-sizing: border-box; text-decoration: none; vertical-align: -4px; }
-.dp-mark.hollow { background: none !important; border: 1.5px solid currentColor; color: inherit; }
+.dp-mark { display: inline-flex; width: 27px; height: 27px; border-radius: 4px; color: #1c2530;
+  align-items: center; justify-content: center; font-size: 16px; line-height: 1;
+  box-sizing: border-box; text-decoration: none !important; vertical-align: -6px; }
+.dp-m0, .dp-m2 { color: #fff !important; } .dp-m0 { background: #21796e; }
+.dp-m1 { background: #cfe0dd; color: #1c2530 !important; } .dp-m2 { background: #b8001d; }
+.dp-m3 { background: #dde3ea; color: #1c2530 !important; }
 a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
-.dp-squares { display: flex; flex-wrap: wrap; gap: 6px 14px; margin: 2px 0 10px; }
-.dp-squares > span { display: inline-flex; flex-direction: column; gap: 3px; font-size: 13px; }
-.dp-squares > span > span { display: flex; flex-wrap: wrap; gap: 4px; }
-.dp-key { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 14px; margin: 4px 0; }
+.dp-mark.here { outline: 3px solid #a86800; outline-offset: 0; }
+.dp-key { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 15px; margin: 4px 0; }
+.dp-paper { font-size: 16px; margin: 0 0 14px; }
+.dp-bar { display: flex; height: 29px; margin: 3px 0 6px; }
+.dp-bar span { border-radius: 0; width: auto; height: 100%; justify-content: start; padding: 0 7px;
+  font-weight: 600; min-width: 0; border-right: 1px solid Canvas; overflow: hidden; }
+.dp-squares { display: flex; flex-wrap: wrap; gap: 4px; }
 .dp-claims { border-collapse: collapse; width: 100%; font-size: 15px; }
-.dp-claims th { text-align: left; font-weight: 600; font-size: 14px; }
-.dp-claims small { font-size: 13px; line-height: 1.3; opacity: .85; }
+.dp-claims th { text-align: left; font-weight: 600; font-size: 15px; }
+.dp-claims small { font-size: 15px; line-height: 1.3; opacity: .85; }
 .dp-claims th, .dp-claims td { padding: 5px 10px 5px 0; border-bottom: 1px solid #8886;
   vertical-align: top; }
-.dp-phone { display: none; }
-.dp-exhibit { display: flex; flex-wrap: wrap; gap: 12px 28px; }
-.dp-exhibit > div { flex: 1 1 330px; min-width: 0; }
-.dp-exhibit h2, .dp-phone h2 { margin: 0; padding: 0; font-size: 16px; }
-.dp-exhibit p, .dp-phone p { margin: 0 0 4px; font-size: 14px; opacity: .85; }
-.dp-exhibit img, .dp-phone img { width: 100%; height: auto; display: block; color-scheme: inherit; }
+.dp-exhibit h2 { margin: 0; padding: 0; }
+.dp-exhibit p { margin: 0 0 4px; font-size: 15px; opacity: .85; }
+.dp-exhibit img { width: 100%; height: auto; display: block; color-scheme: inherit; }
 .dp-claims th:nth-child(1) { width: 9%; } .dp-claims th:nth-child(2) { width: 28%; }
 .dp-claims th:nth-child(3) { width: 21%; } .dp-claims th:nth-child(4) { width: 15%; }
 @media (max-width: 700px) {
-  .dp-word { display: none; }
-  .dp-exhibit { display: none; }
-  .dp-phone { display: block; }
-  .dp-key { gap: 4px 12px; }
   .dp-claims thead { display: none; }
   .dp-claims tr { display: block; border-bottom: 1px solid #8886; padding: 6px 0; }
   .dp-claims td { display: block; border: 0; padding: 1px 0; }
@@ -90,48 +82,66 @@ a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
 </style>"""
 
 
-def mark_html(answer: ClaimAnswer, address: str = "", title: str = "") -> str:
+def kind_of(answer: ClaimAnswer) -> str:
+    """Return which of the four kinds of `MARKS` an answer is."""
+    return _KINDS.get(answer, IN_PART)
+
+
+def counts_of(claims: Sequence[Claim]) -> dict[str, int]:
+    """Return how many claims have each kind of answer; those by construction are not counted."""
+    found = Counter(kind_of(claim.answer) for claim in claims if claim.counts)
+    return {kind: found[kind] for kind in MARKS}
+
+
+def mark_html(
+    answer: ClaimAnswer, address: str = "", title: str = "", *, here: bool = False
+) -> str:
     """Return an answer's mark: a square of its colour, or a link that looks like one."""
-    mark, colour = MARKS[answer]
-    hollow = " hollow" if answer in _HOLLOW else ""
-    look = f'class="dp-mark{hollow}" style="background:{colour}"'
+    kind = kind_of(answer)
+    look = f'class="dp-mark dp-m{list(MARKS).index(kind)}{" here" if here else ""}"'
     if not address:
-        return f'<span {look} aria-hidden="true">{mark}</span>'
+        return f'<span {look} aria-hidden="true">{MARKS[kind]}</span>'
     said = escape(title, quote=True)
-    return f'<a {look} href="{escape(address, quote=True)}" target="_self" title="{said}" aria-label="{said}">{mark}</a>'  # noqa: E501
+    return f'<a {look} href="{escape(address, quote=True)}" target="_self" title="{said}" aria-label="{said}">{MARKS[kind]}</a>'  # noqa: E501
 
 
-def key_html(claims: Sequence[Claim]) -> str:
-    """Return how many claims have each answer, each with its mark."""
+def key_html() -> str:
+    """Return what each mark means."""
     items = "".join(
-        f'<span title="{escape(str(answer), quote=True)}">{mark_html(answer)} <b>{count}</b> '
-        f"<span class='dp-word'>{escape(str(answer))}"
-        f"{', not counted' if answer is ClaimAnswer.CONSTRUCTION else ''}</span></span>"
-        for answer, count in counted(claims).items()
+        f'<span><span class="dp-mark dp-m{place}" aria-hidden="true">{mark}</span> {kind}</span>'
+        for place, (kind, mark) in enumerate(MARKS.items())
     )
     return f'{STYLE}<div class="dp-key">{items}</div>'
 
 
-def squares_html(claims: Sequence[tuple[Claim, str]]) -> str:
-    """Return a paper's claims in printing order, each a square that opens its exhibit.
+def paper_html(name: str, claims: Sequence[tuple[Claim, str, bool]], most: int) -> str:
+    """Return a paper's claims as a bar, and each as a square that opens its exhibit.
 
     Parameters
     ----------
-    claims : sequence of (Claim, str)
-        With the address of the exhibit.
+    name : str
+    claims : sequence of (Claim, str, bool)
+        In printing order, with the address of the exhibit and whether it is the one shown.
+    most : int
+        Claims that a whole line holds: one scale for all papers.
     """
-    groups: list[tuple[str, list[str]]] = []
-    for claim, address in claims:
-        place = claim.place
-        # in printing order: a place that comes again later is named again
-        if not groups or groups[-1][0] != place:
-            groups.append((place, []))
-        title = f"{place}: {claim.item}: {claim.answer}"
-        groups[-1][1].append(mark_html(claim.answer, address, title))
-    body = "".join(
-        f"<span>{escape(place)}<span>{''.join(marks)}</span></span>" for place, marks in groups
+    kinds = list(MARKS)
+    shown = sorted(claims, key=lambda one: kinds.index(kind_of(one[0].answer)))
+    counts = counts_of([claim for claim, _, _ in claims])
+    bar = "".join(
+        f'<span class="dp-mark dp-m{place}" style="flex:0 0 {100 * count / most:.2f}%" '
+        f'title="{kind}">{count}</span>'
+        for place, (kind, count) in enumerate(counts.items())
+        if count
     )
-    return f'{STYLE}<div class="dp-squares">{body}</div>'
+    marks = "".join(
+        mark_html(claim.answer, address, f"{claim.place}: {claim.item}: {claim.answer}", here=here)
+        for claim, address, here in shown
+    )
+    return (
+        f'<div class="dp-paper"><b>{escape(name)}</b> {sum(counts.values())} claims'
+        f'<div class="dp-bar">{bar}</div><div class="dp-squares">{marks}</div></div>'
+    )
 
 
 def claims_html(claims: Sequence[Claim]) -> str:
@@ -169,9 +179,9 @@ def _short(claim: Claim) -> str:
     return f"{text} · {max(draws):,} draws" if len(draws) == 1 and text else text
 
 
-# --- exhibits: printed left, measured right, in the same axes ---------------------------------
+# --- exhibits: printed and measured in the same axes --------------------------------------------
 
-_ROW, _LINE, _LEFT, _WIDE, _LETTERS_WIDE = 27, 15, 214, 640, 31
+_ROW, _LINE, _LEFT, _WIDE, _LETTERS_WIDE = 32, 16, 190, 640, 26
 Row = tuple[str, Stated, Mean]
 
 
@@ -201,61 +211,37 @@ def _row_name(item: str) -> str:
 
 
 def table_exhibit(rows: Sequence[Row], place: str) -> str:
-    """Return a table of the paper as marks with errors, and ours beside it on the same axis.
+    """Return a table of the paper as one chart: from what is printed to what we measure.
 
     Parameters
     ----------
     rows : sequence of (str, Stated, Mean)
-        In the order of the table.
+        Drawn by what we measure.
     place : str
         "Table 4".
     """
+    rows = sorted(rows, key=lambda row: row[2].value)
     names = [textwrap.wrap(name, _LETTERS_WIDE) for name, _, _ in rows]
     tops = list(accumulate((_ROW + _LINE * (len(name) - 1) for name in names), initial=0))
-    axis = _Axis.of(rows, _LEFT, _WIDE - 132)
-    drawn = []
-    for ours in (False, True):
-        parts = []
-        for name, top, (_, stated, mean) in zip(names, tops, rows, strict=False):
-            y = top + 18
-            if ours:
-                x = axis(stated.value)
-                parts.append(
-                    f'<path d="M{x} {y - 9}v18" stroke="currentColor" stroke-dasharray="2 2"/>'
-                )
-            parts.append(
-                axis.mark(y, mean if ours else stated)
-                + _text(_WIDE - 2, y + 5, _with_error(mean if ours else stated), "end")
-                + "".join(_text(0, y + 5 + _LINE * line, words) for line, words in enumerate(name))
-            )
-        bottom = tops[-1] + 10
-        label = "measured" if ours else "printed"
-        drawn.append(_svg(_WIDE, bottom + 20, axis.ticks(bottom) + "".join(parts), label))
-    return _pair(
-        f"The paper: {place}", "Printed, with its errors, in its own order.", drawn[0],
-        "We, on the same axis", "Bars: 95 % of the mean. Dashed: what is printed.", drawn[1],
-        ("Hollow: printed. Full: measured, with its 95 %.", _on_a_phone(rows)),
-    )  # fmt: skip
-
-
-_PHONE, _TALL = 390, 44
-
-
-def _on_a_phone(rows: Sequence[Row]) -> str:
-    """Return printed and measured in one plot, a row's name above its marks."""
-    axis = _Axis.of(rows, 8, _PHONE - 8)
+    axis = _Axis.of(rows, _LEFT, _WIDE - 110)
     parts = []
-    for place, (name, stated, mean) in enumerate(rows):
-        y = _TALL * place
-        both = f"{numeral(stated.value, 4)} → {numeral(mean.value, 4)}"
+    for name, top, (_, stated, mean) in zip(names, tops, rows, strict=False):
+        y = top + 18
         parts.append(
-            _text(0, y + 16, textwrap.shorten(name, 34, placeholder="…"))
-            + _text(_PHONE - 2, y + 16, both, "end")
-            + axis.mark(y + 31, stated)
-            + axis.mark(y + 31, mean)
+            f'<path d="M{axis(stated.value)} {y}H{axis(mean.value)}" stroke="currentColor" '
+            'stroke-width="3" opacity=".35"/>'
+            + axis.mark(y, stated)
+            + axis.mark(y, mean)
+            + _text(_WIDE - 2, y + 5, f"{_number(stated)} → {_number(mean)}", "end")
+            + "".join(_text(0, y + 5 + _LINE * line, words) for line, words in enumerate(name))
         )
-    bottom = _TALL * len(rows) + 2
-    return _svg(_PHONE, bottom + 20, axis.ticks(bottom) + "".join(parts), "printed and measured")
+    bottom = tops[-1] + 10
+    drawn = _svg(_WIDE, bottom + 20, axis.ticks(bottom) + "".join(parts), "printed and measured")
+    return _exhibit(place, drawn, "Hollow: the paper, with its errors. Full: ours, with its 95 %.")
+
+
+def _number(of: Stated | Mean) -> str:
+    return numeral(of.value, 3)
 
 
 @dataclass(frozen=True)
@@ -302,23 +288,13 @@ def _error(of: Stated | Mean) -> float:
     return of.half if isinstance(of, Mean) else of.error
 
 
-def _with_error(of: Stated | Mean) -> str:
-    return numeral(of.value, 4) + (f" ± {numeral(_error(of), 2)}" if _error(of) else "")
-
-
 def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
-def _pair(
-    head: str, told: str, left: str, other: str, said: str, right: str, phone: tuple[str, str]
-) -> str:
-    """Return two pictures side by side, and the one that takes their place on a phone."""
-    words, small = phone
+def _exhibit(head: str, drawn: str, told: str) -> str:
     return (
-        f'{STYLE}<div class="dp-exhibit"><div><h2>{escape(head)}</h2>{left}<p>{escape(told)}</p>'
-        f"</div><div><h2>{escape(other)}</h2>{right}<p>{escape(said)}</p></div></div>"
-        f'<div class="dp-phone"><h2>{escape(head)}, and we</h2>{small}<p>{escape(words)}</p></div>'
+        f'{STYLE}<div class="dp-exhibit"><h2>{escape(head)}</h2>{drawn}<p>{escape(told)}</p></div>'
     )
 
 
@@ -332,7 +308,7 @@ def _svg(width: float, height: float, body: str, label: str) -> str:
     """Return a picture; the page takes no drawing as markup, and so gets it as an image."""
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height:.1f}" '
-        f'font-size="13" fill="currentColor">{_INK}{body}</svg>'
+        f'font-size="15" fill="currentColor">{_INK}{body}</svg>'
     )
     return image(svg, label, "width:100%;height:auto")
 
@@ -359,11 +335,10 @@ def curves_exhibit(
     place: str,
     legend: Sequence[str],
 ) -> str:
-    """Return a figure's printed frame, and our curves in the same axes.
+    """Return a figure's printed frames with our curves in them.
 
-    A paper's curves are not in its text: what stands left is the frame with its
-    marks, legend and order, grey where its data is absent. Panels that were
-    measured and are not printed follow.
+    A paper's curves are not in its text: what is printed are the frame, its marks and its legend;
+    a frame whose data is absent is grey.
 
     Parameters
     ----------
@@ -376,40 +351,19 @@ def curves_exhibit(
         As printed.
     """
     wanted = _drawn(points, chart)
-    across = _ACROSS[len(frames) > 4]
-    theirs, mine, small = (
-        _cells(wanted, chart, frames, ours, width, columns)
-        for ours, width, columns in (
-            (False, _WIDE, across), (True, _WIDE, across), (True, _PHONE, 1),
-        )
-    )  # fmt: skip
-    frame = (
-        f"The frames and their marks; the curves are not in its text. Legend: {', '.join(legend)}."
-    )
-    measured = "Means with 95 % intervals. " + _legend(chart, wanted)
-    return _pair(
-        f"The paper: {place}", frame, theirs, "We, on the same axes", measured, mine,
-        (f"The printed frames, with our curves in them. {measured}", small),
-    )  # fmt: skip
-
-
-def _cells(
-    wanted: pd.DataFrame,
-    chart: Chart,
-    frames: Sequence[PrintedFrame],
-    ours: bool,
-    wide: float,
-    columns: int,
-) -> str:
-    """Return all panels in one picture."""
+    columns = _ACROSS[len(frames) > 4]
     cells = []
-    for place, frame in enumerate(frames):
+    for at, frame in enumerate(frames):
         here = wanted[wanted["panel"] == frame.panel]
-        cell = _cell(here, chart, frame, ours, wide / columns)
-        x, y = round((place % columns) * wide / columns, 1), (place // columns) * _CELL_HIGH
+        cell = _cell(here, chart, frame, _WIDE / columns)
+        x, y = round((at % columns) * _WIDE / columns, 1), (at // columns) * _CELL_HIGH
         cells.append(f'<g transform="translate({x} {y})">{cell}</g>')
     high = math.ceil(len(frames) / columns) * _CELL_HIGH
-    return _svg(wide, high, "".join(cells), chart.title)
+    told = (
+        "The printed frames with our curves in them: means with 95 % intervals. "
+        f"{_legend(chart, wanted)} Legend as printed: {', '.join(legend)}."
+    )
+    return _exhibit(place, _svg(_WIDE, high, "".join(cells), chart.title), told)
 
 
 def _legend(chart: Chart, wanted: pd.DataFrame) -> str:
@@ -421,8 +375,8 @@ def _legend(chart: Chart, wanted: pd.DataFrame) -> str:
 _LETTERS = "abcdefghijklmnop"
 
 
-def _cell(here: pd.DataFrame, chart: Chart, frame: PrintedFrame, ours: bool, width: float) -> str:
-    """Return one panel: an empty frame with its marks, or our curves in it."""
+def _cell(here: pd.DataFrame, chart: Chart, frame: PrintedFrame, width: float) -> str:
+    """Return one panel: a printed frame with its marks, and our curves in it."""
     left, top, wide, high = 46, 20, width - 62, _CELL_HIGH - 52
     bottom, absent = top + high, here.empty
     xs = [*frame.x, *here["x"]] or [0.0, 1.0]
@@ -432,11 +386,11 @@ def _cell(here: pd.DataFrame, chart: Chart, frame: PrintedFrame, ours: bool, wid
     grey = ' fill="currentColor" fill-opacity=".13"' if absent else ' fill="none"'
     parts = [
         f'<text x="{left}" y="14" font-weight="600">{escape(frame.panel)}'
-        f"{': data absent' if absent and ours else ''}</text>"
+        f"{': data absent' if absent else ''}</text>"
         f'<rect x="{left}" y="{top}" width="{wide}" height="{high}" stroke="currentColor"'
         f' stroke-opacity=".5"{grey}/>'
     ]
-    measured = ours and not absent  # its ends are marked where the paper's text tells no marks
+    measured = not absent  # its ends are marked where the paper's text tells no marks
     for mark in frame.x or ((min(xs), max(xs)) if measured else ()):
         parts.append(
             f'<path d="M{one(mark)} {bottom}v4" stroke="currentColor"/><text x="{one(mark)}" '
@@ -447,7 +401,7 @@ def _cell(here: pd.DataFrame, chart: Chart, frame: PrintedFrame, ours: bool, wid
             f'<path d="M{left} {two(mark)}h-4" stroke="currentColor"/><text x="{left - 6}" '
             f'y="{two(mark) + 4}" text-anchor="end" font-size="11">{numeral(mark, 2)}</text>'
         )
-    return "".join([*parts, *(_lines(here, chart, one, two, bottom) if ours else ())])
+    return "".join([*parts, *_lines(here, chart, one, two, bottom)])
 
 
 def _lines(
@@ -552,11 +506,11 @@ def chart_figure(
                 )
                 named.add(series.name)
         limits = wanted if chart.share_y else here
-        figure.update_xaxes(title_text=chart.x_label, **_axis(here["x"], chart.log_x), **cell)
+        figure.update_xaxes(**_axis(chart.x_label, here["x"], chart.log_x), **cell)
         bars = pd.concat([limits["mean"], limits["mean_low"], limits["mean_high"]])
-        figure.update_yaxes(**_axis(bars.dropna(), chart.log_y, fixed=chart.share_y), **cell)
-    # a column of its own axis titles costs width: the first of each row says it for all
-    figure.update_yaxes(title_text=chart.y_label, **({"col": 1} if many else {}))
+        # a column of its own axis titles costs width: the first of each row says it for all
+        title = "" if place % wide else chart.y_label
+        figure.update_yaxes(**_axis(title, bars.dropna(), chart.log_y, chart.share_y), **cell)
     figure.update_layout(
         overwrite=True,
         height=_PANEL_HEIGHT * rows + 110,
@@ -606,24 +560,19 @@ def _curve(line: pd.DataFrame, name: str, look: tuple[str, int], legend: bool) -
     )
 
 
-def _axis(values: pd.Series, log: bool, fixed: bool = False) -> dict[str, Any]:
+def _axis(title: str, values: pd.Series, log: bool, fixed: bool = False) -> dict[str, Any]:
     """Return the kind, limits and ticks of an axis that shows these values."""
     shown = values[values > 0] if log else values
     if shown.empty:
-        return {"type": "linear"}
+        return {"title": title, "type": "linear"}
     low, high = float(shown.min()), float(shown.max())
     if not log:
         room = 0.05 * (high - low)
-        return {"type": "linear"} | ({"range": [low - room, high + room]} if fixed else {})
+        plain = {"title": title, "type": "linear"}
+        return plain | ({"range": [low - room, high + room]} if fixed else {})
     first, last = math.log10(low), math.log10(high)
     room = 0.05 * max(last - first, 0.2)
-    ticks = log_ticks(first - room, last + room)
-    return {
-        "type": "log",
-        "range": [first - room, last + room],
-        "tickvals": ticks,
-        "ticktext": [numeral(tick, 6) for tick in ticks],
-    }
+    return log_axis(title, first - room, last + room)
 
 
 def write_report(reproduction: Findings, folder: Path) -> list[Path]:

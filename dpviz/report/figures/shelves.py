@@ -12,6 +12,7 @@ import pandas as pd
 
 from dpviz.auditing.exhibits import WITH, WITHOUT
 from dpviz.core.number_text import decimals, numeral
+from dpviz.core.quantity import Kind, Quantity
 from dpviz.core.release import Verdict
 from dpviz.report.figures.theme import colour_of_key
 
@@ -140,7 +141,8 @@ def _none(value: float | None) -> bool:
 
 
 def _spent(row: ROW) -> str:
-    return f"{'' if row['exact'] else '≤ '}{numeral(row['spent_epsilon'], 3)}"
+    kind = Kind.MEASUREMENT if row["exact"] else Kind.UPPER_BOUND
+    return Quantity(row["spent_epsilon"], kind).brief
 
 
 # Real spending ---------------------------------------------------------------------

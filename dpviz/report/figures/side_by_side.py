@@ -188,7 +188,7 @@ def targets_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> g
     Parameters
     ----------
     table : DataFrame
-        `dpviz.studies.least.TARGET_COLUMNS`. Answers that do not count are grey crosses;
+        `dpviz.studies.least.Needed`. Answers that do not count are grey crosses;
         mechanisms without an answer have a line but no point.
     panels : sequence of Panel
     what : {"epsilon", "n"}

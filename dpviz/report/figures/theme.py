@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # a board needs colours and no Plotly
 
 # A mechanism has one colour wherever it stands; its place among them is `Info.highlight`. The first
 # six are shown before a user chooses, the last two come with unequal precision. Every one has a
-# contrast of at least 3 : 1 on both grounds of the light and of the dark theme. Found by a search:
-# any two, and the grey, are told apart with the usual sight and with each of the three common
-# deficiencies. docs/palette.md has the numbers, tests/unit/test_palette.py computes them again.
+# contrast of at least 3 : 1 on both grounds of the light and of the dark theme. A search
+# chose them: readers with usual sight or one of the three common deficiencies can distinguish any
+# two, and the grey. tests/unit/test_palette.py computes contrast and distance.
 HIGHLIGHTS = (
     "#218FFF", "#9A8F00", "#BB168F", "#5842FD", "#4D6E4D", "#F2006E", "#C66EB0", "#846300",
 )  # fmt: skip

@@ -17,7 +17,7 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        Columns step, recovery, se, change: of `dpviz.studies.waterfall.waterfall_table`.
+        Columns step, recovery, se, change: of `dpviz.studies.waterfall.BARS`.
     height : int
         Pixels.
     """

@@ -1,17 +1,18 @@
-"""What a card says of a mechanism, and how cards are filtered and sorted."""
+"""What a card says of a mechanism, and how cards are grouped, asked and sorted."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpviz.accounting.accounting import Spent
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Problem, Relation
-from dpviz.core.release import VERDICT_WORDS, Aim, Status
+from dpviz.core.release import Aim, Status, Verdict
 from dpviz.mechanisms import Mechanism, all_mechanisms
-from dpviz.mechanisms._weighing import can_weigh
+from dpviz.mechanisms._weighing import Weighing
 from dpviz.report.sentences.phrases import account_words
 
 GUARANTEES = {
@@ -20,7 +21,7 @@ GUARANTEES = {
     "none": "no guarantee",
 }
 
-CANNOT_RUN = "cannot run here"
+CANNOT_RUN, NO_PROMISE = "cannot run here", "No promise: to compare with"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class MechanismCard:
         """The epsilon of a release; a dash where none is known."""
         if self.spent is None or math.isinf(self.spent.epsilon):
             return "–"
-        return f"{'' if self.spent.exact else '≤ '}{numeral(self.spent.epsilon, 3)}"
+        return self.spent.cost.brief
 
     @property
     def free(self) -> str:
@@ -79,7 +80,7 @@ class MechanismCard:
         gains = [
             words
             for gained, words in (
-                (can_weigh(self.mechanism), "features can be weighed"),
+                (isinstance(self.mechanism, Weighing), "features can be weighed"),
                 (self.mechanism.info.release == "matrix", "variances mended"),
             )
             if gained and self.mechanism.info.guarantee != "none"
@@ -138,39 +139,79 @@ def _line(relation: str, status: Status | str) -> StatusLine:
     return StatusLine(relation, status.mark, status.words, status.evidence)
 
 
-# in the words of the rows that they pick
-FILTERS: dict[str, tuple[str, ...]] = {
-    "guarantee": tuple(GUARANTEES.values()),
-    "release": ("matrix", "subspace", "data"),
-    "semi-definite": ("always", "not always"),
-    "status": (*VERDICT_WORDS.values(), CANNOT_RUN),
+GROUPS = {
+    "The promise holds": 5,
+    "The promise holds, but with more noise than needed": 2,
+    "The promise fails or is unproven": 99,
+    NO_PROMISE: 0,
+    CANNOT_RUN.capitalize(): 0,
 }
+"""Headings of the list, and how many rows each shows before it is unfolded."""
 
-_PROPERTIES: dict[str, Callable[[MechanismCard], str]] = {
-    "guarantee": lambda card: card.guarantee,
-    "release": lambda card: card.mechanism.info.release,
-    "semi-definite": lambda card: "always" if card.mechanism.info.psd else "not always",
-    "status": lambda card: CANNOT_RUN if card.status is None else card.status.words,
+MUCH = 0.8
+QUESTIONS: dict[str, Callable[[MechanismCard, float], bool]] = {
+    "Promise holds": lambda card, kept: group_of(card) == "The promise holds",
+    "No delta": lambda card, kept: card.mechanism.info.guarantee == "pure",
+    "Releases a matrix": lambda card, kept: card.mechanism.info.release == "matrix",
+    "Releases directions": lambda card, kept: card.mechanism.info.release == "subspace",
+    "Releases a table": lambda card, kept: card.mechanism.info.release == "data",
+    f"Keeps {percent(MUCH)} or more": lambda card, kept: kept >= MUCH,
 }
-
-SORTS: dict[str, Callable[[MechanismCard], tuple[float, str]]] = {
-    "kind": lambda card: (card.mechanism.info.order, ""),
-    "name": lambda card: (0, card.mechanism.info.label.lower()),
-    # by the digits that are shown: what an account's last one is orders nothing
-    "spent epsilon": lambda card: (
-        float(f"{card.spent.epsilon:.3g}") if card.spent else math.inf,
-        "",
-    ),
-}
+"""What may be asked of a mechanism, given the share of the structure that it keeps."""
 
 
-def chosen_cards(
-    found: Sequence[MechanismCard], picked: Mapping[str, str], order: str
+def group_of(card: MechanismCard) -> str:
+    """Return the heading under which a mechanism is listed."""
+    holds, loose, fails, none, cannot = GROUPS
+    if card.status is None:
+        return cannot
+    verdict = card.status.verdict
+    if verdict.fails:
+        return fails
+    if not verdict.counts:
+        return none
+    return loose if verdict is Verdict.LOOSE else holds
+
+
+def answering(
+    found: Sequence[MechanismCard], kept: Mapping[str, float], asked: Sequence[str]
 ) -> list[MechanismCard]:
-    """Return the cards that have every picked property, in an order of `SORTS`."""
-    kept = [
-        card
-        for card in found
-        if all(_PROPERTIES[name](card) == value for name, value in picked.items())
-    ]
-    return sorted(kept, key=SORTS[order])
+    """Return the cards that answer every question asked, those that keep most first.
+
+    Parameters
+    ----------
+    found : sequence of MechanismCard
+    kept : mapping of str to float
+        Mean recovery by key; a mechanism that has not run has none.
+    asked : sequence of str
+        Of `QUESTIONS`.
+    """
+
+    def share(card: MechanismCard) -> float:
+        return kept.get(card.mechanism.key, -math.inf)
+
+    chosen = [card for card in found if all(QUESTIONS[one](card, share(card)) for one in asked)]
+    return sorted(chosen, key=lambda card: (-share(card), card.mechanism.info.order))
+
+
+def best_of(
+    found: Sequence[MechanismCard], kept: Mapping[str, float], *, pure: bool = False
+) -> MechanismCard | None:
+    """Return the card that keeps most among those whose promise holds, if one has run."""
+    holding = [card for card in found if card.status is not None and card.status.verdict.counts]
+    ran = [card for card in answering(holding, kept, ["No delta"] * pure)]
+    return ran[0] if ran and ran[0].mechanism.key in kept else None
+
+
+def answer(found: Sequence[MechanismCard], kept: Mapping[str, float]) -> str:
+    """Return which mechanism keeps most among those whose promise holds, with and without delta."""
+    best, pure = best_of(found, kept), best_of(found, kept, pure=True)
+    if best is None:
+        return "No mechanism whose promise holds can run here."
+    said = f"**{best.mechanism.info.label}** keeps most: **{percent(kept[best.mechanism.key])}**."
+    if pure is not None and pure is not best:
+        share = percent(kept[pure.mechanism.key])
+        said += f" With no delta, **{pure.mechanism.info.label}** keeps **{share}**."
+    kinds = Counter(map(group_of, found))
+    holds, loose, fails, *_ = (kinds[name] for name in GROUPS)
+    return f"{said} {holds + loose} of {holds + loose + fails} promises hold."

@@ -12,9 +12,11 @@ from dpviz.auditing import Audit, AuditVerdict
 from dpviz.auditing.attack import Curve, check_prior, excess_probability
 from dpviz.auditing.blackbox import BlackBox
 from dpviz.core.number_text import decimals, numeral, per_cent, percent
-from dpviz.core.problem import Budget
+from dpviz.core.problem import Budget, Relation, Unit
+from dpviz.core.quantity import Kind, Quantity
 from dpviz.core.release import Verdict
 from dpviz.report.sentences.phrases import (
+    BELIEVED,
     belief,
     belief_words,
     budget_words,
@@ -23,8 +25,14 @@ from dpviz.report.sentences.phrases import (
 )
 
 
-def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> str:
-    """Return one plain sentence on what a release lets an attacker learn about one person.
+def sentence(
+    claim: Budget | None,
+    spent: Spent | None,
+    prior: float = 0.5,
+    relation: Relation = Relation.REPLACE,
+    unit: Unit = Unit.ROW,
+) -> str:
+    """Return one plain sentence on what a release lets an attacker learn about one row or person.
 
     Parameters
     ----------
@@ -33,21 +41,26 @@ def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> s
     spent : Spent or None
         What holds; None where no epsilon describes the release.
     prior : float
-        The attacker's belief, before, that the person is in the table.
+        The attacker's belief, before.
+    relation : Relation
+    unit : Unit
+        Which, and whose, neighbours are told apart.
     """
     check_prior(prior)
     if spent is None or not math.isfinite(spent.epsilon):
         promise = "" if claim is None else " whatever its claim,"
         return (
-            f"A belief of {belief(prior)} that she is in can become certain after this release:"
+            f"A belief of {belief(prior)} {BELIEVED[relation, unit]} can become certain after this "
+            "release:"
             f"{promise} no epsilon limits what it gives away."
         )
     if spent.epsilon == 0 and spent.delta == 0:
         return (
-            "An attacker learns nothing about any person from this release, because it does not "
+            "An attacker learns nothing about anybody from this release, because it does not "
             "depend on the data."
         )
-    start = f"{capital(belief_words(prior, spent))}, whoever knows everybody else's row"
+    known = capital(belief_words(prior, spent, relation, unit))
+    start = f"{known}, whoever knows every other row"
     if spent.delta == 0:
         return f"{start}."
     return f"{start}, but for rare releases: {beyond_words(spent)}."
@@ -81,10 +94,10 @@ def headline(claims: pd.DataFrame) -> str:
     made = claims[claims["claimed_epsilon"].notna() & (claims["verdict"] != "")]
     failing = [Verdict(verdict) for verdict in made["verdict"] if Verdict(verdict).fails]
     if not failing:
-        return f"Which promises hold? All {len(made)}."
+        return f"All {len(made)} do."
     # nothing known breaks what nobody has proved
     open_ = failing.count(Verdict.UNPROVEN)
-    said = f"Which promises hold? {len(failing) - open_} of {len(made)} do not"
+    said = f"{len(failing) - open_} of {len(made)} do not"
     return f"{said}, {open_} {'is' if open_ == 1 else 'are'} not proved." if open_ else f"{said}."
 
 
@@ -212,13 +225,13 @@ def attack_caption(seen: Curve) -> str:
 
 def posterior_caption(table: pd.DataFrame, prior: float, exact: bool) -> str:
     """Return what an alarm of a careful test leaves believed."""
-    most = "" if exact else "at most "
+    kind = Kind.MEASUREMENT if exact else Kind.UPPER_BOUND
     # the point nearest to one false alarm in twenty, the usual level of a test
     row = table.iloc[(table["alpha"] - 0.05).abs().argmin()]
     return (
         f"A test that sounds for {percent(row['alpha'])} of absent people sounds for "
-        f"{most}{percent(1 - row['beta'])} of those present; its alarm lifts a belief of "
-        f"{percent(prior)} to {most}{percent(row['posterior'])}."
+        f"{Quantity(1 - row['beta'], kind).percent()} of those present; its alarm lifts a belief "
+        f"of {percent(prior)} to {Quantity(row['posterior'], kind).percent()}."
     )
 
 
@@ -243,7 +256,7 @@ def bound_leak_caption(table: pd.DataFrame) -> str:
 _AUDIT_WORDS = {
     AuditVerdict.REFUTED: "✗ Refuted: the claim is false",
     AuditVerdict.CONSISTENT: "Consistent: nothing seen contradicts the claim, which proves nothing",
-    AuditVerdict.TIGHT: "✓ Tight: what is seen comes close to the whole claim",
+    AuditVerdict.TIGHT: "✓ Tight: the claim is proved, and spends nearly all of what it promises",
 }
 
 

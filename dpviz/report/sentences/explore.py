@@ -14,8 +14,11 @@ from dpviz.core.number_text import decimals, numeral, per_cent, percent, thousan
 from dpviz.core.problem import exposure
 from dpviz.core.release import Verdict
 from dpviz.core.settings import AS_RELEASED, Settings
+from dpviz.datasets.table import NOT_PUBLISHED
+from dpviz.preparation.bounding import Prepared
 from dpviz.report.sentences.phrases import SEPARATED, bias_note, budget_words, join_words, separated
 from dpviz.report.sentences.precision import loss_share
+from dpviz.report.tables.payload import Payload
 from dpviz.simulation.compare import WHY_THE_BASIS, Comparison, Result
 
 _MODEST = 0.01
@@ -115,23 +118,29 @@ def failing(comparison: Comparison) -> str:
     return f"Not counted: {'; '.join(said)}." if said else "No claim that is made here fails."
 
 
-def least_words(found: Mapping[str, Mapping[str, Any] | None]) -> str | None:
-    """Return from where 90 % is recovered (`dpviz.report.tables.scrub.least_epsilons`)."""
-    any_kind, pure, goal = found["approximate"], found["pure"], per_cent("90")
-    said = [(goal, any_kind), ("without delta", pure), ("not on the board", found["elsewhere"])]
-    # the least of any kind may need no delta: then it is said once
-    if any_kind is not None and pure is not None and any_kind["key"] == pure["key"]:
-        said[:2] = [(f"{goal}, without delta too,", pure)]
-    parts = [(start, answer) for start, answer in said if answer is not None]
-    if not parts:
+def least_words(
+    found: Mapping[str, Mapping[str, Any] | None], share: str = per_cent("90")
+) -> str | None:
+    """Return from where so much is recovered (`dpviz.studies.least.least_epsilons`)."""
+    least, pure, chosen = found["least"], found["pure"], found["chosen"]
+    if least is None:
         return None
-    words = [
-        f"{start} from {'' if place else 'about ε '}{numeral(answer['epsilon'])} "
-        f"({answer['label']})"
-        for place, (start, answer) in enumerate(parts)
-    ]
-    lead = "" if words[0].startswith(goal) else f"{goal}, "
-    return lead + ", ".join(words)
+    said = [f"Idealised, {RECOVERED} {share} from about ε {_whose(least)}"]
+    if pure is not None:
+        same = pure["key"] == least["key"]
+        said.append("without delta too" if same else f"without delta from {_whose(pure)}")
+    # who looks at the board reads the number off it
+    if chosen is not None and chosen["key"] != least["key"]:
+        said.append(f"on the board from {_whose(chosen)}")
+    return ", ".join(said)
+
+
+RECOVERED = "95 of 100 releases recover"
+"""How surely: the share `dpviz.simulation.goal.SURE` of them, in words."""
+
+
+def _whose(answer: Mapping[str, Any]) -> str:
+    return f"{numeral(answer['epsilon'])} ({answer['label']})"
 
 
 def delta_note(delta: float, n: int) -> tuple[str, bool]:
@@ -277,12 +286,32 @@ def facts(comparison: Comparison) -> str:
     )
 
 
+_LONE = 0.9
+"""Share of the variance from which one feature makes the picture a line."""
+
+
+def scaling_hint(comparison: Comparison) -> str | None:
+    """Return what scaling would change, where one unscaled feature holds nearly all variance."""
+    prepared = comparison.prepared
+    spread = np.diag(prepared.reference.A)
+    share = float(spread.max() / spread.sum())
+    if comparison.settings.scale != "none" or prepared.d < 3 or share < _LONE:
+        return None
+    name = prepared.columns[int(spread.argmax())]
+    return (
+        f"One feature, {name}, holds {percent(share)} of the variance, so the picture is nearly a "
+        "line. Scaling would let the other features count."
+    )
+
+
 def published(comparison: Comparison) -> str:
-    """Return what is said below published pictures: nothing that the rows decide."""
+    """Return what is said below pictures of an upload without its rows."""
     prepared, problem = comparison.prepared, comparison.problem
     return (
-        f"{prepared.name}: {problem.n:,} people (rows), {problem.d} features. What compares with "
-        "the rows is in the working view alone."
+        f"{prepared.name}: {problem.n:,} people (rows), {problem.d} features, read as they are "
+        "explored: one cell can leave a row or a column out, so nothing here is to be published. "
+        "Release reads the file under a schema and makes what may be; so does dpviz published with "
+        "--schema. What compares with the rows is in the working view alone."
     )
 
 
@@ -319,4 +348,28 @@ def convergence(result: Result) -> str | None:
     close = abs(found["start_gap_last"]) < SEPARATED
     return words + (
         ". The start no longer shows." if close else ". The start still shows: use more sweeps."
+    )
+
+
+def published_words(payload: Payload, prepared: Prepared) -> str:
+    """Return what a file of pictures holds, costs and rests on, and whether it may be published."""
+    (frame,) = payload["frames"]
+    count = sum(cell["published"] is not None for cell in frame["cells"].values())
+    delta = payload["table"]["delta"]
+    each = f"epsilon {numeral(frame['epsilon'], 6)}, delta {numeral(delta, 6)}"
+    total = f"epsilon {numeral(count * frame['epsilon'], 6)}, delta {numeral(count * delta, 6)}"
+    open_ = payload["publishable"]
+    pictures = (
+        f"{count} {'published' if open_ else 'noisy'} {'picture' if count == 1 else 'pictures'}"
+    )
+    words = f"No row and no exact result is in here: {pictures}, {'each ' * (count > 1)}at {each}"
+    if count > 1:
+        words += f", together at most {total}"
+    if not open_:
+        words = f"{NOT_PUBLISHED} {words}"
+    labels = ["the names of labels"] if payload["labels"]["kinds"] else []
+    public = "; ".join([*prepared.assumed_public, *labels])
+    return (
+        f"{words}. Another file costs as much again. Noise is in floating-point numbers; "
+        f"a release is made by dpviz release. Assumed public: {public}."
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dpviz.accounting.accounting import Spent
 from dpviz.auditing.attack import both_worlds, posterior_bound, worlds_at
 from dpviz.core.metrics import Summary
-from dpviz.core.number_text import decimals, numeral, of_hundred, per_cent, towards
-from dpviz.core.problem import (
-    Budget,
-)
+from dpviz.core.number_text import decimals, numeral, per_cent
+from dpviz.core.problem import Budget, Relation, Unit
+from dpviz.core.quantity import Kind, Quantity
 from dpviz.simulation.cells import Skipped
 
 # Two means count as different when they are this many standard errors apart;
@@ -22,12 +22,25 @@ SEPARATED = 3.0
 FAILS_THERE = "Dashed, open marks: the claim fails there."
 
 
-RISK = "of 100 guesses who is in, after {mechanism}: {within} right, {out} wrong"
-"""The one phrase for what a release gives away about one person; a browser fills it alike."""
+ASKED = {
+    (Relation.REPLACE, Unit.ROW): "which of two values a row has",
+    (Relation.REPLACE, Unit.PERSON): "which of two values a person's rows have",
+    (Relation.ZERO_OUT, Unit.ROW): "whether a row counts",
+    (Relation.ZERO_OUT, Unit.PERSON): "who is in",
+}
+"""What is guessed: by which of two neighbours a release was made, whose other rows are known."""
+
+BELIEVED = {
+    (Relation.REPLACE, Unit.ROW): "that a row has the suspected value",
+    (Relation.REPLACE, Unit.PERSON): "that a person's rows have the suspected values",
+    (Relation.ZERO_OUT, Unit.ROW): "that a row counts",
+    (Relation.ZERO_OUT, Unit.PERSON): "that a person is in",
+}
+"""What a guesser is then more or less sure of."""
 
 
-def risk_words(mechanism: str, spent: Spent, epsilon: float) -> str:
-    """Return `RISK` with its numbers, and what anything that claims this epsilon keeps to.
+def risk_words(mechanism: str, spent: Spent, epsilon: float, relation: Relation, unit: Unit) -> str:
+    """Return how many guesses are right, and what anything that claims this epsilon keeps to.
 
     Parameters
     ----------
@@ -36,36 +49,49 @@ def risk_words(mechanism: str, spent: Spent, epsilon: float) -> str:
     spent : Spent
     epsilon : float
         Claimed.
+    relation : Relation
+    unit : Unit
     """
-    worlds = both_worlds(spent)
-    return risk_of(mechanism, (of_hundred(worlds.out), of_hundred(worlds.within)), epsilon)
+    guesses = guesses_words(both_worlds(spent))
+    said = f"of 100 guesses {ASKED[relation, unit]}, after {mechanism}: "
+    most = guesses_words(worlds_at(epsilon))
+    if guesses == most:
+        return f"{said}{guesses}, whatever the mechanism"
+    # a limit beside what another release gives away: the two rank nothing
+    anything = f"after anything at ε {numeral(epsilon, 3)} without δ {most}, possibly far fewer"
+    return f"{said}{guesses}; {anything}"
 
 
-def risk_of(mechanism: str, risk: tuple[str, str], epsilon: float) -> str:
-    """Return `risk_words` of false alarms and hits that are written already."""
-    out, within = risk
-    most = of_hundred(worlds_at(epsilon).within)
-    # where the whole of what its epsilon allows is taken, the limit is said already
-    limit = f"; after anything at ε {numeral(epsilon, 3)} without δ at most {most} right"
-    return RISK.format(mechanism=mechanism, within=within, out=out) + limit * (most != within)
+def guess_sentence(guesses: str, relation: Relation, unit: Unit) -> str:
+    """Return one sentence of what a guesser gains from a release, beside a coin.
+
+    Parameters
+    ----------
+    guesses : str
+        `guesses_words`.
+    relation : Relation
+    unit : Unit
+    """
+    right = guesses.partition(" right")[0]
+    return f"A guess {ASKED[relation, unit]} is then right {right} times in 100 (a coin: 50)."
 
 
-def belief_words(prior: float, spent: Spent) -> str:
+def guesses_words(right: Quantity) -> str:
+    """Return how many of 100 guesses are right; of a limit what is wrong is not said."""
+    said = f"{right.kind.prefix}{right.of_hundred()} right"
+    return said if right.kind.side else f"{said}, {right.rest.of_hundred()} wrong"
+
+
+def belief_words(prior: float, spent: Spent, relation: Relation, unit: Unit) -> str:
     """Return what a release can make of a belief, but for what delta allows."""
     before = per_cent("100") if prior == 1 else belief(prior)
-    # a limit is rounded to the unkind side, as on a card
-    after = belief(posterior_bound(prior, spent.epsilon), 1)
-    return f"a belief of {before} that she is in becomes at most {after}"
+    after = Quantity(posterior_bound(prior, spent.epsilon), Kind.UPPER_BOUND).percent()
+    return f"a belief of {before} {BELIEVED[relation, unit]} becomes {after}"
 
 
-def belief(share: float, side: int = 0) -> str:
-    """Return a belief in per cent, never rounded to certainty; with a side, towards it."""
-    if share > 0.999:
-        return per_cent("more than 99.9")
-    if 0 < share < 0.001:
-        return per_cent("less than 0.1")
-    digits = 2 if share < 0.1 else 3
-    return per_cent(numeral(100 * (towards(share, digits, side) if side else share), digits))
+def belief(share: float) -> str:
+    """Return a belief in per cent, never rounded to certainty."""
+    return Quantity(share, Kind.MEASUREMENT).percent()
 
 
 def capital(text: str) -> str:
@@ -100,24 +126,12 @@ def account_words(claimed: Budget | None, spent: Spent | None) -> str:
     claim = f"claims {budget_words(claimed)}"
     if spent is None:
         return f"{claim}; no epsilon is known for what it spends"
-    most = "" if spent.exact else "at most "
-    words = f"{claim}; spends {most}epsilon {numeral(spent.epsilon, 3)}"
+    words = f"{claim}; spends {spent.cost.words(3, 'epsilon')}"
     if spent.delta_at_epsilon is not None and claimed.delta > 0:
-        truth = spent.delta_at_epsilon
-        reached = f"{most}delta {numeral(truth)}" if truth > 0 else "delta below 1e-300"
+        truth = replace(spent.cost, value=spent.delta_at_epsilon)
+        reached = truth.words(2, "delta") if truth.value > 0 else "delta below 1e-300"
         words += f", or {reached} at the claimed epsilon"
     return words
-
-
-def time_words(done: int, total: int, left: float | None) -> str:
-    """Return how far a run is and how long it will take."""
-    so_far = f"{done} of {total} parts"
-    return so_far if left is None else f"{so_far}, about {duration(left)} left"
-
-
-def since_words(seconds: float) -> str:
-    """Return how long the next piece of a run has been under way, once that is worth a word."""
-    return "" if seconds < 3 else f", the next for {duration(math.floor(seconds))}"
 
 
 def duration(seconds: float) -> str:

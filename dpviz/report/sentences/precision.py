@@ -44,40 +44,35 @@ def _recovery(result: Result) -> float:
 
 
 def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
-    """Return whether the allocation was worth it, from the draws."""
+    """Return whether the allocation was worth it, from the simulated releases, in Markdown."""
     pairs = _gains(comparison, uniform)
     if not pairs:
         return "None of the mechanisms that follow the shares can run here."
     if comparison.problem.allocation.strategy == "uniform":
-        return (
-            "The precision is shared equally, so shaped noise is isotropic: drag a bar, or pick an "
-            "example."
-        )
+        return "The shares are equal, so every direction gets the same noise."
     # the best of those that follow the shares speaks for them, before as now: one that gains
     # next to nothing must not hide what a better one has lost
     now, before = (max(results, key=_recovery) for results in zip(*pairs, strict=True))
     share, old = now.summaries.get("recovery"), before.summaries.get("recovery")
     if share is None or old is None:
         return "Nothing can be recovered here: any subspace is as good as the exact one."
-    start = f"With these shares {now.mechanism.label} recovers {percent(share.mean)}"
-    by = "" if now.mechanism == before.mechanism else f" by {before.mechanism.label}"
-    equal = f"{percent(old.mean)}{by} with equal shares"
-    # better by less than the draws vary is not told as a gain
+    by = "" if now.mechanism == before.mechanism else f", by {before.mechanism.label}"
+    said = (
+        f"With these shares, {now.mechanism.label} keeps **{percent(share.mean)}**; equal shares "
+        f"keep **{percent(old.mean)}**{by}."
+    )
+    # better by less than the releases vary is not told as a gain
     if not separated(share, old):
-        return f"{start}; these draws cannot tell that from the {equal}."
-    if share.mean > old.mean:
-        return f"{start}, against {equal}: it pays here."
-    return f"{start}, and {equal}: what the favoured directions gain is less than the others lose."
+        return f"**Not here.** {said} These releases cannot tell the two apart."
+    return f"**{'Yes' if share.mean > old.mean else 'Not like this'}.** {said}"
 
 
 def payoff_caption(comparison: Comparison) -> str:
     """Return how to read the figure of what the allocation gained."""
-    found = [result.summaries.get("recovery") for result in comparison.results]
-    below = any(recovery is not None and recovery.mean < 0 for recovery in found)
     return (
-        f"Filled: these shares. Open: equal shares. Mean of {comparison.settings.trials} draws."
-        + f" Below {percent(0)} the noise points away from the structure: worse than a guess."
-        * below
+        f"Hollow: equal shares. Full: these shares, the mean of {comparison.settings.trials} "
+        f"simulated releases. Line below: 95 in 100 of them. {percent(0)} is a random guess, "
+        f"{percent(1)} exact PCA."
     )
 
 

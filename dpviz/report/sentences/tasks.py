@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from dpviz.core.number_text import decimals, numeral, per_cent
-from dpviz.core.release import VERDICT_MARKS, VERDICT_WORDS, Verdict
+from dpviz.core.release import Verdict
 from dpviz.report.sentences.phrases import join_words
 from dpviz.simulation.tasks.learners import CLUSTERING, REGRESSION, Score
 from dpviz.simulation.tasks.plan import CHANCE, CLEAN, TaskPlan
@@ -309,21 +309,3 @@ def unprotected(plan: TaskPlan) -> list[str]:
         )
     found.append("The test rows, their labels, and their scores.")
     return found
-
-
-def table_rows(plan: TaskPlan, bands: pd.DataFrame) -> pd.DataFrame:
-    """Return the bands with the names a reader sees, floors first.
-
-    Returns
-    -------
-    DataFrame
-        Columns what, epsilon, mean, low, high, rounds, status.
-    """
-    known = {mechanism.text: mechanism.label for mechanism in plan.mechanisms}
-    rows = bands.copy()
-    rows["what"] = [known.get(name, name) for name in rows["mechanism"]]
-    rows["status"] = [
-        f"{VERDICT_MARKS[Verdict(text)]} {VERDICT_WORDS[Verdict(text)]}".strip() if text else None
-        for text in rows["verdict"]
-    ]
-    return rows[["what", "epsilon", "mean", "low", "high", "rounds", "status"]]

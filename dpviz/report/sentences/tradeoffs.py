@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 
 import pandas as pd
 
-from dpviz.core.metrics import METRICS, chance_share, nothing_to_recover
+from dpviz.core.metrics import Metric, chance_share, metric_of, nothing_to_recover
 from dpviz.core.number_text import numeral, per_cent, thousands, towards
-from dpviz.core.problem import (
-    EPSILON_RANGE,
-)
+from dpviz.core.quantity import Kind, Quantity
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation.goal import Goal
-from dpviz.simulation.least import PEOPLE_RANGE, Predicted, Target
+from dpviz.simulation.least import Predicted, Target
 
 
 def all_alike(table: Measured, k: int) -> str:
@@ -29,12 +28,12 @@ def curve_caption(
     bands: pd.DataFrame,
     best: pd.DataFrame,
     axis: str,
-    metric: str,
+    metric: str | Metric,
     mechanisms: Sequence[Mechanism],
 ) -> str:
     """Return which variant is best along an axis, and where that changes."""
     labels = {mechanism.text: mechanism.label for mechanism in mechanisms}
-    name = METRICS[metric].label
+    name = metric_of(metric).label
     if bands.empty:
         return f"None of the chosen mechanisms has a {name}."
     if best.empty:
@@ -98,8 +97,11 @@ def goal_words(goal: Goal, k: int) -> str:
     return words
 
 
-def _amount(value: float, what: str) -> str:
-    return f"{thousands(value)} people" if what == "n" else f"epsilon {numeral(value, 3)}"
+def _amount(value: float, what: str, kind: Kind = Kind.MEASUREMENT) -> str:
+    if what != "n":
+        return Quantity(value, kind).words(3, "epsilon")
+    whole = {1: math.ceil, -1: math.floor}.get(kind.side, round)(value)
+    return f"{kind.prefix}{thousands(whole)} people"
 
 
 def range_words(low: float, high: float, what: str) -> str:
@@ -133,7 +135,8 @@ def sentence(target: Target, k: int) -> str:
     """Return the answer in words."""
     label, what, goal = target.mechanism.label, target.what, goal_words(target.goal, k)
     if target.reason is not None:
-        return f"{label} cannot answer: {target.reason}."
+        fails = "cannot answer" if target.searched else "was not searched"
+        return f"{label} {fails}: {target.reason}."
     sure = f"{per_cent(numeral(100 * target.confidence, 6))} confidence"
     if not target.monotone:
         return (
@@ -147,7 +150,7 @@ def sentence(target: Target, k: int) -> str:
         over = f" It lies above {_amount(target.low, what)}." if target.low is not None else ""
         return f"{label}: these draws do not show any value that is enough {goal}.{over}"
     elif target.low is None:
-        words = f"{label} needs at most {_amount(target.high, what)} {goal} ({sure})"
+        words = f"{label} needs {_amount(target.high, what, Kind.UPPER_BOUND)} {goal} ({sure})"
     else:
         unit = "" if what == "n" else "epsilon "
         amount = unit + range_words(target.low, target.high, what)
@@ -158,26 +161,84 @@ def sentence(target: Target, k: int) -> str:
     return words
 
 
-def predicted_sentence(answer: Predicted, what: str) -> str:
-    """Return an answer of `predicted_targets` in words."""
-    label, value, status = answer.mechanism.label, answer.value, answer.status
-    if value is None:
-        words = f"{label}: no prediction without draws."
-    elif math.isinf(value):
-        last = PEOPLE_RANGE[1] if what == "n" else EPSILON_RANGE[1]
-        words = f"{label}: not even {_amount(float(last), what)}."
-    else:
-        words = f"{label}: {_amount(value, what)}."
-    if status is not None and status.verdict.fails:
-        words += f" Not counted there: {status.words}."
-    return words
+def best_of(found: Sequence[Predicted], *, pure: bool = False) -> Predicted | None:
+    """Return the least answer at which a claim holds, if there is one."""
+    good = [
+        one
+        for one in found
+        if one.good
+        and math.isfinite(one.least)
+        and (not pure or one.mechanism.info.guarantee == "pure")
+    ]
+    return min(good, key=Predicted.order, default=None)
 
 
-def predicted_lines(answers: Sequence[Predicted], what: str) -> list[str]:
-    """Return one sentence for each answer, and one for all that have none."""
-    lines = [predicted_sentence(answer, what) for answer in answers if answer.value is not None]
-    # one sentence for all of them: a list of refusals hides the answers
-    silent = [answer.mechanism.label for answer in answers if answer.value is None]
+def least_headline(found: Sequence[Predicted], goal: Goal, what: str) -> str:
+    """Return the least epsilon, or people, that reaches a goal: with a delta and without."""
+    share = goal.value if goal.recovery is None else goal.recovery
+    kept = f"{per_cent(numeral(100 * share, 4))} of the structure"
+    best, pure = best_of(found), best_of(found, pure=True)
+    if best is None:
+        return f"Nothing tried here keeps {kept}"
+    said = f"{kept} needs about {_bare(best.least, what)}"
+    said = f"{said} people" if what == "n" else said.replace("about", "about epsilon")
+    if pure is None or pure is best:
+        return said
+    return f"{said}, or {_bare(pure.least, what)} with no delta"
+
+
+def least_lead(found: Sequence[Predicted]) -> str:
+    """Return which mechanism needs least, with a delta and without."""
+    best, pure = best_of(found), best_of(found, pure=True)
+    if best is None:
+        return "How much accuracy does each epsilon leave?"
+    more = "" if pure is None or pure is best else f"; with no delta **{pure.mechanism.label}**"
+    return f"How much does each epsilon leave? **{best.mechanism.label}** needs least{more}."
+
+
+def _bare(value: float, what: str) -> str:
+    return thousands(math.ceil(value)) if what == "n" else numeral(value, 2)
+
+
+def least_html(found: Sequence[Predicted], what: str) -> str:
+    """Return a row for each answer, with a mark on one logarithmic axis, the least first."""
+    ran = [one for one in found if one.value is not None]
+    ends = [math.log10(one.least) for one in ran if math.isfinite(one.least)] or [0.0]
+    low, high = math.floor(min(ends)), math.floor(max(ends)) + 1
+    rows = []
+    for one in sorted(ran, key=Predicted.order):
+        label = escape(one.mechanism.label)
+        if not math.isfinite(one.least):
+            rows.append(f"<div><span>{label}: no {NOUNS[what]} is enough</span></div>")
+            continue
+        at = 100 * (math.log10(one.least) - low) / (high - low)
+        fails = one.status is not None and one.status.verdict.fails
+        kind = "no" if fails else "pure" if one.mechanism.info.guarantee == "pure" else "delta"
+        said = f"<b>{_bare(one.least, what)}</b> {label}"
+        said += f", not counted: {one.status.words}" if fails and one.status is not None else ""
+        side = " left" if at > 55 else ""
+        rows.append(
+            f'<div class="dp-{kind}" style="--at:{round(at, 1)}%"><i></i>'
+            f'<span class="at{side}">{said}</span></div>'
+        )
+    silent = [one.mechanism.label for one in found if one.value is None]
     if silent:
-        lines.append(f"No prediction without draws: {', '.join(silent)}.")
-    return lines
+        rows.append(f"<div><span>No prediction: {escape(', '.join(silent))}.</span></div>")
+    return f'{_LEAST}<div class="dp-least">{"".join(rows)}</div>'
+
+
+NOUNS = {"epsilon": "epsilon", "n": "number of people"}
+_LEAST = """<style>
+.dp-least { font-size: 15px; max-width: 70rem; }
+.dp-least > div { position: relative; min-height: 27px; display: flex; align-items: center; }
+.dp-least > div[style]::before { content: ""; position: absolute; inset: 50% 0 auto;
+  border-top: 1px solid #8a93a055; }
+.dp-least i { position: absolute; left: var(--at); width: 0; height: 0; margin-left: -7px;
+  border: 7px solid #0000; border-top: 0; border-bottom: 13px solid var(--c); }
+.dp-least .at { position: absolute; left: calc(var(--at) + 13px); white-space: nowrap; }
+.dp-least .left { left: auto; right: calc(100% - var(--at) + 13px); }
+.dp-delta { --c: #2f74b5; } .dp-pure { --c: #2a8a7e; } .dp-no { --c: #8a93a0; }
+@media (max-width: 640px) { .dp-least .at { white-space: normal; position: relative; left: 0;
+  right: auto; padding-top: 18px; } .dp-least i { top: 3px; }
+  .dp-least > div[style]::before { top: 10px; } }
+</style>"""

@@ -22,6 +22,7 @@ from dpviz.core.number_text import decades, decimals, numeral, parseable, percen
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.load import PlannedTable
 from dpviz.preparation.prepared import Measured
 from dpviz.report.tables.frame import (
     PictureRows,
@@ -40,7 +41,6 @@ from dpviz.report.tables.payload import (
 )
 from dpviz.report.tables.projection import (
     LABEL_COLOURS,
-    LABEL_SHAPES,
     RAMP,
     labels_of,
     packed,
@@ -48,7 +48,7 @@ from dpviz.report.tables.projection import (
 from dpviz.report.tables.scrub import FARTHEST, GOAL
 from dpviz.simulation.compare import Comparison
 
-VERSION = 4
+VERSION = 5
 FIRST_COMPONENTS = 15
 """Components of a spectrum that are shown at first."""
 
@@ -121,7 +121,6 @@ def payload(
         "limits": _limits(prepared, picture, k),
         "palette": {
             "labels": list(LABEL_COLOURS),
-            "shapes": list(LABEL_SHAPES),
             "ramp": list(RAMP),
         },
         "levels": [
@@ -134,6 +133,7 @@ def payload(
             "text": decimals(chance_distance(d, k), 2),
         },
         "ribbon": prepared.table.ribbon if isinstance(prepared, Prepared) else None,
+        "publishable": not isinstance(prepared, Prepared) or prepared.table.publishable,
         "columns": list(shown),
         "epsilons": list(epsilons),
         "texts": [numeral(epsilon, 3) for epsilon in epsilons],
@@ -151,8 +151,17 @@ def payload(
     }
 
 
+def anybodys(prepared: Measured) -> bool:
+    """Return whether there are no rows, or rows that anybody may see."""
+    return isinstance(prepared, PlannedTable) or (
+        isinstance(prepared, Prepared) and prepared.table.public
+    )
+
+
 def publishable(payload: Payload) -> Payload:
-    """Return a payload with what may be published of its table, and nothing else.
+    """Return a payload with what is paid for of its table, and nothing else.
+
+    It may be published where ``publishable`` says so.
 
     What is kept is listed here, part by part: the setting, what follows from it without the rows,
     and published pictures. Names of labels stay where they are public.
@@ -175,6 +184,7 @@ def publishable(payload: Payload) -> Payload:
         "labels": {
             "name": name,
             "kinds": kinds,
+            "marks": labels["marks"] if labels["public"] else None,
             "codes": None,
             "ends": None,
             "public": labels["public"],
@@ -190,6 +200,7 @@ def publishable(payload: Payload) -> Payload:
         "levels": payload["levels"],
         "chance": {"share": "", "distance": chance["distance"], "text": chance["text"]},
         "ribbon": payload["ribbon"],
+        "publishable": payload["publishable"],
         "columns": columns,
         "epsilons": payload["epsilons"],
         "texts": payload["texts"],
@@ -307,7 +318,7 @@ def spectra(
     prepared, settings = comparison.prepared, comparison.settings
     problem, budget = comparison.problem, comparison.budget
     found = frame(
-        prepared, problem.k, budget.epsilon, comparison.results, comparison.skipped, most=problem.d
+        prepared, problem, budget.epsilon, comparison.results, comparison.skipped, most=problem.d
     )
     for key, values in expected.items():
         if key in found["cells"]:

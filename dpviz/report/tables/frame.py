@@ -23,15 +23,13 @@ from dpviz.core.metrics import (
     farthest_distance,
     summarise,
 )
-from dpviz.core.number_text import decimals, numeral, of_hundred, percent
+from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.core.problem import Problem
 from dpviz.core.release import Status, Verdict
-from dpviz.core.seeding import generator
-from dpviz.core.settings import MOST_SHARED
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.account import is_numeric
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
-from dpviz.report.sentences.phrases import risk_of
+from dpviz.report.sentences.phrases import guess_sentence, guesses_words
 from dpviz.report.tables.payload import (
     BoardCell,
     ClaimFacts,
@@ -45,14 +43,10 @@ from dpviz.report.tables.projection import (
     coordinates,
     packed,
 )
-from dpviz.simulation.cells import Skipped, cell_at
-from dpviz.simulation.compare import WHY_THE_BASIS, Comparison, Result, first_draws, run_cell
-from dpviz.simulation.picture import quality
-from dpviz.simulation.picture.account import SHARE
-from dpviz.simulation.picture.counting import Picture
+from dpviz.simulation.cells import Skipped
+from dpviz.simulation.compare import WHY_THE_BASIS, Comparison, Result, first_draws
 from dpviz.simulation.picture.scree import TWO_SIDED, Scree
 from dpviz.simulation.picture.shown import drowned, mirrored, points, steady
-from dpviz.simulation.simulate import Cell
 
 PICTURE_POINTS = 300
 
@@ -128,7 +122,11 @@ def said_of(recovery: float) -> tuple[str, str]:
 
 
 def _budget(epsilon: float, delta: float) -> str:
-    return f"ε {numeral(epsilon, 3)}" + (f", δ {numeral(delta)}" if delta else "")
+    return f"ε {numeral(epsilon, 3)}{_delta(delta)}"
+
+
+def _delta(delta: float) -> str:
+    return f", δ {numeral(delta)}" if delta else ""
 
 
 def _standing(status: Status) -> ClaimFacts:
@@ -151,11 +149,10 @@ def _cell(
     most: int,
     published: Result | None,
     kinds: tuple[str, ...],
-    worth: bool,
+    error: float | None,
 ) -> BoardCell:
     distances, status, edges = result.metrics["projection_distance"], result.status, result.edges
     middle, spread = float(np.median(distances)), summarise(distances)
-    worlds = both_worlds(result.spent)
     # Without one where k = d: every subspace is then the whole space.
     drawn = result.metrics.get("recovery")
     recovery = None if drawn is None else summarise(drawn)
@@ -174,17 +171,17 @@ def _cell(
         "edges": None if edges is None else (short(edges[0]), short(edges[1])),
         "threshold": None if result.threshold is None else short(result.threshold),
         "picture": picture.packed(result.components[draw], axes),
-        "published": None if published is None else _published(published, kinds, worth),
+        "published": None if published is None else _published(published, kinds, error),
         "texts": {
             "recovery": text,
             "words": words,
-            "said": "; ".join([f"{words}, not counted" if status.verdict.fails else words, *best]),
+            "said": "; ".join([words, *best]),
             "range": []
             if drawn is None
             else [said_of(float(end))[0] for end in (drawn.min(), drawn.max())],
             "before": "" if before is None else f"as released {said_of(float(before.mean()))[0]}",
             "aim": aim,
-            "risk": (of_hundred(worlds.out), of_hundred(worlds.within)),
+            "risk": guesses_words(both_worlds(result.spent)),
             "distance": decimals(middle, 2),
             "claim": _claim(result),
             "found": [
@@ -195,7 +192,7 @@ def _cell(
     }
 
 
-def _published(result: Result, kinds: tuple[str, ...], worth: bool) -> Published | None:
+def _published(result: Result, kinds: tuple[str, ...], error: float | None) -> Published | None:
     """Return the points of a published picture and what is said of it: nothing private is read."""
     if not result.pictures:
         return None
@@ -216,8 +213,8 @@ def _published(result: Result, kinds: tuple[str, ...], worth: bool) -> Published
         said.append("labels would drown")
     if picture.disk:
         said.append("shows directions, not lengths")
-    if worth:
-        said += worth_words(picture)
+    if error is not None:
+        said.append(f"noise: shape off by at most {percent(min(error, 1.0))}")
     return {
         "places": packed(np.round(shown.places / picture.frame * 32767), "<i2"),
         "reach": [short(float(value)) for value in picture.frame],
@@ -238,21 +235,6 @@ def _scree(scree: Scree | None) -> tuple[str, list[str]]:
     return packed(np.round(pairs * 32767), "<i2"), texts
 
 
-def worth_words(picture: Picture) -> list[str]:
-    """Return how good a published picture is by simulation from its numbers, in short lines."""
-    # a stream of its own: what is said of a picture draws nothing from its noise
-    found = quality.expected(picture, generator(0, "expected", picture.plan.cells))
-    # ellipses: nothing that is released says how well they fit
-    if found is None:
-        return []
-    low, high = (percent(min(end, 1.0)) for end in found.error)
-    lines = [f"expected: shape off by {low if low == high else f'{low} to {high}'}"]
-    if found.right is not None:
-        low, high = (percent(end) for end in found.right)
-        lines.append(f"labels right {low if low == high else f'{low} to {high}'}")
-    return lines
-
-
 def _fidelity(result: Result) -> list[Line]:
     """Return how good a published picture is: measured on the rows, so for the working view."""
     found = {key: float(values.mean()) for key, values in result.metrics.items()}
@@ -264,38 +246,12 @@ def _fidelity(result: Result) -> list[Line]:
     return [("Published", f"{text}; never printed")]
 
 
-def pictured(comparison: Comparison, prepared: Measured) -> dict[Mechanism, Result]:
-    """Return what each mechanism publishes where a picture shares its budget: one draw of it."""
-    if not isinstance(prepared, Prepared):
-        return {}
-    settings = comparison.settings
-    if settings.picture:
-        return {result.mechanism: result for result in comparison.results}
-    private = math.fsum(settings.private_shares.values())
-    # of what a preparation leaves, and the directions keep what they need
-    share = min(SHARE * (1 - private), MOST_SHARED - private)
-    if share <= 0:
-        return {}
-    settings, found = replace(settings, picture=share), {}
-    for result in comparison.results:
-        # a claim that fails protects no picture either
-        if not result.status.verdict.counts:
-            continue
-        # seconds at each of some thirty epsilons: who asks for a picture by the settings waits
-        if is_numeric(result.mechanism, comparison.problem, comparison.budget):
-            continue
-        cell = cell_at(prepared, settings, result.mechanism, range(1))
-        if isinstance(cell, Cell):
-            found[result.mechanism] = run_cell(cell, prepared, ("fidelity", "class_picture"))
-    return found
-
-
 def _claim(result: Result) -> list[Line]:
     """Return what is promised and spent: name and text."""
     claimed, spent = result.claimed, result.spent
     cost = "no ε is known"
     if spent is not None:
-        cost = ("" if spent.exact else "at most ") + _budget(spent.epsilon, spent.delta)
+        cost = spent.cost.words(3, "ε") + _delta(spent.delta)
     promised = "nothing" if claimed is None else _budget(claimed.epsilon, claimed.delta)
     return [("Claims", promised), ("Spends", cost)]
 
@@ -346,7 +302,7 @@ def _before(result: Result, after: str) -> str:
 
 def frame(
     prepared: Measured,
-    k: int,
+    problem: Problem,
     epsilon: float,
     results: Sequence[Result],
     skipped: Sequence[Skipped] = (),
@@ -355,14 +311,14 @@ def frame(
     axes: str = "aligned",
     most: int = MOST_COMPONENTS,
     published: Mapping[Mechanism, Result] = MappingProxyType({}),
-    worth: bool = False,
+    errors: Mapping[Mechanism, float] = MappingProxyType({}),
 ) -> Frame:
     """Return what the board shows at one epsilon.
 
     Parameters
     ----------
     prepared : Measured
-    k : int
+    problem : Problem
     epsilon : float
     results : sequence of Result
         With the metrics `FRAME_METRICS` at least.
@@ -374,19 +330,28 @@ def frame(
     most : int
         Eigenvalues of each mechanism.
     published : mapping
-        By mechanism, what it does where a picture of the rows shares its budget.
-    worth : bool
-        Whether what it is worth is said of each picture: a simulation, a tenth of a second each.
+        By mechanism, what it does where a picture of the rows shares its budget
+        (`dpviz.simulation.compare.pictured`).
+    errors : mapping
+        By mechanism, how far noise may put that picture off, where it is to be said
+        (`dpviz.simulation.compare.errors_of_pictures`).
 
     Returns
     -------
     Frame
     """
-    picture = PictureRows(prepared, k)
+    picture = PictureRows(prepared, problem.k)
     kinds = () if prepared.labels is None else prepared.labels.kinds
     cells = {
         one.mechanism: _cell(
-            one, picture, draw, axes, most, published.get(one.mechanism), kinds, worth
+            one,
+            picture,
+            draw,
+            axes,
+            most,
+            published.get(one.mechanism),
+            kinds,
+            errors.get(one.mechanism),
         )
         for one in results
     }
@@ -395,13 +360,13 @@ def frame(
         "draws": max((len(result.components) for result in results), default=0),
         "cells": {mechanism.text: cell for mechanism, cell in cells.items()},
         "skipped": {item.mechanism: item.reason for item in skipped},
-        "answer": _headline(epsilon, cells),
+        "answer": _headline(problem, epsilon, cells),
     }
 
 
-def _headline(epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
+def _headline(problem: Problem, epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
     """Return the answer at one epsilon; who is within three standard errors of the best is tied."""
-    at = f"At ε {numeral(epsilon, 3)}"
+    at = f"At epsilon {numeral(epsilon, 3)}"
     counted = [
         (cell["recovery"], mechanism.label, cell["texts"])
         for mechanism, cell in cells.items()
@@ -422,57 +387,58 @@ def _headline(epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
     rivals = f"{len(tied)} others" if len(tied) > 2 else " and ".join(tied)
     tie = f", tied with {rivals}" if tied else ""
     return {
-        "recovery": f"{at}, {label} recovers {texts['recovery']}{tie}",
-        "risk": risk_of(label, texts["risk"], epsilon),
+        "recovery": f"{at}, {label} keeps {texts['recovery']} of the structure{tie}.",
+        "risk": guess_sentence(texts["risk"], problem.relation, problem.unit),
     }
 
 
 def frame_of(
     comparison: Comparison,
-    prepared: Prepared,
     draws: int | None = None,
     *,
     draw: int = 0,
     axes: str = "aligned",
-    worth: bool = False,
-    facing: dict[Mechanism, FloatArray] | None = None,
+    published: Mapping[Mechanism, Result] = MappingProxyType({}),
+    errors: Mapping[Mechanism, float] = MappingProxyType({}),
 ) -> Frame:
-    """Return the frame of a whole comparison, or of its first draws; see `frame`.
-
-    With ``facing``, directions of published pictures by mechanism: axes point as these do, and
-    take their place. A direction and its opposite are one, and a neighbour may have chosen the
-    other.
-    """
+    """Return the frame of a whole comparison, or of its first draws; see `frame`."""
     results: Sequence[Result] = comparison.results
     if draws is not None:
         results = [first_draws(result, draws) for result in results]
     return frame(
-        prepared,
-        comparison.problem.k,
+        comparison.prepared,
+        comparison.problem,
         comparison.budget.epsilon,
         results,
         comparison.skipped,
         draw=draw,
         axes=axes,
-        published=_facing(pictured(comparison, prepared), facing),
-        worth=worth,
+        published=published,
+        errors=errors,
     )
 
 
-def _facing(
-    published: dict[Mechanism, Result], facing: dict[Mechanism, FloatArray] | None
+def facing(
+    published: Mapping[Mechanism, Result], directions: dict[Mechanism, FloatArray]
 ) -> dict[Mechanism, Result]:
-    """Turn pictures to point as their neighbours do: released directions alone decide."""
-    if facing is None:
-        return published
+    """Turn published pictures to point as their neighbours do: released directions alone decide.
+
+    A direction and its opposite are one, and a neighbour may have chosen the other.
+
+    Parameters
+    ----------
+    published : mapping
+    directions : dict
+        Of the neighbours' pictures by mechanism; these take their place.
+    """
     found = dict(published)
     for mechanism, result in published.items():
         if not result.pictures:
             continue
         picture = result.pictures[0]
         axes = result.components[0][:, : picture.plan.axes]
-        turned = (axes * facing.get(mechanism, axes)).sum(axis=0) < 0
-        facing[mechanism] = np.where(turned, -axes, axes)
+        turned = (axes * directions.get(mechanism, axes)).sum(axis=0) < 0
+        directions[mechanism] = np.where(turned, -axes, axes)
         pictures = (mirrored(picture, turned.tolist()), *result.pictures[1:])
         found[mechanism] = replace(result, pictures=pictures)
     return found

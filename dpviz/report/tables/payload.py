@@ -62,6 +62,7 @@ class LabelCodes(TypedDict):
 
     name: str | None
     kinds: list[str] | None
+    marks: list[str] | None
     codes: str | None
     ends: tuple[str, str] | None
     public: bool
@@ -124,17 +125,15 @@ class Chance(TypedDict):
 
 
 class Palette(TypedDict):
-    """Colours and shapes of labels.
+    """Colours of labels.
 
     Attributes
     ----------
     labels : a colour for each kind, in turn
-    shapes : a shape for each kind, in turn
     ramp : red, green and blue from the least number to the largest
     """
 
     labels: list[str]
-    shapes: list[str]
     ramp: list[tuple[int, int, int]]
 
 
@@ -213,8 +212,7 @@ class Texts(TypedDict):
     range : the least and the most that a draw recovers
     before : what was recovered before post-processing; empty where nothing was done
     aim : what it aims at instead of A and how far that leads, empty where that is all the way
-    risk : of a hundred releases, how many make an informed guesser say that a person is in, when
-        they are out and when in
+    risk : how many of 100 guesses are right, or at most
     claim, found : lines
     """
 
@@ -224,7 +222,7 @@ class Texts(TypedDict):
     range: list[str]
     before: str
     aim: str
-    risk: tuple[str, str]
+    risk: str
     distance: str
     claim: list[Line]
     found: list[Line]
@@ -324,6 +322,7 @@ class Payload(TypedDict):
     ----------
     now : the current epsilon
     ribbon : what pictures of the rows carry, or None where the rows are public
+    publishable : whether what is paid for may be shown to anybody
     columns : one for each mechanism, in the order of the board
     epsilons : every epsilon that frames are planned for, ascending
     texts : the same, written
@@ -348,6 +347,7 @@ class Payload(TypedDict):
     levels: list[Level]
     chance: Chance
     ribbon: str | None
+    publishable: bool
     columns: list[BoardColumn]
     epsilons: list[float]
     texts: list[str]

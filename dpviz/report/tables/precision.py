@@ -36,7 +36,9 @@ FOLLOWING_FAMILY = "directional"
 
 NOISE_COLUMNS = ("mechanism", "direction", "std")
 PRICE_COLUMNS = ("mechanism", "share", "std")
-GAIN_COLUMNS = ("mechanism", "name", "recovery", "uniform", "overlap", "spent", "status")
+GAIN_COLUMNS = (
+    "mechanism", "name", "recovery", "low", "high", "uniform", "overlap", "spent", "status",
+)  # fmt: skip
 SPEND_COLUMNS = (
     "mechanism", "supplier", "epsilon_directions", "epsilon_release", "epsilon",
     "delta_directions", "delta_release", "delta", "directions_spent", "spent",
@@ -299,42 +301,16 @@ def overlap_with_chosen(result: Result, allocation: Allocation) -> float | None:
     return float(np.square(rows).sum(axis=(1, 2)).mean() / most)
 
 
-def pair_table(noise: pd.DataFrame, first: int, second: int, *, only_near: bool) -> pd.DataFrame:
-    """Return the noise along two directions.
-
-    Parameters
-    ----------
-    noise : DataFrame
-        `NOISE_COLUMNS`.
-    first, second : int
-        Directions, from 1.
-    only_near : bool
-        Whether to leave out accounts whose noise is over ten times the least
-        along both, beside which the others could not be seen.
-
-    Returns
-    -------
-    DataFrame
-        Columns mechanism, first, second.
-    """
-    wide = noise.pivot_table(index="mechanism", columns="direction", values="std", sort=False)
-    pair = pd.DataFrame({"first": wide[first], "second": wide[second]})
-    if only_near and not pair.empty:
-        largest = pair.max(axis=1)
-        # one mechanism with far more noise would press all other ellipses to a point
-        pair = pair[largest <= 10 * largest.min()]
-    return pair.reset_index()
-
-
 def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
     """Return what an allocation gained against equal shares.
 
     Returns
     -------
     DataFrame
-        Columns `GAIN_COLUMNS`: the variant and its name, mean recovery with this allocation and
-        with equal shares, overlap (see `overlap_with_chosen`), spent and status. Recovery is
-        missing where nothing can be recovered: where any subspace is as good.
+        Columns `GAIN_COLUMNS`: the variant and its name, mean recovery with this allocation, the
+        central 95 % of its draws, the mean with equal shares, overlap (see
+        `overlap_with_chosen`), spent and status. Recovery is missing where nothing can be
+        recovered: where any subspace is as good.
     """
     before = {result.mechanism.text: _recovery(result) for result in uniform.results}
     rows = [
@@ -342,6 +318,7 @@ def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
             "mechanism": result.mechanism.text,
             "name": result.mechanism.label,
             "recovery": _recovery(result),
+            **_range(result),
             "uniform": before.get(result.mechanism.text),
             "overlap": overlap_with_chosen(result, comparison.problem.allocation),
             "spent": None if result.spent is None else result.spent.epsilon,
@@ -350,6 +327,11 @@ def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
         for result in comparison.results
     ]
     return pd.DataFrame(rows, columns=[*GAIN_COLUMNS])
+
+
+def _range(result: Result) -> dict[str, float]:
+    told = result.summaries.get("recovery")
+    return {} if told is None else {"low": told.low, "high": told.high}
 
 
 def _recovery(result: Result) -> float | None:

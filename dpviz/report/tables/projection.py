@@ -148,12 +148,32 @@ def picture_table(
 # Labels -------------------------------------------------------------------------------------------
 
 
+def places_shown(
+    shown: Mapping[str, Any],
+) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+    """Return x, y and kind of each point of a published picture.
+
+    Parameters
+    ----------
+    shown : mapping
+        What a card holds of its picture; a kind below 0 is a point whose label noise hides.
+    """
+    points = np.array(shown["points"], dtype=float)
+    if not len(points):
+        return np.empty(0), np.empty(0), np.empty(0, dtype=np.intp)
+    # on one axis heights only keep points apart
+    steps = np.arange(len(points), dtype=float) * 0.618034
+    apart: FloatArray = 1.8 * np.mod(steps, 1.0) - 0.9
+    y = points[:, 1] if points.shape[1] > 2 else apart
+    return points[:, 0], y, points[:, -1].astype(np.intp)
+
+
 LABEL_COLOURS = (
-    "#E76300", "#21796E", "#9A16F2", "#B08463", "#63638F",
-    "#BB2C58", "#589A8F", "#BB63FF", "#8484B0", "#D10021",
+    "#B64E10", "#3C6EC8", "#3F936E", "#9E6DF8", "#DB646C",
+    "#75744B", "#8E5C92", "#B58545", "#657579", "#998A91",
 )  # fmt: skip
-LABEL_SHAPES = ("circle", "square", "triangle", "diamond", "cross", "down")
-"""Taken in turn: no two of ten labels share a shape and are alike in colour."""
+MOST_MARKED = 12
+"""Kinds of labels that are told apart in a picture; of more all are grey but the one picked."""
 
 RAMP = ((68, 1, 84), (49, 104, 142), (53, 183, 121), (253, 231, 37))
 """Viridis at thirds, from the least number to the largest."""
@@ -162,6 +182,33 @@ RAMP = ((68, 1, 84), (49, 104, 142), (53, 183, 121), (253, 231, 37))
 def packed(values: FloatArray | NDArray[Any], kind: str) -> str:
     """Return numbers as base64 of their bytes, in a type of NumPy's such as ``<f4``."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
+
+
+def marks_of(kinds: Sequence[str]) -> list[str] | None:
+    """Return the mark that stands in a picture for each kind: its own character or a letter of it.
+
+    Parameters
+    ----------
+    kinds : sequence of str
+
+    Returns
+    -------
+    list of str or None
+        No two alike; None for more than `MOST_MARKED` kinds.
+    """
+    if len(kinds) > MOST_MARKED:
+        return None
+    columns = enumerate(zip(*kinds, strict=False))
+    shared = next((place for place, letters in columns if len(set(letters)) > 1), 0)
+    marks: list[str] = []
+    for place, kind in enumerate(kinds):
+        # what all names begin with tells nothing: "class 1" is 1
+        rest = kind[shared:].strip() or kind.strip()
+        letters = [letter for letter in rest if letter.isalnum()]
+        tried = (*rest[:1].upper(), *"".join(letters).upper(), rest[:2], str(place))
+        fits = (mark for mark in tried if mark not in marks)
+        marks.append(next(fits, str(place)))
+    return marks
 
 
 def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
@@ -175,7 +222,10 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
     """
     labels = prepared.table.labels if isinstance(prepared, Prepared) else None
     if labels is None or not isinstance(prepared, Prepared):
-        return {"name": None, "kinds": None, "codes": None, "ends": None, "public": False}
+        return {
+            "name": None, "kinds": None, "marks": None, "codes": None, "ends": None,
+            "public": False,
+        }  # fmt: skip
     name, kinds = prepared.table.label_name, prepared.table.kinds
     if kinds is None:
         values = np.asarray(labels)[index].astype(float)
@@ -186,6 +236,7 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
         return {
             "name": name,
             "kinds": None,
+            "marks": None,
             "codes": codes,
             "ends": (numeral(low, 3), numeral(high, 3)),
             "public": False,
@@ -193,6 +244,7 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
     return {
         "name": name,
         "kinds": list(kinds[0]),
+        "marks": marks_of(kinds[0]),
         # one byte a row; kinds beyond it would share a colour in any case
         "codes": packed(np.minimum(kinds[1][index], 255), "u1"),
         "ends": None,

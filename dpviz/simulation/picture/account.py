@@ -21,9 +21,12 @@ steps compose to the sum of their squared mu and pure ones to the sum of their e
 directions' own among them (`dpviz.preparation.account`). Where empty cells are left out a
 row that is alone in its cell shows that by being there: with `THRESHOLD_SHARE` of delta its noisy
 count passes the threshold, and below that nothing tells it from an empty cell. A row replaced by
-another makes one cell empty in either order, so that chance is counted once.
+another makes one cell empty in either order, so that chance is counted once. A person with m rows
+is alone in at most m cells with at most m rows in each, so the threshold lies m - 1 higher, at an
+m-th of that chance for each cell; each other answer moves by m times what one row moves it
+(`dpviz.core.parts.for_person`).
 
-The shares, the grid and the searches were chosen by trial (docs/picture.md reads them).
+The shares, the grid and the searches were chosen by trial.
 """
 
 from __future__ import annotations
@@ -36,7 +39,14 @@ from scipy.special import ndtri
 
 from dpviz.accounting.gaussian import mu_of
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
+from dpviz.core.parts import (
+    ApproximatePart,
+    GaussianPart,
+    LaplacePart,
+    Part,
+    PurePart,
+    for_person,
+)
 from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.core.release import Aim, Status
 from dpviz.mechanisms import Mechanism
@@ -54,7 +64,7 @@ SEARCHED, RELEASED, DISK = "searched", "released", "disk"
 """Where the frame comes from: paid searches, released variances, or the disk of unit rows.
 
 Half of the rows must stand clear of a count's noise for a search to be paid, which is public.
-Searches did better than variances wherever they can be paid (docs/picture.md). Variances are used
+Searches did better than variances wherever they can be paid. Variances are used
 where the noise hides none of those along the axes; the disk shows directions alone.
 """
 
@@ -214,9 +224,12 @@ def planned(
         Whether variances are released from which the frame follows.
     """
     n, axes, form = problem.n, min(problem.k, 2), options.form
-    own = options.share * budget.epsilon if pure else math.sqrt(options.share) * mu_of(budget)
+    own_budget = (
+        options.share * budget.epsilon if pure else math.sqrt(options.share) * mu_of(budget)
+    )
+    own_budget /= problem.together  # what a row may cost: see `for_person`
     if pure:
-        each = FRAME_SHARE * own / axes
+        each = FRAME_SHARE * own_budget / axes
         octave, fine = MEDIAN_SHARE * each, (1 - MEDIAN_SHARE) * each
         usable = n * octave / 4 >= _CLEAR_PURE
         reason = "exponential mechanism on the frame"
@@ -224,7 +237,7 @@ def planned(
             PurePart(epsilon * _ROOM, reason, width=epsilon * _ROOM) for epsilon in (octave, fine)
         )
     else:
-        each = math.sqrt(FRAME_SHARE / axes) * own
+        each = math.sqrt(FRAME_SHARE / axes) * own_budget
         octave = _ROOM * math.sqrt(OCTAVE_COUNTS / MEDIAN_SHARE) / each
         fine = _ROOM * math.sqrt(FINE_COUNTS / (1 - MEDIAN_SHARE)) / each
         usable = n / 2 >= CLEAR * octave
@@ -233,7 +246,7 @@ def planned(
         one += (GaussianPart(1.0, fine, attained=False),) * FINE_COUNTS
     variances = None if released else _variances(options, problem, budget, pure=pure)
     beside = usable * FRAME_SHARE + (variances is not None) * SCREE_SHARE
-    own *= 1 - beside if pure else math.sqrt(1 - beside)
+    own_budget *= 1 - beside if pure else math.sqrt(1 - beside)
     frame = SEARCHED if usable else RELEASED if released else DISK
     plan = PicturePlan(
         options, n, axes, problem.relation, pure, frame, problem.domain.radius, 1, 0, 0.0,
@@ -243,7 +256,7 @@ def planned(
     if usable:
         searches = one * axes
         plan = replace(plan, octave=octave, fine=fine)
-    whole = _noise(options, axes, problem.relation, own, pure=pure)
+    whole = _noise(options, axes, problem.relation, own_budget, pure=pure)
     assert isinstance(whole, (GaussianPart, LaplacePart))
     noise = whole.scale if isinstance(whole, LaplacePart) else whole.std
     plan = replace(plan, noise=noise)
@@ -251,10 +264,11 @@ def planned(
     if signal < LEAST_SIGNAL:
         return plan
     kinds = options.kinds if signal / options.kinds >= LEAST_SIGNAL else 1
-    parts: tuple[Part, ...] = (*searches, whole)
+    rows = problem.together
+    parts = tuple(for_person(part, rows) for part in (*searches, whole))
     if form == SPARSE:
         failing = THRESHOLD_SHARE * budget.delta
-        plan = replace(plan, threshold=1 - plan.std * float(ndtri(failing)))
+        plan = replace(plan, threshold=rows - plan.std * float(ndtri(failing / rows)))
         parts = (*parts, ApproximatePart(0.0, failing, "a threshold on counts"))
     if variances is not None:
         parts = (*parts, *variances.parts)
@@ -267,7 +281,8 @@ def _variances(
 ) -> Preparation | None:
     """Return how a scree's variances are bought; None where their noise would hide them."""
     private = PrivateSteps((), variance=SCREE_SHARE * options.share, radius=True)
-    made = preparation(private, problem.n, problem.d, problem.relation, budget, pure=pure)
+    n, d, relation, rows = problem.n, problem.d, problem.relation, problem.together
+    made = preparation(private, n, d, relation, budget, pure=pure, rows=rows)
     noise = made.noises[VARIANCE]
     std = math.sqrt(2) * noise if pure else noise
     clear = rank_to_cut(made) < problem.n / 2 and problem.n / std >= LEAST_SIGNAL
@@ -278,7 +293,7 @@ def cells_along(signal: float, axes: int, kinds: int = 1) -> int:
     """Return how many cells an axis has: even, so that the origin is a corner.
 
     Few labels are parted by few cells, and fewer cells drown less: chosen by trial from two labels
-    to ten (``benchmarks.picture``).
+    to ten.
 
     Parameters
     ----------
@@ -309,11 +324,6 @@ class PictureAccount:
 
     plan: PicturePlan
     prepared: PreparedMechanism
-
-    @property
-    def publishes(self) -> bool:
-        """Whether there is a picture to be published: the claim holds, and not all would drown."""
-        return self.plan.cells > 0 and self.status.verdict.counts
 
     @property
     def status(self) -> Status:

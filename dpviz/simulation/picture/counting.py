@@ -24,7 +24,6 @@ from dpviz.simulation.picture.account import (
     FINE_COUNTS,
     MOST_CELLS,
     OCTAVE_COUNTS,
-    RELEASED,
     SEARCHED,
     SPARSE,
     PicturePlan,
@@ -77,8 +76,8 @@ class PictureNoise:
     def at(self, index: int, shape: tuple[int, ...]) -> FloatArray:
         """Return the numbers of one draw in a shape."""
         places: tuple[int | slice, ...] = (index, *(slice(size) for size in shape))
-        found: FloatArray = self.numbers[places]
-        return found
+        numbers: FloatArray = self.numbers[places]
+        return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +152,26 @@ def exact_answers(
         sums = [np.bincount(codes, weights=column, minlength=plan.kinds) for column in columns]
         return np.stack(sums, axis=1)
     # what lies outside counts in the nearest cell
-    cell = np.floor((np.clip(along, -1.0, 1.0) + 1) * (plan.cells / 2)).astype(np.intp)
-    cell = np.minimum(cell, plan.cells - 1)
-    flat = codes
+    cells = np.floor((np.clip(along, -1.0, 1.0) + 1) * (plan.cells / 2)).astype(np.int64)
+    return counts_in(cells, codes, plan).astype(np.float64)
+
+
+def counts_in(cells: NDArray[np.int64], codes: Codes, plan: PicturePlan) -> NDArray[np.int64]:
+    """Return how many rows are in each cell of each label, shape ``plan.shape``.
+
+    Parameters
+    ----------
+    cells : ndarray of int, shape (m, axes)
+        From 0; the end of an axis is in its last cell.
+    codes : ndarray of int, shape (m,)
+        Below ``plan.kinds``.
+    plan : PicturePlan
+    """
+    flat = codes.astype(np.int64)
     for axis in range(plan.axes):
-        flat = flat * plan.cells + cell[:, axis]
-    counts = np.bincount(flat, minlength=int(np.prod(plan.shape)))
-    return counts.reshape(plan.shape).astype(np.float64)
+        flat = flat * plan.cells + np.minimum(cells[:, axis], plan.cells - 1)
+    counts = np.bincount(flat.astype(np.intp), minlength=math.prod(plan.shape))
+    return counts.astype(np.int64).reshape(plan.shape)
 
 
 def _searched(along: FloatArray, plan: PicturePlan, noise: FloatArray) -> float:
@@ -192,6 +204,28 @@ def variances_along(eigenvalues: FloatArray, law: FreeNoise, count: int) -> Floa
     mean = max(float(eigenvalues.mean()) - law.mean, law.spread / len(eigenvalues))
     along: FloatArray = theta * law.lone_overlap(theta) + mean
     return along
+
+
+def frame_from(
+    plan: PicturePlan, eigenvalues: FloatArray | None, law: FreeNoise | None
+) -> tuple[bool, FloatArray]:
+    """Return whether directions alone are shown, and how far a frame that costs nothing reaches.
+
+    Parameters
+    ----------
+    plan : PicturePlan
+        Whose frame is no search's.
+    eigenvalues : ndarray of shape (d,) or None
+        Released, descending, where the frame follows from them; so does the next.
+    law : FreeNoise or None
+        Of the noise on them.
+    """
+    if plan.frame != DISK:
+        assert eigenvalues is not None
+        assert law is not None
+        if eigenvalues[plan.axes - 1] > law.edges[1]:
+            return False, WIDE * np.sqrt(variances_along(eigenvalues, law, plan.axes))
+    return True, np.full(plan.axes, DISK_EDGE)
 
 
 def publish(
@@ -228,26 +262,21 @@ def publish(
         scree = bought(rows, directions, plan.variances, noise.scree[index], plan.radius)
     elif plan.released and eigenvalues is not None and law is not None:
         scree = of_matrix(eigenvalues, law)
-    disk = plan.frame == DISK
-    frame = np.full(plan.axes, DISK_EDGE)
-    if plan.frame == RELEASED:
-        assert eigenvalues is not None
-        assert law is not None
-        disk = bool(eigenvalues[plan.axes - 1] <= law.edges[1])
-        if not disk:
-            frame = WIDE * np.sqrt(variances_along(eigenvalues, law, plan.axes))
+    disk, frame = False, np.empty(0)
+    if plan.frame != SEARCHED:
+        disk, frame = frame_from(plan, eigenvalues, law)
     along: FloatArray = places(rows, directions, disk=disk)
-    here: NDArray[np.bool_] = np.any(rows != 0, axis=1)
+    present: NDArray[np.bool_] = np.any(rows != 0, axis=1)
     if plan.frame == SEARCHED:
         searches = noise.searches[index]
         frame = np.array(
-            [_searched(along[here, axis], plan, searches[axis]) for axis in range(plan.axes)]
+            [_searched(along[present, axis], plan, searches[axis]) for axis in range(plan.axes)]
         )
     if plan.options.form == ELLIPSES:
         frame = _ROUND * frame
     frame = frame if disk else np.minimum(frame, plan.radius)
     labels = codes if codes is not None and plan.kinds > 1 else np.zeros(len(rows), dtype=np.intp)
-    exact = exact_answers(along, labels, here, frame, plan)
+    exact = exact_answers(along, labels, present, frame, plan)
     noisy = exact + plan.noise * noise.at(index, plan.shape)
     if plan.options.form == SPARSE:
         noisy = np.where((exact > 0) & (noisy > plan.threshold), noisy, 0.0)

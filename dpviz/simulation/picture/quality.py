@@ -1,12 +1,11 @@
 """How good a published picture is: beside the true places of the same rows, or as expected.
 
 `Pictured` reads private rows: it is for the working view, and nothing that is published prints it.
-`expected` reads what is released.
+`expected` reads what is released, and speaks of noise alone.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 from dpviz.core.arrays import FloatArray
 from dpviz.core.seeding import generator
 from dpviz.simulation.picture.account import ELLIPSES, SPARSE
-from dpviz.simulation.picture.counting import Codes, Picture, exact_answers, places
+from dpviz.simulation.picture.counting import Codes, Picture, places
 from dpviz.simulation.picture.shown import Points, points, shares, steady
 
 NEIGHBOURS = 15
 MOST_ROWS = 2_000
 """Of a large table a fixed sample is compared, with as many points."""
 
+_PEOPLE, _AGAIN = 600, 39
 _LEAST_GAIN = 0.01  # of the exact picture over chance, else there is nothing to be told
 _ANGLES, _LEVELS = 40, np.linspace(0.005, 0.995, 200)
 
@@ -45,8 +45,8 @@ def _levels(points: FloatArray) -> FloatArray:
     over = along[:, np.minimum(low + 1, len(points) - 1)]
     # from the nearer end, as there: to the last bit
     near, far = under + (over - under) * share, over - (over - under) * (1 - share)
-    found = np.where(share < 0.5, near, far)
-    return np.ascontiguousarray(found.T)
+    quantiles = np.where(share < 0.5, near, far)
+    return np.ascontiguousarray(quantiles.T)
 
 
 def shape_error(shown: FloatArray, true: FloatArray) -> float:
@@ -57,9 +57,9 @@ def shape_error(shown: FloatArray, true: FloatArray) -> float:
     0 where they are spread alike; 1 is as bad as everybody in the origin. Not a number where all
     true points are there.
     """
-    there = _levels(true)
-    alone = float(np.abs(there).mean())
-    return float(np.abs(_levels(shown) - there).mean()) / alone if alone > 0 else float("nan")
+    true_levels = _levels(true)
+    alone = float(np.abs(true_levels).mean())
+    return float(np.abs(_levels(shown) - true_levels).mean()) / alone if alone > 0 else float("nan")
 
 
 def right_share(
@@ -150,7 +150,9 @@ class Pictured:
         if self.codes is None:
             return None
         codes = self.codes[self._sample]
-        count = int(self.codes.max()) + 1
+        # a declared label that no row has may still be drawn
+        drawn = (picture.plan.kinds for picture in self.pictures)
+        count = max(int(self.codes.max()) + 1, *drawn, 1)
         exact = self.rows(0)[self._sample] @ self.true[:, :2]
         best = right_share(exact, codes, exact, codes, count)
         chance = float(np.bincount(codes).max()) / len(codes)
@@ -158,100 +160,61 @@ class Pictured:
             return None
         if not self.pictures:
             return np.zeros(len(self.directions))
-        found = [
+        shares_right = [
             right_share(shown.places, shown.kinds, true, codes, count)
             if picture.plan.kinds > 1
             else chance  # a picture without labels leaves no better guess
             for picture, (shown, true) in zip(self.pictures, self._beside, strict=True)
         ]
-        return np.clip((np.array(found) - chance) / (best - chance), 0.0, 1.0)
+        return np.clip((np.array(shares_right) - chance) / (best - chance), 0.0, 1.0)
 
 
 # What is published of it -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Expected:
-    """How good a picture is expected to be, from its released numbers alone.
+def off_by(exact: Picture, shown: Picture) -> float:
+    """Return how far a picture is from the same cells without noise: `shape_error` of its points.
 
-    Attributes
+    Parameters
     ----------
-    error : tuple of float
-        `shape_error`, from what noise does alone to what cells may hide beside it.
-    right : tuple of float or None
-        `right_share` in the same way, from the worse to the better; None without labels.
+    exact, shown : Picture
+        With the same plan and frame; the first without noise, not private.
     """
+    people, drawn_points = (points(one, steady(_PEOPLE)) for one in (exact, shown))
+    return shape_error(drawn_points.places, people.places)
 
-    error: tuple[float, float]
-    right: tuple[float, float] | None
 
+def expected(picture: Picture, rng: np.random.Generator) -> float | None:
+    """Return by how much noise puts a picture off in 95 of 100 at most, from its numbers alone.
 
-def expected(picture: Picture, rng: np.random.Generator, size: int = 600) -> Expected | None:
-    """Return how good a picture is expected to be: post-processing, which reads no row.
-
-    People are drawn from the picture, a picture is made of them with noise of the same law, and the
-    two are compared. What that cannot show is how people lie within cells. It is taken to be
-    between nothing and what halving the number of cells along each axis does: added to the shape's
-    error in quadrature, and to the labels told, which are more where labels are parted in a cell.
-    People drawn from noisy counts are also less sorted by label than those who were counted, as a
-    second round is less than the first: twice the first less the second makes up for it.
+    Pictures of the counts that this one shows are made, with noise of the same law, and each is
+    compared with them. How people lie within cells is not among the numbers released, so nothing is
+    said of it, nor of how many would be given their own label by the points next to them.
 
     Parameters
     ----------
     picture : Picture
     rng : Generator
-    size : int
-        People drawn.
 
     Returns
     -------
-    Expected or None
-        None for ellipses: whether labels are normal is not among the numbers released.
+    float or None
+        As `off_by`. None for ellipses: whether labels are normal is not among the numbers released.
     """
     if picture.plan.options.form == ELLIPSES:
         return None
-    people = points(picture, _numbers(size, rng))
-    again = _again(picture, people, rng)
-    shown = points(again, _numbers(size, rng))
-    coarse = points(_coarser(picture), _numbers(size, rng))
-    noise = shape_error(shown.places, people.places)
-    error = noise, math.hypot(noise, shape_error(coarse.places, people.places))
-    kinds = picture.plan.kinds
-    if kinds == 1:
-        return Expected(error, None)
-
-    def told(seen: Points, those: Points) -> float:
-        return right_share(seen.places, seen.kinds, those.places, those.kinds, kinds)
-
-    last = points(_again(again, shown, rng), _numbers(size, rng))
-    low = 2 * told(shown, people) - told(last, shown)
-    other = points(picture, _numbers(size, rng))
-    high = low + max(told(other, people) - told(coarse, people), 0.0)
-    return Expected(error, (min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)))
+    people = replace(picture, noisy=picture.plan.n * shares(picture))
+    # One more lies below the largest of 39 in 39 of 40. It is drawn round counts that are noisy
+    # themselves, and not round the true ones, which takes some three points of that away
+    # (`benchmarks.coverage`).
+    return max(off_by(people, _again(people, rng)) for _ in range(_AGAIN))
 
 
-def _numbers(size: int, rng: np.random.Generator) -> FloatArray:
-    found = rng.random((size, 3))
-    found[:, 0] = (np.arange(size) + 0.5) / size
-    return found
-
-
-def _again(picture: Picture, people: Points, rng: np.random.Generator) -> Picture:
-    """Return a picture of people drawn from another, by the same plan, with other noise."""
-    plan, everybody = picture.plan, np.ones(len(people.kinds), dtype=bool)
-    exact = exact_answers(people.places, people.kinds, everybody, picture.frame, plan)
-    exact *= plan.n / len(people.kinds)
+def _again(people: Picture, rng: np.random.Generator) -> Picture:
+    """Return a picture of exact counts by the same plan, with noise."""
+    plan, exact = people.plan, people.noisy
     law = rng.laplace if plan.pure else rng.normal
     noisy = exact + law(scale=plan.noise, size=exact.shape)
     if plan.options.form == SPARSE:
         noisy = np.where((exact > 0) & (noisy > plan.threshold), noisy, 0.0)
-    return replace(picture, noisy=noisy)
-
-
-def _coarser(picture: Picture) -> Picture:
-    """Return a picture with half as many cells along each axis, and no noise but its own."""
-    plan = picture.plan
-    half = plan.cells // 2
-    shape = (plan.kinds, *(size for _ in range(plan.axes) for size in (half, 2)))
-    counts = plan.n * shares(picture).reshape(shape).sum(axis=tuple(range(2, 1 + 2 * plan.axes, 2)))
-    return replace(picture, plan=replace(plan, cells=half), noisy=counts)
+    return replace(people, noisy=noisy)

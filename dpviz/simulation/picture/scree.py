@@ -60,14 +60,16 @@ class Scree:
     @property
     def shares(self) -> FloatArray:
         """Of the total."""
-        found: FloatArray = self.variances / (self.total or 1.0)
-        return found
+        ratios: FloatArray = self.variances / (self.total or 1.0)
+        return ratios
 
     @property
     def errors(self) -> FloatArray:
         """About the standard deviation of each share, by those of its two numbers."""
-        found: FloatArray = np.hypot(self.std, self.shares * self.total_std) / (self.total or 1.0)
-        return found
+        relative: FloatArray = np.hypot(self.std, self.shares * self.total_std) / (
+            self.total or 1.0
+        )
+        return relative
 
 
 def of_matrix(eigenvalues: FloatArray, law: FreeNoise) -> Scree:
@@ -85,8 +87,8 @@ def of_matrix(eigenvalues: FloatArray, law: FreeNoise) -> Scree:
     law : FreeNoise
         Of the noise on them.
     """
-    seen = int((eigenvalues[:MOST_BARS] > law.edges[1]).sum())
-    theta = debiased(eigenvalues[:seen], law)
+    visible = int((eigenvalues[:MOST_BARS] > law.edges[1]).sum())
+    theta = debiased(eigenvalues[:visible], law)
     overlap = np.maximum(law.lone_overlap(theta), 1e-3)
     std = math.sqrt(2 / len(eigenvalues)) * law.spread / np.sqrt(overlap)
     total = max(float(eigenvalues.sum()) - len(eigenvalues) * law.mean, float(theta.sum()))

@@ -55,8 +55,8 @@ def shares(picture: Picture) -> FloatArray:
     total = flat.sum()
     if not total > 0:  # noise has the last word: nothing is known of where people are
         flat, total = np.ones_like(flat), float(flat.size)
-    found: FloatArray = (flat / total).reshape(counts.shape)
-    return found
+    shares_of_cells: FloatArray = (flat / total).reshape(counts.shape)
+    return shares_of_cells
 
 
 def colours(picture: Picture) -> NDArray[np.intp]:
@@ -69,8 +69,8 @@ def colours(picture: Picture) -> NDArray[np.intp]:
     if plan.kinds == 1:
         return top
     second, first = np.partition(noisy, -2, axis=0)[-2:]
-    kept = np.take_along_axis(shares(picture), top[None], axis=0)[0] > 0
-    return np.where((first - second > _CLEAR * plan.std) & kept, top, GREY)
+    occupied = np.take_along_axis(shares(picture), top[None], axis=0)[0] > 0
+    return np.where((first - second > _CLEAR * plan.std) & occupied, top, GREY)
 
 
 def drowned(picture: Picture) -> list[int]:
@@ -84,8 +84,8 @@ def drowned(picture: Picture) -> list[int]:
     if plan.options.form == ELLIPSES:
         clear = _CLEAR * plan.std / math.sqrt(2)
         return [kind for kind in range(plan.kinds) if picture.noisy[kind, 0] <= clear]
-    seen = set(colours(picture).ravel().tolist())
-    return [kind for kind in range(plan.kinds) if kind not in seen]
+    visible = set(colours(picture).ravel().tolist())
+    return [kind for kind in range(plan.kinds) if kind not in visible]
 
 
 def mirrored(picture: Picture, turned: Sequence[bool]) -> Picture:
@@ -141,8 +141,8 @@ def points(picture: Picture, numbers: FloatArray) -> Points:
     if plan.axes == 2:
         along.append(_quantile(share[kinds, cells[0]], numbers[:, 2]))
         cells.append(np.minimum(along[1].astype(np.intp), plan.cells - 1))
-    found = (np.stack(along, axis=1) * (2 / plan.cells) - 1) * picture.frame
-    return Points(found, kinds, colours(picture)[tuple(cells)])
+    places = (np.stack(along, axis=1) * (2 / plan.cells) - 1) * picture.frame
+    return Points(places, kinds, colours(picture)[tuple(cells)])
 
 
 def _chosen(weights: FloatArray, numbers: FloatArray) -> NDArray[np.intp]:
@@ -158,9 +158,9 @@ def _quantile(weights: FloatArray, numbers: FloatArray) -> FloatArray:
     wanted = (numbers * reached[:, -1])[:, None]
     cell = np.minimum((reached <= wanted).sum(axis=1), weights.shape[1] - 1)
     each = np.arange(len(weights))
-    own = weights[each, cell]
-    before = reached[each, cell] - own
-    within = (wanted[:, 0] - before) / np.where(own > 0, own, 1.0)
+    weight = weights[each, cell]
+    before = reached[each, cell] - weight
+    within = (wanted[:, 0] - before) / np.where(weight > 0, weight, 1.0)
     place: FloatArray = cell + np.clip(within, 0.0, 1.0)
     return place
 
@@ -172,13 +172,13 @@ def _in_ellipses(picture: Picture, kinds: NDArray[np.intp], numbers: FloatArray)
     count = np.maximum(moments[:, 0], 1.0)[:, None]
     means = np.clip(moments[:, 1 : 1 + axes] / count, -1.0, 1.0)
     second = moments[:, 1 + axes :] / count
-    found = np.empty((len(kinds), axes))
+    places = np.empty((len(kinds), axes))
     for kind in np.unique(kinds):
         square = np.diag(second[kind, :axes])
         if axes == 2:
             square[0, 1] = square[1, 0] = second[kind, 2] / math.sqrt(2)
         values, vectors = np.linalg.eigh(square - np.outer(means[kind], means[kind]))
         root = vectors * np.sqrt(np.clip(values, _LEAST_SPREAD, 1.0)) @ vectors.T
-        own = kinds == kind
-        found[own] = means[kind] + normals[own] @ root
-    return found * picture.frame
+        of_kind = kinds == kind
+        places[of_kind] = means[kind] + normals[of_kind] @ root
+    return places * picture.frame

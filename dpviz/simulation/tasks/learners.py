@@ -293,8 +293,8 @@ class Scaling:
 
     def leave(self, values: FloatArray) -> FloatArray:
         """Return scaled values in their own units."""
-        own: FloatArray = values * self.scale + self.mean
-        return own
+        unscaled: FloatArray = values * self.scale + self.mean
+        return unscaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,8 +325,8 @@ class _Prepared:
     def of(cls, learner: Learner, rows: FloatArray, labels: Labels) -> _Prepared:
         scaling = Scaling.of(rows)
         target = Scaling.of(labels) if learner.kind == REGRESSION else None
-        seen = labels if target is None else target.enter(labels)
-        return cls(learner, scaling.enter(rows), seen, scaling, target)
+        targets = labels if target is None else target.enter(labels)
+        return cls(learner, scaling.enter(rows), targets, scaling, target)
 
     def fit(self, parameters: Parameters, state: int) -> Fitted:
         model = self.learner.make(parameters, state).fit(self.rows, self.labels)
@@ -397,17 +397,19 @@ def _tuned(
     folds = _folds(learner, rows, labels, state)
     if len(grid) == 1 or not folds:
         return learner.fixed(rows.shape[1])
-    found = np.empty((len(grid), len(folds)))
+    fold_scores = np.empty((len(grid), len(folds)))
     for column, (inside, outside) in enumerate(folds):
         if learner.kind == CLASSIFICATION and len(np.unique(labels[inside])) < 2:
-            found[:, column] = 0.0  # nothing can be learned from this fold, whatever is compared
+            fold_scores[:, column] = (
+                0.0  # nothing can be learned from this fold, whatever is compared
+            )
             continue
         part = _Prepared.of(learner, rows[inside], labels[inside])
         for row, parameters in enumerate(grid):
             tell()
             predicted = part.fit(parameters, state).predict(rows[outside])
-            found[row, column] = learner.score.measure(labels[outside], predicted)
-    mean = found.mean(axis=1)
+            fold_scores[row, column] = learner.score.measure(labels[outside], predicted)
+    mean = fold_scores.mean(axis=1)
     best = mean.max() if learner.score.better == "higher" else mean.min()
     # The first of equals, up to rounding.
     return grid[int(np.flatnonzero(np.isclose(mean, best, rtol=1e-12, atol=1e-12))[0])]

@@ -323,8 +323,8 @@ class ClassCode:
 
     def read(self, cells: FloatArray) -> Labels:
         """Return the class of the largest cell, or of the sign."""
-        found: Labels = (cells[:, 0] > 0).astype(np.int64)
-        return found if self.count == 2 else cells.argmax(axis=1)
+        classes: Labels = (cells[:, 0] > 0).astype(np.int64)
+        return classes if self.count == 2 else cells.argmax(axis=1)
 
 
 @dataclass(frozen=True)
@@ -353,8 +353,8 @@ class NumberCode:
     def read(self, cells: FloatArray) -> Labels:
         """Return noisy numbers, clipped to the bounds: beyond them lies nothing but noise."""
         middle = (self.low + self.high) / 2
-        found: Labels = np.clip(cells[:, 0], -1.0, 1.0) * self._half + middle
-        return found
+        numbers: Labels = np.clip(cells[:, 0], -1.0, 1.0) * self._half + middle
+        return numbers
 
 
 def joined(rows: FloatArray, cells: FloatArray, domain: Domain) -> FloatArray:

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,14 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
-from dpviz.core.settings import Settings
+from dpviz.core.settings import FREE, Settings
 from dpviz.datasets import ReadOptions, read_in_memory
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.load import with_bounds_read
 from dpviz.preparation.steps import PrivateSteps, private_steps
 from dpviz.simulation.cells import Skipped, account_of, evaluate, part_of, private_draws, why_not
+from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell, Named, simulate, simulate_tables
 from dpviz.simulation.store import own_code, source_digest
 from dpviz.simulation.tasks.learners import (
@@ -77,16 +77,16 @@ def chain_scores(
 def _projected(
     cell: Cell, data: Projecting, table: Table, learner: str, options: Mapping[str, Any]
 ) -> list[float]:
-    seen = data.with_rows(table) if cell.mechanism.needs_rows else data.measured
-    part = part_of(cell, seen)
+    table_or_rows = data.with_rows(table) if cell.mechanism.needs_rows else data.measured
+    part = part_of(cell, table_or_rows)
     assert part.private is not None, "the preparation is paid for"
     (frames,) = simulate([part], lambda _, release: release.components)
     scores: list[float] = []
     for index, trial in enumerate(cell.trials):
         train, test = data.prepared(table, part.private.transform(index, data.transform))
         frame = frames[index][None]
-        here = {**options, "numbers": [trial]}
-        scores += list(score_projected(learner, frame, train, test, cell.seed, **here))
+        options_of_trial = {**options, "numbers": [trial]}
+        scores += list(score_projected(learner, frame, train, test, cell.seed, **options_of_trial))
     return scores
 
 
@@ -103,9 +103,9 @@ def _released(
     scores: list[float] = []
     for index, (trial, released) in enumerate(zip(cell.trials, tables, strict=True)):
         test = data.prepared_test(table, steps.transform(index, data.transform))
-        here = {**options, "numbers": [trial]}
+        options_of_trial = {**options, "numbers": [trial]}
         one = [data.read(released)]
-        scores += list(score_released(learner, one, test, cell.seed, **here))
+        scores += list(score_released(learner, one, test, cell.seed, **options_of_trial))
     return scores
 
 
@@ -171,7 +171,7 @@ class TaskPlan:
 
     @cached_property
     def private(self) -> PrivateSteps | None:
-        """The steps of the preparation that are paid for; of a data release, of its features."""
+        """Private preparation steps; for a data release, the steps for its features."""
         wanted = private_steps(self.settings)
         data = self.data(0) if wanted is not None else None
         if wanted is not None and isinstance(data, Releasing):
@@ -180,7 +180,7 @@ class TaskPlan:
 
     @property
     def splits(self) -> range:
-        """Numbers of the splits in use: no more than there are trials."""
+        """Numbers of the splits in use, at most the number of trials."""
         return range(min(self.task.splits, self.settings.trials))
 
     @cached_property
@@ -226,17 +226,17 @@ class TaskPlan:
         """Return the bounds of a label that is a number, if a file gave them."""
         bounds = self.settings.bounds
         pairs = bounds.pairs if isinstance(bounds, FeatureBounds) else {}
-        known = pairs.get(self.table.label_name or "")
-        return None if known is None else (known[0] / self.unit, known[1] / self.unit)
+        pair = pairs.get(self.table.label_name or "")
+        return None if pair is None else (pair[0] / self.unit, pair[1] / self.unit)
 
     def problem_and_budget(self, number: int, epsilon: float) -> tuple[Problem, Budget]:
-        """Return what mechanisms calibrate to in one split."""
+        """Return the problem and budget of one split."""
         measured = self.data(number).measured
-        here = replace(self.settings, epsilon=epsilon)
-        return measured.problem(here), measured.budget(here)
+        setting = replace(self.settings, epsilon=epsilon)
+        return measured.problem(setting), measured.budget(setting)
 
     def verdict(self, mechanism: Mechanism, epsilon: float) -> Verdict:
-        """Return what is known of a mechanism's claim in the first split."""
+        """Return the verdict on a mechanism's claim in the first split."""
         place = (mechanism, epsilon)
         if place not in self._verdicts:
             account = account_of(mechanism, *self.problem_and_budget(0, epsilon), self.private)
@@ -272,18 +272,20 @@ class TaskPlan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what was done to the table."""
-        n, found = len(self.table.rows), list(self.data(0).measured.notes)
+        """Sentences on changes to the table."""
+        n, sentences = len(self.table.rows), list(self.data(0).measured.notes)
         share = self.task.shares
         for name, part, size in (
             ("training", share[-2], self.sizes[1]),
             ("test", share[-1], self.sizes[2]),
         ):
             if round(part * n) > size + 1:
-                found.append(f"Of about {round(part * n):,} {name} rows, {size:,} are used.")
+                sentences.append(f"Of about {round(part * n):,} {name} rows, {size:,} are used.")
         if self.learner.kind == REGRESSION:
-            found.append("Errors are in units of the label's standard deviation over the table.")
-        return (*found, *self._class_notes())
+            sentences.append(
+                "Errors are in units of the label's standard deviation over the table."
+            )
+        return (*sentences, *self._class_notes())
 
     def _class_notes(self) -> Iterator[str]:
         """Yield what rare classes do to the scores."""
@@ -305,15 +307,15 @@ class TaskPlan:
 
     @property
     def assumed_public(self) -> tuple[str, ...]:
-        """What was taken from the data without protection."""
-        found = list(self.data(0).measured.assumed_public)
+        """Quantities taken from the data without protection."""
+        assumptions = list(self.data(0).measured.assumed_public)
         if self.task.source != PROJECTION and self.learner.kind == REGRESSION:
             if self._label_bounds() is None:
-                found.append("the smallest and the largest training label")
+                assumptions.append("the smallest and the largest training label")
         elif self.learner.kind != REGRESSION:
-            found.append("which classes there are")
+            assumptions.append("which classes there are")
         shown = (item for mechanism in self.mechanisms for item in mechanism.assumed_public)
-        return (*found, *shown)
+        return (*assumptions, *shown)
 
     # Running -------------------------------------------------------------------------------
 
@@ -356,7 +358,7 @@ class TaskPlan:
         return score_released(key, self._tables(part, data, trials), data.test, seed, **options)
 
     def drawn(self, part: TaskPart) -> Mechanism:
-        """Return the variant that a part draws: the object that was handed in, not its name's."""
+        """Return the caller's mechanism object for a part."""
         return next(one for one in self.mechanisms if one.text == part.name)
 
     def _frames(self, part: TaskPart, data: Projecting, trials: range) -> FloatArray:
@@ -371,8 +373,10 @@ class TaskPlan:
             with one_blas_thread():
                 return np.linalg.qr(normal)[0]
         cell = self._cell(part, trials)
-        seen = data.with_rows(self.table) if cell.mechanism.needs_rows else data.measured
-        return evaluate(cell, seen).release.components
+        source = data.with_rows(self.table) if cell.mechanism.needs_rows else data.measured
+        if self.settings.post == FREE:
+            return run_cell(replace(cell, free=True), source, ()).components
+        return evaluate(cell, source).release.components
 
     def _tables(self, part: TaskPart, data: Releasing, trials: range) -> Iterator[Labelled]:
         """Yield the released table of each trial, one at a time."""
@@ -406,7 +410,7 @@ class TaskPlan:
         )
         task = replace(self.task, epsilons="1", learner=self.learner.key)
         facts = (
-            source_digest(), version("scikit-learn"), settings, task, table.columns,
+            source_digest(), settings, task, table.columns,
             table.label_name, labels.dtype.str, labels.tolist(),
             None if table.bounds is None else table.bounds.tolist(),
         )  # fmt: skip
@@ -415,7 +419,7 @@ class TaskPlan:
         return digest.hexdigest()
 
     def key(self, part: TaskPart) -> str:
-        """Return the name of a part in a store: a digest of all that its scores depend on."""
+        """Return a part's key in a store: a digest of everything its scores depend on."""
         code = "" if part.floor else own_code(self.drawn(part))
         facts = "\x1f".join([self.digest, part.name, code, repr(part.epsilon), repr(part.trials)])
         return hashlib.blake2b(facts.encode(), digest_size=20).hexdigest()
@@ -441,9 +445,8 @@ def plan_task(
     mechanisms: Sequence[Mechanism] = (),
     *,
     strict: bool = False,
-    splits: dict[int, Projecting | Releasing] | None = None,
 ) -> TaskPlan:
-    """Return what a task asks for.
+    """Return the plan of a task.
 
     Parameters
     ----------
@@ -458,9 +461,6 @@ def plan_task(
         Those without a claim are left out: they are the floors.
     strict : bool
         Whether a variant that the settings name and that can run nowhere is an error.
-    splits : dict, optional
-        Data of splits made before, for a plan that differs in epsilons, mechanisms
-        or trials alone; what is made now is added.
 
     Raises
     ------
@@ -473,9 +473,7 @@ def plan_task(
     """
     learner = learner_for(task, table.labels)
     values = task.values if epsilons is None else tuple(float(value) for value in epsilons)
-    start = TaskPlan(
-        table, settings, task, learner, values, _splits={} if splits is None else splits
-    )
+    start = TaskPlan(table, settings, task, learner, values)
     _check_rows(start)
     named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     places: list[tuple[Mechanism, float]] = []
@@ -486,11 +484,11 @@ def plan_task(
             continue
         reasons = {epsilon: start.why_not(mechanism, epsilon) for epsilon in values}
         able = [(mechanism, epsilon) for epsilon in values if reasons[epsilon] is None]
-        found = [reason for reason in reasons.values() if reason is not None]
+        refusals = [reason for reason in reasons.values() if reason is not None]
         if strict and not able and mechanism in named:
-            raise CannotRun(mechanism.text, found[0])
-        if found:
-            skipped.append(Skipped(mechanism.text, found[0]))
+            raise CannotRun(mechanism.text, refusals[0])
+        if refusals:
+            skipped.append(Skipped(mechanism.text, refusals[0]))
         places += able
     return replace(
         start,
@@ -502,8 +500,8 @@ def plan_task(
 
 def releasing_rows() -> list[Mechanism]:
     """Return every mechanism that releases rows to learn from."""
-    known = (cls() for cls in all_mechanisms().values())
-    return [mechanism for mechanism in known if mechanism.why_no_rows is None]
+    mechanisms = (cls() for cls in all_mechanisms().values())
+    return [mechanism for mechanism in mechanisms if mechanism.why_no_rows is None]
 
 
 def _check_rows(plan: TaskPlan) -> None:
@@ -540,16 +538,16 @@ def _parts(plan: TaskPlan, places: Sequence[tuple[Mechanism, float]]) -> Iterato
 
 def _spread(values: Sequence[float]) -> list[float]:
     """Return values so that the first few already span them: the ends, then middles."""
-    found: list[float] = []
+    order: list[float] = []
     gaps = [(0, len(values) - 1)]
-    seen = {0, len(values) - 1}
-    found += [values[index] for index in sorted(seen)]
+    places = {0, len(values) - 1}
+    order += [values[index] for index in sorted(places)]
     while gaps:
         low, high = gaps.pop(0)
         middle = (low + high) // 2
-        if middle in seen:
+        if middle in places:
             continue
-        seen.add(middle)
-        found.append(values[middle])
+        places.add(middle)
+        order.append(values[middle])
         gaps += [(low, middle), (middle, high)]
-    return found
+    return order

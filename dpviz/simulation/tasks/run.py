@@ -30,7 +30,7 @@ class RoundsJob:
 
     @property
     def key(self) -> str:
-        """Digest of all that the scores depend on."""
+        """Digest of everything that the scores depend on."""
         return self.plan.key(self.part)
 
     @property
@@ -60,14 +60,14 @@ class TaskStep:
 
 
 def kept(plan: TaskPlan, store: Storage | None) -> TaskStep:
-    """Return what is known of a task without running anything."""
+    """Return the progress of a task from stored scores, without running anything."""
     return _scored(plan, engine.kept(_jobs(plan), store))
 
 
 def work(
     plan: TaskPlan, store: Storage | None = None, tick: Callable[[], object] | None = None
 ) -> Generator[TaskStep, None, None]:
-    """Run the parts that are not kept yet; yield before the first and after each.
+    """Run the parts that are not stored yet; yield before the first and after each.
 
     Close the generator, or raise in ``tick``, to stop: what is kept stays.
     """
@@ -90,7 +90,7 @@ def finish(
     progress: Callable[[Progress], None] | None = None,
     store: Storage | None = None,
 ) -> pd.DataFrame:
-    """Run a plan to its end and return its scores, as `score_table` has them."""
+    """Run a plan to its end and return its scores as a `score_table`."""
     for step in work(plan, store):
         if progress is not None:
             progress(step.progress)
@@ -153,10 +153,12 @@ def band_table(plan: TaskPlan, table: pd.DataFrame) -> pd.DataFrame:
         rounds, over splits and releases; the verdict is on the claim, empty for floors.
     """
     rows: list[tuple[Any, ...]] = []
-    known = {mechanism.text: mechanism for mechanism in plan.mechanisms}
+    by_text = {mechanism.text: mechanism for mechanism in plan.mechanisms}
     for place, part in table.groupby(["mechanism", "source", "epsilon"], sort=False, dropna=False):
         name, source, epsilon = cast("tuple[str, str, float]", place)
-        found = summarise(part["score"].to_numpy(dtype=np.float64))
-        verdict = str(plan.verdict(known[name], epsilon)) if name in known else ""
-        rows.append((name, source, epsilon, found.mean, found.low, found.high, len(part), verdict))
+        summary = summarise(part["score"].to_numpy(dtype=np.float64))
+        verdict = str(plan.verdict(by_text[name], epsilon)) if name in by_text else ""
+        rows.append(
+            (name, source, epsilon, summary.mean, summary.low, summary.high, len(part), verdict)
+        )
     return pd.DataFrame(rows, columns=list(TASK_BAND_COLUMNS)).astype({"epsilon": float})

@@ -1,4 +1,4 @@
-"""Scores of what is learned after a private projection, or from a private data release."""
+"""Scores of learners after a private projection, or on a private data release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import generator
-from dpviz.core.worker import WorkerProcess
+from dpviz.core.worker import own_process
 from dpviz.simulation.tasks.learners import (
     CLASSIFICATION,
     REGRESSION,
@@ -128,12 +128,12 @@ def score_projected(
         Rand index.
     """
     chosen = learner_of(learner)
-    found = []
+    scores = []
     for number, frame in zip(_numbers(numbers, len(components)), components, strict=True):
         inside = Labelled(train.rows @ frame, train.labels)
         outside = Labelled(test.rows @ frame, test.labels)
-        found.append(_score(chosen, inside, outside, seed, number, parameters, tick))
-    return np.array(found)
+        scores.append(_score(chosen, inside, outside, seed, number, parameters, tick))
+    return np.array(scores)
 
 
 def score_released(
@@ -166,11 +166,11 @@ def score_released(
     """
     chosen = learner_of(learner)
     each = _one_by_one(released) if isinstance(released, Labelled) else released
-    found = []
+    scores = []
     for index, train in enumerate(each):
         number = index if numbers is None else numbers[index]
-        found.append(_score(chosen, train, test, seed, number, parameters, tick))
-    return np.array(found)
+        scores.append(_score(chosen, train, test, seed, number, parameters, tick))
+    return np.array(scores)
 
 
 def score_guess(learner: str, train: Labelled, test: Labelled) -> float:
@@ -215,8 +215,8 @@ def _score(
         tick()
 
     # whoever ticks may stop, and a long fit looks up nowhere
-    with cancelled_by(told), WorkerProcess() as own:
-        return own.run(_learned, *given)
+    with cancelled_by(told), own_process() as run:
+        return float(run(_learned, *given))
 
 
 def _learned(

@@ -52,13 +52,13 @@ def _check_epsilons(written: str) -> str:
 
 @dataclass(frozen=True)
 class Task(Declared):
-    """What is learned, from what, and how rows are divided."""
+    """Options of a learning task and of the division of rows."""
 
     learner: str | None = choice(
         None,
         {key: learner.label for key, learner in LEARNERS.items()},
         label="Learner",
-        help="What is learned; auto takes the first that suits the label.",
+        help="Kind of task; auto takes the first that suits the label.",
         optional=True,
         examples=("linear_svm", "k_means"),
     )
@@ -102,8 +102,8 @@ class Task(Declared):
         0.05,
         0.9,
         label="Share for the subspace",
-        help="Share of the rows the subspace is computed from, where they are rows of their own; "
-        "its privacy is calibrated to their number.",
+        help="Share of the rows for the subspace, if it has its own rows. Its privacy is "
+        "calibrated to their number.",
         slider=(0.05, 0.9),
         examples=(0.4,),
     )
@@ -120,8 +120,8 @@ class Task(Declared):
         TUNED,
         {TUNED: "by cross-validation", FIXED: "fixed"},
         label="Hyperparameters",
-        help="Chosen by 3-fold cross-validation within the training rows, for each draw afresh; or "
-        "fixed at the middle of the grid, which is some ten times faster.",
+        help="Chosen by 3-fold cross-validation within the training rows of each repetition. Or "
+        "fixed at the middle of the grid, which is faster.",
         examples=(FIXED,),
     )
     most: int = integer(
@@ -160,19 +160,19 @@ class Task(Declared):
 
 
 def kinds_of(labels: NDArray[Any]) -> tuple[str, ...]:
-    """Return what can be done with a label: classification, regression, clustering.
+    """Return the kinds of task that suit a label: classification, regression, clustering.
 
     Texts and numbers of few different values are classes; numbers of many
     values are quantities; in between they are both.
     """
     count = len(np.unique(labels))
-    found: list[str] = []
+    kinds: list[str] = []
     numeric = labels.dtype.kind in "iuf"
     if 2 <= count <= (FEW_VALUES if numeric else MOST_CLASSES):
-        found += [CLASSIFICATION, CLUSTERING]
+        kinds += [CLASSIFICATION, CLUSTERING]
     if numeric and count >= MANY_VALUES:
-        found.append(REGRESSION)
-    return tuple(found)
+        kinds.append(REGRESSION)
+    return tuple(kinds)
 
 
 def learners_for(labels: NDArray[Any] | None) -> list[Learner]:
@@ -229,7 +229,7 @@ def learner_for(task: Task, labels: NDArray[Any] | None) -> Learner:
 
 
 def label_words(labels: Labels) -> str:
-    """Return what a label is, completing "which ..."."""
+    """Return a description of a label that completes "which ..."."""
     kinds, count = kinds_of(labels), len(np.unique(labels))
     if REGRESSION not in kinds:
         return f"has {count} classes"

@@ -52,16 +52,21 @@ class Assets:
 def assets() -> Assets:
     """Return the renderer's script and style."""
     folder = Path(__file__).parent
-    modules = "\n".join(in_one_scope(folder / "board.js"))
     return Assets(
-        f"const DpvizBoard = (() => {{\n{modules}\nreturn {{ mount }};\n}})();\n",
+        script("const DpvizBoard", folder / "board.js", "{ mount }"),
         (folder / "board.css").read_text(encoding="utf-8"),
     )
 
 
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{[^}]*\} from "(\.\.?/[\w./]+)";\n', re.MULTILINE)
 _TYPES = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:const|function|class) )", re.MULTILINE)
+
+
+def script(name: str, entry: Path, given: str) -> str:
+    """Return a script that declares a name for what a module and all it imports give."""
+    modules = "\n".join(in_one_scope(entry))
+    return f"{name} = (() => {{\n{modules}\nreturn {given};\n}})();\n"
 
 
 def in_one_scope(entry: Path) -> list[str]:
@@ -74,7 +79,7 @@ def in_one_scope(entry: Path) -> list[str]:
     Parameters
     ----------
     entry : Path
-        A module that imports by name from its own folder, and exports declarations.
+        A module that imports by name from folders beside it, and exports declarations.
     """
     texts: dict[Path, str] = {}
 
@@ -83,7 +88,7 @@ def in_one_scope(entry: Path) -> list[str]:
             return
         source = path.read_text(encoding="utf-8")
         for name in _IMPORT.findall(source):
-            add(path.parent / name)
+            add((path.parent / name).resolve())
         texts[path] = _EXPORT.sub("", _TYPES.sub("", _IMPORT.sub("", source)))
 
     add(entry)

@@ -20,41 +20,56 @@ export function nearest(values, value) {
 }
 
 /**
- * Return a logarithmic axis between two pixels, there and back.
+ * Return the axis of a slider between two pixels, there and back: each value is one step further.
  *
- * @param {number} low
- * @param {number} high
+ * @param {readonly number[]} values ascending
  * @param {number} left
  * @param {number} right
  */
-export function logarithmic(low, high, left, right) {
-  const [from, to] = [Math.log(low), Math.log(high)];
+export function stepped(values, left, right) {
+  const last = values.length - 1;
   return {
-    /** @param {number} value */
-    at: (value) => left + ((Math.log(value) - from) / (to - from || 1)) * (right - left),
+    /** @param {number} value between steps where it is none of them */
+    at: (value) => {
+      const after = values.findIndex((other) => other >= value);
+      const high = after < 0 ? last : after;
+      const low = Math.max(high - 1, 0);
+      const way = high > low ? Math.log(value / values[low]) / Math.log(values[high] / values[low]) : 0;
+      return left + ((low + Math.max(0, Math.min(1, way))) / (last || 1)) * (right - left);
+    },
     /** @param {number} pixel */
     from: (pixel) => {
       const share = Math.max(0, Math.min(1, (pixel - left) / (right - left)));
-      return Math.exp(from + share * (to - from));
+      return values[Math.round(share * last)];
     },
   };
 }
 
 /**
- * Return the height of a variance: linear up to a value and logarithmic beyond, cut at both ends.
+ * Return the height of a variance: linear up to a value and logarithmic beyond. What is above the
+ * axis or below it stands behind a break, in a band that reaches to the most that is drawn.
  *
  * @param {Pick<Heights, "low" | "high" | "linear">} axis
  * @param {number} top
  * @param {number} bottom
+ * @param {[number, number]} reach the least and the most that is drawn
+ * @param {number} band pixels above the top, and half of it below the bottom
  * @returns {(value: number) => number}
  */
-export function heights({ low, high, linear }, top, bottom) {
+export function heights({ low, high, linear }, top, bottom, reach = [low, high], band = 0) {
   /** @param {number} value */
   const bent = (value) => (linear === null ? value : Math.asinh(value / linear));
-  const [least, most] = [bent(low), bent(high)];
+  const [from, to] = [bent(low), bent(high)];
   return (value) => {
+    const [least, most] = reach;
+    if (value > high && most > high) {
+      return top - band * (0.4 + 0.6 * Math.min(1, Math.log(value / high) / Math.log(most / high)));
+    }
+    if (value < low && least < low) {
+      return bottom + (band / 2) * (0.5 + 0.5 * Math.min(1, (low - value) / (low - least)));
+    }
     const inside = bent(Math.max(low, Math.min(high, value)));
-    return bottom - ((inside - least) / (most - least)) * (bottom - top);
+    return bottom - ((inside - from) / (to - from)) * (bottom - top);
   };
 }
 

@@ -7,11 +7,11 @@
 
 import { nearest } from "./axis.js";
 import { drawDistance } from "./distance.js";
-import { luminance, ramp, shape } from "./palette.js";
-import { drawPicture } from "./picture.js";
-import { inEnglish, make, plain, setText, surface } from "./sheet.js";
+import { luminance, ramp } from "./palette.js";
+import { drawPicture, glyphs } from "./picture.js";
+import { inEnglish, make, plain, setText } from "./sheet.js";
 import { bars, drawScree, drawSpectrum } from "./spectrum.js";
-import { Strip } from "./strip.js";
+import { Strip, titleOf } from "./strip.js";
 
 /** @typedef {import("./payload").Payload} Payload */
 /** @typedef {import("./payload").Frame} Frame */
@@ -51,7 +51,7 @@ import { Strip } from "./strip.js";
  */
 
 /**
- * One column on the page; of the large view it has no head.
+ * One column on the page.
  *
  * @typedef {object} Col
  * @property {Column | null} column null for the exact one
@@ -74,17 +74,8 @@ import { Strip } from "./strip.js";
  * @property {[HTMLElement, HTMLElement, HTMLElement]} meter
  */
 
-/**
- * One column, large.
- *
- * @typedef {object} Large
- * @property {Column} column
- * @property {Record<string, HTMLCanvasElement>} canvases
- * @property {HTMLElement} said
- * @property {string} written
- */
-
 const WHOLE = "k = d: the whole space";
+const UNDECLARED = "Not to be published: no schema says how the file is read. A release may be.";
 const ROWS = ["picture", "spectrum", "distance", "recovery"];
 const CONTROLS = ["scrub", "play", "pin", "draws", "fresh", "view", "present"];
 const PLAY_MS = 8000; // from the least private end to the most
@@ -94,11 +85,10 @@ const DRAW_MS = 260; // one redraw of an animation of draws
 const MOST = 9; // columns side by side where they fit
 const NARROWEST = 132; // pixels of a column
 const GAP = 8; // and between two, as in board.css
-const STAGED = 3; // columns that a stage opens with, the exact one among them
-const ASKS = "How much privacy can this picture bear?";
+const ASKS = "How small can epsilon be before the structure disappears?";
 const HEIGHTS = [0.25, 0.5, 1]; // shares of the variance that a scree may reach up to
 const MOST_KINDS = 24; // in the legend
-const [BESIDE_STOPS, A_STOP] = [690, 112]; // pixels: of the question and the way out, and of a stop
+const [BESIDE_STOPS, A_STOP] = [930, 112]; // pixels: of the question and the way out, and of a stop
 
 class Board {
   /**
@@ -128,15 +118,13 @@ class Board {
     this.hovered = null;
     /** @type {number | null} */
     this.kind = null; // of labels, under the pointer
+    /** @type {number | null} */
+    this.picked = null; // of labels, by a click
     /** @type {string | null} */
-    this.opened = null;
-    /** @type {Large | null} */
-    this.large = null;
+    this.opened = null; // the column beside the truth that the reader chose
+    /** @type {string | null} */
+    this.best = null; // and where nobody has chosen
     this.presenting = false;
-    /** @type {Set<string>} */
-    this.staged = new Set(); // keys of the columns on the stage
-    /** @type {Map<string, [HTMLElement, HTMLElement]>} */
-    this.entries = new Map(); // of its key: button and number
     this.publishable = Boolean(payload.ribbon); // what may be published, and nothing else
     this.publishableBefore = this.publishable;
     this.masked = Boolean(options.masked);
@@ -151,6 +139,7 @@ class Board {
     this.reserved = false;
     /** @type {string | null} */
     this.answered = null;
+    this.saidOf = "";
     /** @type {number | null} */
     this.timer = null;
     /** @type {number | null} */
@@ -168,12 +157,13 @@ class Board {
     // The parts are made anew with each payload, but for their names.
     this.ribbon = make("p", "dpv-ribbon");
     this.grid = make("div", "dpv-grid");
-    this.opening = make("div", "dpv-large", { hidden: true, role: "dialog" });
+    this.said = make("div", "dpv-said");
     this.ghosts = make("span", "dpv-kind");
     this.legend = make("span", "dpv-labels");
     this.spoken = make("div", "dpv-hidden", { "aria-live": "polite" });
     this.film = make("ol", "dpv-film", { "aria-label": this.says("Seen so far") });
     this.filmed = ""; // what its stops are of
+    this.least = make("button");
     this.shown = make("output", "dpv-epsilon");
     /** @type {HTMLElement | null} */
     this.answer = null;
@@ -186,7 +176,12 @@ class Board {
     const scheme = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
     if (scheme) this.listen(scheme, "change", () => this.restyle());
     // A canvas keeps the typeface it was written in: the page's own may come after that.
-    if (document.fonts) this.listen(document.fonts, "loadingdone", () => this.schedule());
+    if (document.fonts) {
+      this.listen(document.fonts, "loadingdone", () => {
+        glyphs.clear();
+        this.schedule();
+      });
+    }
     this.resizer = new ResizeObserver(() => this.measure());
     this.setPayload(payload);
     this.resizer.observe(this.element);
@@ -230,11 +225,6 @@ class Board {
     if (!this.columns.some((column) => column.key === this.opened)) this.opened = null;
     this.keep(payload.frames);
     this.index = nearest(this.epsilons, payload.now);
-    if (this.presenting) {
-      // what is on the stage stays there, whatever comes anew
-      const kept = [...this.staged].filter((key) => this.columns.some((column) => column.key === key));
-      this.staged = kept.length ? new Set(kept) : this.choose();
-    }
     this.build();
     this.measure();
     this.restyle();
@@ -296,12 +286,9 @@ class Board {
       this.setPublishable(on ? true : this.publishableBefore);
     }
     const turned = this.presenting !== Boolean(on);
+    if (turned) this.best = on ? this.opened : null;
     this.presenting = Boolean(on);
     this.look.large = this.presenting || Boolean(this.options.large);
-    if (on) {
-      this.openColumn(null);
-      this.staged = this.choose();
-    }
     this.element.toggleAttribute("data-present", this.presenting);
     // The browser's top layer lies above everything, whatever the page around has stacked.
     if ("showPopover" in this.element) {
@@ -321,31 +308,29 @@ class Board {
     if (turned) this.options.onPresent?.(this.presenting);
   }
 
-  // What a stage opens with: the truth, the best that holds, one that is broken. A few are all shown.
-  choose() {
-    const room = STAGED - (this.options.exact === false ? 0 : 1);
-    const { frame } = this.frameNow();
-    /** @type {(test: (cell: Cell) => boolean) => Column[]} */
-    const such = (test) => this.columns.filter(({ key }) => {
-      const cell = frame?.cells[key];
-      return Boolean(cell && test(cell));
-    });
-    const best = such((cell) => cell.status.counts)[0];
-    const broken = such((cell) => cell.status.state === "false")[0];
-    const hides = this.publishable && this.payload.ribbon; // which is best the truth tells
-    const published = such((cell) => Boolean(cell.published)).sort(byName);
-    const wanted = [...(hides ? published : []), best, broken, ...this.columns].filter((one) => one !== undefined);
-    return new Set([...new Set(wanted.map(({ key }) => key))].slice(0, room));
+  /**
+   * Return the key of the column that stands large beside the truth: on a stage, on a phone and
+   * where one is opened. Null: all stand side by side.
+   *
+   * @returns {string | null}
+   */
+  get pair() {
+    if (!this.strip || !this.columns.length) return null;
+    if (this.opened && !this.presenting) return this.opened;
+    if (!this.presenting && !this.element.hasAttribute("data-phone")) return null;
+    // chosen once: what is looked at stays while epsilon moves
+    if (!this.columns.some(({ key }) => key === this.best)) this.best = this.theBest();
+    return this.best;
   }
 
-  /**
-   * Put a column on the stage, or take it off.
-   *
-   * @param {string} key
-   */
-  stage(key) {
-    if (!this.staged.delete(key)) this.staged.add(key);
-    this.measure();
+  /** The best that holds; where only the truth tells which that is, the first that is published. */
+  theBest() {
+    const { frame } = this.frameNow();
+    const cell = (/** @type {Col} */ col) => frame?.cells[col.key];
+    const hides = this.publishable && this.payload.ribbon;
+    const shown = this.cols.filter((col) => col.column);
+    const first = shown.find((col) => (hides ? cell(col)?.published : cell(col)?.status.counts));
+    return (first ?? shown[0]).key;
   }
 
   /**
@@ -360,9 +345,10 @@ class Board {
 
   /** @param {boolean} on */
   setPublishable(on) {
+    if (this.publishable !== Boolean(on)) this.best = null;
     this.publishable = Boolean(on);
     this.stopDraws();
-    if (on) this.openColumn(null);
+    if (on && this.opened && !this.presenting) this.openColumn(null);
     this.element.toggleAttribute("data-publishable", this.publishable);
     this.buttons.working?.setAttribute("aria-pressed", String(!this.publishable));
     this.buttons.publishable?.setAttribute("aria-pressed", String(this.publishable));
@@ -378,23 +364,27 @@ class Board {
     this.schedule();
   }
 
-  /** Order the columns: by what they recover, which is not published, or else by their names. */
+  /** Order the columns: what holds by recovery here, then what fails; where that is not published by name. */
   arrange() {
-    const place = new Map(this.columns.map((column, index) => [column.key, index]));
+    const { frame } = this.frameNow();
+    /** @param {Col} col */
+    const rank = ({ key }) => {
+      const cell = frame?.cells[key];
+      if (!cell) return 1;
+      return (cell.status.counts ? -2 : 2) - (cell.recovery ? cell.recovery[0] : 0) / 4;
+    };
     /** @type {(a: Col, b: Col) => number} */
-    const byTruth = (a, b) => (place.get(a.key) ?? -1) - (place.get(b.key) ?? -1);
+    const byRank = (a, b) => rank(a) - rank(b);
     /** @type {(a: Col, b: Col) => number} */
     const byLabel = (a, b) => byName(a.column, b.column);
-    const before = this.cols;
-    this.cols = [...before].sort(this.publishable && this.payload.ribbon ? byLabel : byTruth);
-    if (this.cols.some((col, index) => col !== before[index])) {
-      this.grid.append(...this.cols.map((col) => col.node));
-    }
-    for (const { key } of this.cols) {
-      const entry = this.entries.get(key)?.[0];
-      entry?.parentElement?.append(entry);
-    }
-    if (this.presenting && this.payload.ribbon) this.staged = this.choose();
+    const [exact, before] = [this.cols.filter((col) => !col.column), this.cols];
+    const order = this.publishable && this.payload.ribbon ? byLabel : byRank;
+    this.cols = [...exact, ...before.filter((col) => col.column).sort(order)];
+    if (this.cols.every((col, index) => col === before[index])) return;
+    const root = /** @type {Document | ShadowRoot} */ (this.grid.getRootNode());
+    const focused = root.activeElement;
+    this.grid.append(...this.cols.map((col) => col.node));
+    if (focused instanceof HTMLElement && this.grid.contains(focused)) focused.focus();
   }
 
   dressRibbon() {
@@ -406,7 +396,8 @@ class Board {
   }
 
   get cost() {
-    return this.says("This picture costs epsilon {epsilon} in all, axes and points together.", { epsilon: this.written });
+    const cost = this.says("This picture costs epsilon {epsilon} in all, axes and points together.", { epsilon: this.written });
+    return this.payload.publishable ? cost : `${cost} ${UNDECLARED}`;
   }
 
   /** @param {string | null} key */
@@ -474,8 +465,18 @@ class Board {
     this.say();
     if (this.committed === this.epsilon) return;
     this.committed = this.epsilon;
+    this.settle();
     this.options.onCommit?.(this.epsilon);
     this.schedule();
+  }
+
+  /** Take the order of here, once epsilon rests: what is dragged keeps its place. */
+  settle() {
+    const { options, masked } = this;
+    if (!this.strip || masked || options.rows) return;
+    const key = this.pair;
+    this.arrange();
+    if (this.pair !== key || key) this.measure();
   }
 
   soon() {
@@ -487,8 +488,8 @@ class Board {
   onKey(event) {
     const inside = event.composedPath().includes(this.element);
     if (event.key === "Escape") {
-      if (this.opened) this.openColumn(null);
-      else if (this.presenting) this.present(false);
+      if (this.presenting) this.present(false);
+      else if (this.opened) this.openColumn(null);
       return;
     }
     if (!(inside || this.presenting)) return;
@@ -524,14 +525,12 @@ class Board {
     this.element.replaceChildren();
     this.ribbon = make("p", "dpv-ribbon");
     this.element.append(this.ribbon);
-    const asks = this.epsilons.length > 1 ? `${ASKS} Drag.` : ASKS;
-    this.element.append(make("p", "dpv-ask", { "data-page": Boolean(options.onCommit) }, asks));
+    this.element.append(make("p", "dpv-ask", { "data-page": Boolean(options.onCommit) }, ASKS));
     const { table } = payload;
     const filmed = JSON.stringify([table.name, table.n, table.k, this.columns.map(({ key }) => key)]);
     if (this.filmed !== filmed) this.film.replaceChildren();
     this.filmed = filmed;
     this.element.append(this.film);
-    if (controls.length) this.element.append(this.buildBar(controls));
     this.answer = options.answer === false ? null : make("p", "dpv-answer");
     if (this.answer) this.element.append(this.answer);
     this.grid = make("div", "dpv-grid");
@@ -540,44 +539,21 @@ class Board {
     for (const column of this.columns) this.cols.push(this.buildColumn(column));
     this.grid.append(...this.cols.map((col) => col.node));
     this.element.append(this.grid);
-    this.opening = make("div", "dpv-large", { hidden: true, role: "dialog" });
-    this.element.append(this.opening);
-    if (this.rows.includes("picture")) this.element.append(this.buildLegend());
     this.strip = options.strip === false ? null : this.buildStrip();
-    if (this.strip) this.element.append(this.strip.box);
-    this.element.append(this.buildKey());
+    this.least = make("button", "dpv-least", { type: "button", onclick: () => options.onLink?.("least") });
+    const axis = make("div", "dpv-axis", {}, this.strip?.box ?? null, this.strip && this.least);
+    const tools = make("div", "dpv-tools");
+    if (this.rows.includes("picture")) tools.append(this.buildLegend());
+    if (controls.includes("scrub")) axis.append(this.buildBar());
+    if (controls.length) tools.append(this.buildButtons(controls));
+    this.said = make("div", "dpv-said");
+    this.element.append(axis, tools, this.said);
     this.spoken = make("div", "dpv-hidden", { "aria-live": "polite" });
     this.element.append(this.spoken);
     this.committed = payload.now;
     this.answered = null;
-    if (this.opened) this.openColumn(this.opened, true);
+    this.saidOf = "";
     this.setPublishable(this.publishable);
-  }
-
-  // Every mechanism by name on a stage: those that are not there are a tap away.
-  buildKey() {
-    const key = make("div", "dpv-key", { role: "group", "aria-label": "On the stage" }, make("p"));
-    this.entries = new Map();
-    for (const column of this.columns) {
-      const number = make("span");
-      const entry = make("button", "", { type: "button", onclick: () => this.stage(column.key) },
-        make("i", "dpv-swatch", { "aria-hidden": "true" }), make("b", "", {}, column.label), number);
-      this.entries.set(column.key, [entry, number]);
-      key.append(entry);
-    }
-    return key;
-  }
-
-  /** @param {Frame | null} frame */
-  writeKey(frame) {
-    const rest = this.columns.length - this.staged.size;
-    setText(this.element.querySelector(".dpv-key p"), rest ? `${rest} more: tap a name` : "all are shown");
-    for (const [key, [entry, number]] of this.entries) {
-      const cell = frame?.cells[key];
-      entry.setAttribute("aria-pressed", String(this.staged.has(key)));
-      entry.toggleAttribute("data-broken", Boolean(cell && !cell.status.counts));
-      setText(number, this.publishable || this.masked || !cell?.recovery ? "" : cell.texts.recovery);
-    }
   }
 
   buildStrip() {
@@ -588,22 +564,23 @@ class Board {
     });
   }
 
+  /** The slider, under the curves that are its track: both have the same ends. */
+  buildBar() {
+    this.shown = make("output", "dpv-epsilon");
+    const [before, after] = this.payload.beyond;
+    return make("div", "dpv-bar", {},
+      make("span", "dpv-eps", {}, "ε ", this.shown),
+      this.buildEnd("more private", before),
+      this.buildTrack(),
+      this.buildEnd("more accurate", after));
+  }
+
   /** @param {string[]} controls */
-  buildBar(controls) {
-    const bar = make("div", "dpv-bar");
-    if (controls.includes("scrub")) {
-      this.shown = make("output", "dpv-epsilon");
-      const [before, after] = this.payload.beyond;
-      bar.append(
-        make("span", "dpv-eps", {}, "ε ", this.shown),
-        this.buildEnd("more private", before),
-        this.buildTrack(),
-        this.buildEnd("more accurate", after),
-      );
-    }
+  buildButtons(controls) {
+    const bar = make("div", "dpv-buttons");
     /** @type {(name: string, label: string, help: string, act: () => void) => void} */
     const button = (name, label, help, act) => {
-      if (!controls.includes(name)) return;
+      if (!(controls.includes(name) || name === "aside" || name === "every")) return;
       this.buttons[name] = make("button", `dpv-button dpv-do-${name}`, {
         type: "button", title: help, onclick: act,
       }, label);
@@ -621,7 +598,7 @@ class Board {
     });
     if (controls.includes("pin")) {
       this.buttons.swap = make("button", "dpv-button", {
-        type: "button", hidden: true, title: "Exchange the pinned setting and this one",
+        type: "button", disabled: true, title: "Exchange the pinned setting and this one",
         onclick: () => this.swap(),
       }, "swap");
       bar.append(this.buttons.swap);
@@ -635,6 +612,14 @@ class Board {
         if (this.drawTimer) this.stopDraws();
         else if (this.redraws) this.startDraws();
         else this.options.onDraws?.(this.epsilon);
+      });
+    }
+    if (this.strip) {
+      button("aside", "all side by side", "Every mechanism, each with its spectrum and distance", () => this.openColumn(null));
+      this.buttons.aside?.setAttribute("hidden", "");
+      button("every", "all components", "The whole spectrum, or its first components", () => {
+        this.all = !this.all;
+        this.schedule();
       });
     }
     const tail = make("span", "dpv-tail");
@@ -658,7 +643,9 @@ class Board {
       group.append(this.buttons[name]);
     };
     side("working", "working view", "Real rows, compared with the truth: not to be shown around", false);
-    side("publishable", "publishable", "Only what the budget pays for: counts with noise, drawn as points", true);
+    const open = this.payload.publishable;
+    const help = "Only what the budget pays for: counts with noise, drawn as points";
+    side("publishable", open ? "publishable" : "noise only", open ? help : `${help}. ${UNDECLARED}`, true);
     return group;
   }
 
@@ -766,11 +753,16 @@ class Board {
     if (labels.kinds && labels.kinds.length > 1) {
       box.append(name);
       labels.kinds.slice(0, MOST_KINDS).forEach((kind, place) => {
-        box.append(make("span", "dpv-kind", {
-          "data-kind": place,
+        const mark = labels.marks?.[place];
+        const glyph = make("b", "dpv-mark", { "aria-hidden": "true" }, mark ?? "●");
+        if (mark) glyph.style.color = palette.labels[place % palette.labels.length];
+        const said = this.says(kind);
+        box.append(make("button", "dpv-kind", {
+          type: "button", "data-kind": place, title: "Show this label alone", "aria-label": said, "aria-pressed": "false",
           onpointerenter: () => this.light(place),
-          onpointerleave: () => this.light(null),
-        }, mark(palette, place), this.says(kind)));
+          onpointerleave: () => this.light(this.picked),
+          onclick: () => this.pick(place),
+        }, glyph, said === mark ? "" : said));
       });
     } else if (labels.ends) {
       const bar = make("i", "dpv-ramp");
@@ -790,6 +782,19 @@ class Board {
     this.schedule();
   }
 
+  /**
+   * Keep one kind of label lit, or none.
+   *
+   * @param {number} kind
+   */
+  pick(kind) {
+    this.picked = this.picked === kind ? null : kind;
+    for (const one of this.legend.querySelectorAll("[data-kind]")) {
+      one.setAttribute("aria-pressed", String(one.getAttribute("data-kind") === String(this.picked)));
+    }
+    this.light(this.picked ?? kind);
+  }
+
   dressPin() {
     const { pin } = this;
     if (this.buttons.pin) {
@@ -797,7 +802,7 @@ class Board {
       setText(this.buttons.pin, pin ? `unpin ε ${text}` : "pin");
       this.buttons.pin.setAttribute("aria-pressed", String(Boolean(pin)));
     }
-    if (this.buttons.swap) this.buttons.swap.hidden = !pin;
+    if (this.buttons.swap) this.buttons.swap.disabled = !pin;
     const rows = pin ? "rings: pinned" : this.says("grey dots: the truth");
     const { kinds, public: known } = this.payload.labels;
     const hidden = kinds && known ? `; ${this.says("grey: labels that noise hides")}` : "";
@@ -846,17 +851,17 @@ class Board {
     let across = Math.min(count, MOST, room);
     // Rows of equal length rather than a lonely column below.
     if (across < count) across = Math.ceil(count / Math.ceil(count / across));
-    for (const { column, node } of this.cols) {
-      node.hidden = this.presenting && column !== null && !this.staged.has(column.key);
+    const { pair } = this;
+    this.element.toggleAttribute("data-pair", pair !== null);
+    for (const { column, key, node } of this.cols) {
+      node.dataset.place = column === null ? "truth" : key === pair ? "chosen" : pair ? "thumb" : "";
     }
-    if (this.presenting) {
-      const shown = this.cols.filter(({ node }) => !node.hidden).length;
-      const lines = shown > STAGED ? 2 : 1;
-      this.element.dataset.lines = String(lines);
-      across = Math.ceil(shown / lines);
-    }
+    this.element.style.setProperty("--dpv-thumbs", String(Math.max(this.columns.length - 1, 1)));
+    if (this.buttons.aside) this.buttons.aside.hidden = !this.opened;
+    if (this.buttons.every) this.buttons.every.hidden = !pair;
+    if (pair) across = 2;
     this.element.style.setProperty("--dpv-across", String(across));
-    this.element.toggleAttribute("data-narrow", !this.presenting && (width + GAP) / across - GAP < 160);
+    this.element.toggleAttribute("data-narrow", !pair && (width + GAP) / across - GAP < 160);
     this.reserved = false;
     this.schedule();
   }
@@ -879,9 +884,6 @@ class Board {
     };
     for (const { column, node } of this.cols) {
       if (column) node.style.setProperty("--dpv-own", this.colour(column));
-    }
-    for (const column of this.columns) {
-      this.entries.get(column.key)?.[0].style.setProperty("--dpv-own", this.colour(column));
     }
     this.schedule();
   }
@@ -916,18 +918,17 @@ class Board {
     this.dressRibbon();
     this.most = this.highest();
     for (const col of this.cols) {
-      if (!col.node.hidden) this.drawColumn(col, frame, exact);
+      this.drawColumn(col, frame, exact);
     }
     this.writeAnswer(frame, exact);
-    if (this.presenting) this.writeKey(frame);
     if (this.presenting && exact && this.committed === this.epsilon) this.keepStop();
     this.drawStrip();
-    if (this.large) this.drawLarge(this.large, frame, exact);
+    this.writeSaid(frame, exact);
   }
 
   // Where epsilon came to rest before a hall: a small picture each, and the way back to it.
   keepStop() {
-    const shown = this.cols.find(({ column, node }) => column && !node.hidden);
+    const shown = this.cols.find(({ key }) => key === this.pair);
     const from = shown?.canvases.picture;
     if (!from?.width) return;
     const stops = [...this.film.children];
@@ -1033,7 +1034,7 @@ class Board {
       setText(col.status, scene.hidden ? "\u00a0" : said);
       col.status.title = cell ? cell.status.evidence : frame?.skipped[col.key] || "";
     }
-    this.drawCanvases(col.canvases, scene, Boolean(this.options.every));
+    this.drawCanvases(col.canvases, scene, this.all);
     if (col.recovery) this.writeRecovery(col.recovery, scene, exact);
   }
 
@@ -1053,7 +1054,7 @@ class Board {
     if (!column) {
       const nothing = this.payload.chance.distance === 0;
       setText(value, nothing ? "–" : "100\u00a0%");
-      setText(words, nothing ? WHOLE : this.says("recovered; chance: 0\u00a0%"));
+      setText(words, nothing ? WHOLE : this.says("chance: 0\u00a0%"));
       words.title = `Chance captures a share of ${this.payload.chance.share}`;
       bar.style.width = nothing ? "0" : "100%";
       return;
@@ -1140,7 +1141,7 @@ class Board {
    * @returns {[string, string | null][]} texts, and the name of what each links to
    */
   answerParts(frame, exact, written) {
-    const { caution, least } = this.payload;
+    const { caution } = this.payload;
     /** @type {[string, string | null][]} */
     const parts = caution ? [[`⚠ ${caution}`, null]] : [];
     if (this.masked) return [...parts, [`At ε ${written}: what is left?`, null]];
@@ -1148,7 +1149,6 @@ class Board {
     const { recovery, risk } = frame.answer;
     if (risk === null) return [...parts, [recovery, null]];
     parts.push([recovery, "recovery"]);
-    if (least) parts.push([least, "least"]);
     return [...parts, [risk, "risk"]];
   }
 
@@ -1173,7 +1173,7 @@ class Board {
       const node = link && this.options.onLink
         ? make("button", "dpv-link", { type: "button", onclick: () => this.options.onLink?.(link) }, text)
         : make("span", place ? "" : "dpv-strong", {}, text);
-      return place ? [make("span", "dpv-dot", {}, " · "), node] : [node];
+      return place ? [" ", node] : [node];
     }));
   }
 
@@ -1196,6 +1196,9 @@ class Board {
       this.strip?.clear();
       return;
     }
+    const { payload, frames, epsilon } = this;
+    const notes = titleOf({ payload, frames, epsilon }).slice(1).join(" · ");
+    setText(this.least, [payload.least, notes].filter(Boolean).join(" · "));
     this.strip?.draw({
       payload: this.payload,
       columns: this.columns,
@@ -1206,85 +1209,45 @@ class Board {
       hovered: this.hovered,
       masked: this.masked,
       phone: this.element.hasAttribute("data-phone"),
-      staged: this.presenting,
+      pair: this.pair,
       look: this.look,
       colour: (column) => this.colour(column),
     });
   }
 
-  // -- one column, large --
+  // -- one column beside the truth --
 
   /**
    * @param {string | null} key
-   * @param {boolean} quiet
    */
-  openColumn(key, quiet = false) {
-    if (this.publishable || this.presenting) key = null; // it compares with the truth, and is no stage
-    const before = this.opened;
-    const column = this.columns.find((one) => one.key === key);
-    this.opened = key;
-    this.opening.hidden = !key;
-    this.grid.classList.toggle("dpv-behind", Boolean(key));
-    if (!column) {
-      this.large = null;
-      this.opening.replaceChildren();
-      if (before && !quiet) {
-        this.options.onOpen?.(null);
-        this.cols.find((col) => col.key === before)?.head.focus();
-      }
-      this.schedule();
+  openColumn(key) {
+    if (this.presenting) {
+      this.best = key;
+      this.measure();
       return;
     }
-    const canvas = () => make("canvas", "", { role: "img" });
-    const canvases = { picture: canvas(), spectrum: canvas(), distance: canvas(), exact: canvas() };
-    const said = make("div", "dpv-said");
-    const close = make("button", "dpv-button dpv-close", {
-      type: "button", onclick: () => this.openColumn(null),
-    }, "close");
-    const every = make("input", "", { type: "checkbox" });
-    every.checked = this.all;
-    every.addEventListener("change", () => {
-      this.all = every.checked;
-      this.schedule();
-    });
-    this.opening.setAttribute("aria-label", `${column.label}, large`);
-    this.opening.style.setProperty("--dpv-own", this.colour(column));
-    this.opening.replaceChildren(
-      make("header", "", {}, make("h2", "", {}, column.label), make("span", "dpv-paper", {}, column.paper),
-        make("label", "dpv-all", {}, every, "all components"), close),
-      make("div", "dpv-large-body", {},
-        make("div", "dpv-box dpv-box-large", { "data-key": "truth" }, canvases.exact, make("span", "", {}, "Exact PCA")),
-        make("div", "dpv-box dpv-box-large", {}, canvases.picture, make("span", "", {}, column.label)),
-        make("div", "dpv-large-side", {},
-          make("div", "dpv-box dpv-box-large-spectrum", {}, canvases.spectrum),
-          make("div", "dpv-box dpv-box-large-distance", {}, canvases.distance),
-          said)),
-    );
-    this.large = { column, canvases, said, written: "" };
-    if (!quiet) {
-      this.options.onOpen?.(key);
-      close.focus();
-    }
-    this.schedule();
+    if (this.publishable) key = null; // it compares with the truth
+    const before = this.opened;
+    if (before === key) return;
+    this.opened = key;
+    this.measure();
+    this.options.onOpen?.(key);
+    this.cols.find((col) => col.key === (key ?? before))?.head.focus();
   }
 
   /**
-   * @param {Large} large
    * @param {Frame | null} frame
    * @param {boolean} exact
    */
-  drawLarge(large, frame, exact) {
-    const { column, canvases, said } = large;
-    const scene = this.sceneOf(column, frame, true);
-    drawPicture(canvases.exact, this.sceneOf(null, frame, false));
-    drawPicture(canvases.picture, scene);
-    drawSpectrum(canvases.spectrum, scene, this.all);
-    drawDistance(canvases.distance, { ...scene, first: false });
-    const lines = this.linesOf(column, scene.cell, frame, exact);
+  writeSaid(frame, exact) {
+    this.buttons.every?.setAttribute("aria-pressed", String(this.all));
+    const column = this.columns.find(({ key }) => key === this.pair);
+    const shown = column && !this.presenting && !this.publishable;
+    const lines = shown ? this.linesOf(column, frame?.cells[column.key] ?? null, frame, exact) : [];
     const written = JSON.stringify(lines);
-    if (large.written === written) return;
-    large.written = written;
-    said.replaceChildren(make("dl", "", {}, ...lines.flatMap(([name, text]) => [
+    if (this.saidOf === written) return;
+    this.saidOf = written;
+    this.said.replaceChildren(make("dl", "", {}, ...lines.flatMap(([name, text]) => [
       make("dt", "", {}, name), make("dd", "", {}, text)])));
   }
 
@@ -1358,22 +1321,6 @@ function buildRecovery() {
     make("div", "dpv-figure", {}, value, ghost), words,
     make("span", "dpv-meter", { "aria-hidden": "true" }, ...meter));
   return { node, value, ghost, words, meter };
-}
-
-/**
- * Return the mark of a kind of label, as it stands in a picture.
- *
- * @param {Payload["palette"]} palette
- * @param {number} kind
- */
-function mark(palette, kind) {
-  const node = make("canvas", "dpv-mark", { "aria-hidden": "true" });
-  const pen = surface(node, 12, 12);
-  const path = new Path2D();
-  shape(path, palette.shapes[kind % palette.shapes.length], 6, 6, 4);
-  pen.fillStyle = palette.labels[kind % palette.labels.length];
-  pen.fill(path);
-  return node;
 }
 
 /**

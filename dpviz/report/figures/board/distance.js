@@ -19,7 +19,7 @@ export function drawDistance(canvas, scene) {
   const { pen, width, height } = on;
   const { payload, column, cell, look, first, ghost } = scene;
   const { limits, chance } = payload;
-  const size = scaled(look, 12);
+  const size = scaled(look, 15);
   const far = limits.distance || 1;
   const bottom = height - (first ? size + 4 : 5);
   /** @param {number} value */

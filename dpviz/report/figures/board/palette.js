@@ -1,5 +1,5 @@
 // @ts-check
-// Colours and shapes, from the payload's palette and the page's own ground.
+// Colours, from the payload's palette and the page's own ground.
 
 /** @typedef {import("./payload").Palette} Palette */
 
@@ -27,45 +27,4 @@ export function luminance(colour) {
   if (!hex) return 1;
   const [r, g, b] = hex.slice(1).map((part) => parseInt(part, 16) / 255);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-
-/**
- * Add a point of some shape to a path.
- *
- * @param {Pick<Path2D, "rect" | "moveTo" | "lineTo" | "closePath" | "arc">} path
- * @param {string} kind
- * @param {number} x
- * @param {number} y
- * @param {number} r
- */
-export function shape(path, kind, x, y, r) {
-  /** @param {number[][]} corners */
-  const polygon = (corners) => {
-    corners.forEach(([across, down], place) => {
-      if (place) path.lineTo(x + across * r, y + down * r);
-      else path.moveTo(x + across * r, y + down * r);
-    });
-    path.closePath();
-  };
-  switch (kind) {
-    case "square":
-      path.rect(x - r * 0.9, y - r * 0.9, 1.8 * r, 1.8 * r);
-      break;
-    case "triangle":
-      polygon([[0, -1.2], [1.1, 0.8], [-1.1, 0.8]]);
-      break;
-    case "diamond":
-      polygon([[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]]);
-      break;
-    case "cross":
-      path.rect(x - 1.2 * r, y - 0.45 * r, 2.4 * r, 0.9 * r);
-      path.rect(x - 0.45 * r, y - 1.2 * r, 0.9 * r, 2.4 * r);
-      break;
-    case "down":
-      polygon([[0, 1.2], [1.1, -0.8], [-1.1, -0.8]]);
-      break;
-    default:
-      path.moveTo(x + r, y);
-      path.arc(x, y, r, 0, 2 * Math.PI);
-  }
 }

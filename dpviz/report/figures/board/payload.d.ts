@@ -14,6 +14,8 @@ export interface Payload {
   chance: Chance;
   /** what pictures of the rows carry, or None where the rows are public */
   ribbon: string | null;
+  /** whether what is paid for may be shown to anybody */
+  publishable: boolean;
   /** one for each mechanism, in the order of the board */
   columns: BoardColumn[];
   /** every epsilon that frames are planned for, ascending */
@@ -69,6 +71,7 @@ export interface LabelCodes {
   name: string | null;
   /** names of kinds; None where labels are numbers */
   kinds: string[] | null;
+  marks: string[] | null;
   /** uint8, a kind's place or a number's share of 255 */
   codes: string | null;
   /** least and largest number, written */
@@ -90,12 +93,10 @@ export interface BoardLimits {
   lines: string;
 }
 
-/** Colours and shapes of labels. */
+/** Colours of labels. */
 export interface Palette {
   /** a colour for each kind, in turn */
   labels: string[];
-  /** a shape for each kind, in turn */
-  shapes: string[];
   /** red, green and blue from the least number to the largest */
   ramp: [number, number, number][];
 }
@@ -234,8 +235,8 @@ export interface Texts {
   before: string;
   /** what it aims at instead of A and how far that leads, empty where that is all the way */
   aim: string;
-  /** of a hundred releases, how many make an informed guesser say that a person is in, when they are out and when in */
-  risk: [string, string];
+  /** how many of 100 guesses are right, or at most */
+  risk: string;
   distance: string;
   /** lines */
   claim: [string, string][];

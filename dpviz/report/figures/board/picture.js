@@ -2,13 +2,14 @@
 // The rows in a released space, or the points of a picture that may be published.
 
 import { unpack } from "./format.js";
-import { ramp, shape } from "./palette.js";
-import { broken, question, scaled, sheet, stroke, words } from "./sheet.js";
+import { ramp } from "./palette.js";
+import { broken, question, scaled, sheet, stroke, surface, words } from "./sheet.js";
 
 /** @typedef {import("./payload").Payload} Payload */
 /** @typedef {import("./sheet.js").Scene} Scene */
 
 const STEPS = 12; // colours of a ramp
+const LEGIBLE = 110; // pixels of a picture from which marks are read
 
 /**
  * Return where packed points lie in a box, x and y in turn, none outside.
@@ -70,13 +71,13 @@ export function drawPicture(canvas, scene) {
     drawRings(pen, places(ghost.cell.picture, ghost.payload, width, height), size, look.faint);
   }
   const dots = places(now ?? truth, payload, width, height);
-  drawLabelled(pen, scene, dots, size);
+  drawLabelled(pen, scene, dots, size, width);
   if (payload.marked) drawMarked(on, payload.marked, dots, size, look);
   if (scene.line && !scene.redraws) drawStraight(on, payload, scene.line, look.ink);
   const about = column ? `${column.label} at epsilon ${scene.written}` : "exact PCA";
   canvas.setAttribute("aria-label", `Rows of ${payload.table.name} in the space of ${about}`);
   // In an image of the picture alone too.
-  if (payload.ribbon) words(pen, look, ["working view", "of real rows"], width / 2, height - 8, 11);
+  if (payload.ribbon) words(pen, look, ["real rows: internal,", "do not share"], width / 2, height - 6, 15);
 }
 
 /**
@@ -139,11 +140,8 @@ function drawStraight({ pen, width, height }, payload, line, colour) {
  * @param {number} opacity
  */
 function drawDots(pen, points, size, colour, opacity) {
-  const path = new Path2D();
-  for (let i = 0; i < points.length; i += 2) shape(path, "circle", points[i], points[i + 1], size);
   pen.globalAlpha = opacity;
-  pen.fillStyle = colour;
-  pen.fill(path);
+  drawKind(pen, points, undefined, colour, { size, room: 0, font: "" });
   pen.globalAlpha = 1;
 }
 
@@ -163,7 +161,7 @@ function drawMarked({ pen, width }, marked, points, size, look) {
   const [x, y] = of(marked[marked.length - 1]);
   drawDots(pen, Float32Array.from([x, y]), size + 3, look.ink, 1);
   const text = look.says("her");
-  pen.font = `600 ${scaled(look, 13)}px ${look.font}`;
+  pen.font = `600 ${scaled(look, 15)}px ${look.font}`;
   pen.textAlign = "center";
   pen.textBaseline = "alphabetic";
   pen.lineWidth = 4;
@@ -196,35 +194,110 @@ function drawRings(pen, points, size, colour, wide = 0.8) {
 }
 
 /**
- * Draw points by their labels: a colour and a shape a kind, a ramp of numbers, or one colour.
+/**
+ * What marks look like, kept until a typeface comes.
+ *
+ * @type {Map<string, HTMLCanvasElement>}
+ */
+export const glyphs = new Map(); // written once: a board draws each a thousand times a frame
+
+/**
+ * Return a mark written on a canvas of its own, as fine as the screen.
+ *
+ * @param {string} mark
+ * @param {string} colour
+ * @param {number} high pixels
+ * @param {string} font
+ */
+function glyph(mark, colour, high, font) {
+  const key = [mark, colour, high, font].join("|");
+  let found = glyphs.get(key);
+  if (!found) {
+    if (glyphs.size > 400) glyphs.clear();
+    found = document.createElement("canvas");
+    const pen = surface(found, high * (0.4 + 0.8 * mark.length), high * 1.2);
+    pen.font = `700 ${high}px ${font}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.fillStyle = colour;
+    pen.fillText(mark, (high * (0.4 + 0.8 * mark.length)) / 2, high * 0.65);
+    glyphs.set(key, found);
+  }
+  return found;
+}
+
+/**
+ * Draw points of one kind: by their mark where there is room to read it, or by dots.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {ArrayLike<number>} points x and y of each in turn
+ * @param {string | undefined} mark
+ * @param {string} colour
+ * @param {{ size: number, room: number, font: string }} how
+ */
+function drawKind(pen, points, mark, colour, { size, room, font }) {
+  if (!mark || room < LEGIBLE) {
+    const path = new Path2D();
+    for (let i = 0; i < points.length; i += 2) {
+      path.moveTo(points[i] + size, points[i + 1]);
+      path.arc(points[i], points[i + 1], size, 0, 2 * Math.PI);
+    }
+    pen.fillStyle = colour;
+    pen.fill(path);
+    return;
+  }
+  const high = Math.round(Math.max(10, Math.min(17, room / 17)));
+  const drawn = glyph(mark, colour, high, font);
+  const [wide, tall] = [high * (0.4 + 0.8 * mark.length), high * 1.2];
+  for (let i = 0; i < points.length; i += 2) {
+    pen.drawImage(drawn, points[i] - wide / 2, points[i + 1] - tall / 2, wide, tall);
+  }
+}
+
+/**
+ * Draw points by their labels: a mark a kind, a ramp of numbers, or one colour.
+ *
+ * Of more kinds than have marks all are grey but the one that is picked.
  *
  * @param {CanvasRenderingContext2D} pen
  * @param {Scene} scene
  * @param {Float32Array} points
  * @param {number} size
+ * @param {number} room
  */
-function drawLabelled(pen, { payload, column, look, own, kind: lit }, points, size) {
+function drawLabelled(pen, { payload, column, look, own, kind: lit }, points, size, room) {
   const { labels, palette } = payload;
   if (!labels.codes) {
     drawDots(pen, points, size, column ? own : look.faint, 0.8);
     return;
   }
   const codes = unpack(labels.codes, Uint8Array);
-  const { kinds } = labels;
-  const paths = Array.from({ length: kinds ? kinds.length : STEPS }, () => new Path2D());
+  const { kinds, marks } = labels;
+  /** @type {number[][]} */
+  const places = Array.from({ length: kinds ? kinds.length : STEPS }, () => []);
   for (let i = 0; i < codes.length; i += 1) {
-    const which = kinds ? codes[i] : Math.min(STEPS - 1, Math.floor((codes[i] * STEPS) / 256));
-    const kind = kinds ? palette.shapes[which % palette.shapes.length] : "circle";
-    shape(paths[which], kind, points[2 * i], points[2 * i + 1], size);
+    places[kinds ? codes[i] : Math.min(STEPS - 1, Math.floor((codes[i] * STEPS) / 256))]
+      .push(points[2 * i], points[2 * i + 1]);
   }
-  paths.forEach((path, which) => {
-    pen.globalAlpha = lit === null || !kinds || lit === which ? 0.8 : 0.1;
-    pen.fillStyle = kinds
-      ? palette.labels[which % palette.labels.length]
-      : ramp(palette.ramp, which / (STEPS - 1));
-    pen.fill(path);
+  const how = { size, room, font: look.font };
+  places.forEach((some, which) => {
+    pen.globalAlpha = !kinds || lit === null || lit === which ? 0.85 : 0.12;
+    const colour = kinds ? kindColour(palette, marks, which, lit, look) : ramp(palette.ramp, which / (STEPS - 1));
+    drawKind(pen, some, marks?.[which], colour, how);
   });
   pen.globalAlpha = 1;
+}
+
+/**
+ * @param {Payload["palette"]} palette
+ * @param {string[] | null} marks
+ * @param {number} which
+ * @param {number | null} lit
+ * @param {import("./sheet.js").Look} look
+ */
+function kindColour(palette, marks, which, lit, look) {
+  if (marks) return palette.labels[which % palette.labels.length];
+  return lit === which ? palette.labels[0] : look.faint;
 }
 
 /**
@@ -253,7 +326,7 @@ function drawPublished(canvas, { pen, width, height }, scene) {
     let said = ["no picture here: too few people,", "or an account that takes seconds"];
     if (!column || !cell) said = [look.says("the truth"), look.says("stays here")];
     else if (!cell.status.counts) said = ["no claim holds:", "nothing to publish"];
-    words(pen, look, said, width / 2, height / 2 + 8 * said.length, scaled(look, 13));
+    words(pen, look, said, width / 2, height / 2 + 8 * said.length, scaled(look, 15));
     canvas.setAttribute("aria-label", said.join(" "));
     return;
   }
@@ -262,34 +335,31 @@ function drawPublished(canvas, { pen, width, height }, scene) {
   const flat = table.k === 1;
   const count = flat ? raw.length : raw.length / 2;
   const [across, up] = published.reach;
-  const said = broken(pen, look, published.said.map((line) => inWords(line, look)), width - 4, scaled(look, 12));
-  const foot = said.length * scaled(look, 12) * 1.25;
+  const said = broken(pen, look, published.said.map((line) => inWords(line, look)), width - 4, scaled(look, 15));
+  const foot = said.length * scaled(look, 15) * 1.25;
   const high = height - foot - 4;
   const unit = flat ? (width / 2 - 3) / across : Math.min((width / 2 - 3) / across, (high / 2 - 3) / up);
   const codes = published.codes ? unpack(published.codes, Uint8Array) : null;
   const kinds = labels.kinds ?? [];
-  const paths = kinds.map(() => new Path2D());
-  const rest = new Path2D(); // without a label
+  /** @type {number[][]} */
+  const places = Array.from({ length: kinds.length + 1 }, () => []); // the last without a label
   const size = dotSize(scene, width);
   for (let i = 0; i < count; i += 1) {
     const x = width / 2 + (((flat ? raw[i] : raw[2 * i]) * across) / 32767) * unit;
     // Along one component the height only keeps points apart.
     const y = flat ? high * (0.1 + 0.8 * ((i * 0.618034) % 1)) : high / 2 - ((raw[2 * i + 1] * up) / 32767) * unit;
-    const code = codes ? codes[i] : 255;
-    const path = paths[code] ?? rest;
-    shape(path, paths[code] ? palette.shapes[code % palette.shapes.length] : "circle", x, y, size);
+    places[Math.min(codes ? codes[i] : kinds.length, kinds.length)].push(x, y);
   }
-  pen.globalAlpha = 0.8;
-  pen.fillStyle = codes ? look.faint : scene.own;
-  if (scene.kind !== null && codes) pen.globalAlpha = 0.1;
-  pen.fill(rest);
-  paths.forEach((path, which) => {
-    pen.globalAlpha = scene.kind === null || scene.kind === which ? 0.8 : 0.1;
-    pen.fillStyle = palette.labels[which % palette.labels.length];
-    pen.fill(path);
+  const how = { size, room: width, font: look.font };
+  places.forEach((some, which) => {
+    const rest = which === kinds.length;
+    pen.globalAlpha = scene.kind === null || scene.kind === which || (rest && !codes) ? 0.85 : 0.12;
+    const colour = rest ? (codes ? look.faint : scene.own) : kindColour(palette, labels.marks, which, scene.kind, look);
+    drawKind(pen, some, rest ? undefined : labels.marks?.[which], colour, how);
   });
   pen.globalAlpha = 1;
-  words(pen, look, said, width / 2, height - 4, scaled(look, 12));
+  words(pen, look, said, width / 2, height - 4, scaled(look, 15));
   const about = `${column.label} at epsilon ${scene.written}`;
-  canvas.setAttribute("aria-label", ["Published picture", about, ...published.said].join(", "));
+  const kind = payload.publishable ? "Published picture" : "Noisy picture";
+  canvas.setAttribute("aria-label", [kind, about, ...published.said].join(", "));
 }

@@ -68,9 +68,85 @@ export function make(kind, name = "", attributes = {}, ...children) {
   return node;
 }
 
-/** @type {Says} */
-export const inEnglish = (text, values = {}) => text
-  .replace(/\{(\w+)\}/g, (all, name) => String(values[name] ?? all));
+/**
+ * Append an element with a class and a text, and return it.
+ *
+ * @template {keyof HTMLElementTagNameMap} Kind
+ * @param {Kind} kind
+ * @param {string} [name]
+ * @param {Element | null} [parent]
+ * @param {string | null} [text]
+ * @returns {HTMLElementTagNameMap[Kind]}
+ */
+export function add(kind, name = "", parent = null, text = null) {
+  const node = make(kind, name, {}, text);
+  if (parent) parent.append(node);
+  return node;
+}
+
+/**
+ * Return what says texts in a language, given its words for the English ones.
+ *
+ * @param {Record<string, string>} [known]
+ * @returns {Says}
+ */
+export function saying(known = {}) {
+  return (text, values = {}) => (known[text] ?? text)
+    .replace(/\{(\w+)\}/g, (all, name) => String(values[name] ?? all));
+}
+
+export const inEnglish = saying();
+
+/** Return whether the reader asked for less motion. */
+export const still = () => globalThis.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/**
+ * Return a place on the way between two values, even on a logarithm.
+ *
+ * @param {number} from
+ * @param {number} to
+ * @param {number} share from 0 to 1
+ */
+export const between = (from, to, share) => from * (to / from) ** share;
+
+/**
+ * Call back while something is dragged, from where it is grabbed until it is dropped.
+ *
+ * @param {HTMLElement} node
+ * @param {(event: PointerEvent) => boolean | void} grab false where it is not to be moved
+ * @param {(event: PointerEvent) => void} move
+ * @param {() => void} drop
+ */
+export function dragged(node, grab, move, drop = () => {}) {
+  let held = false;
+  node.addEventListener("pointerdown", (event) => {
+    if (grab(event) === false) return;
+    held = true;
+    node.setPointerCapture(event.pointerId);
+  });
+  node.addEventListener("pointermove", (event) => { if (held) move(event); });
+  for (const end of /** @type {const} */ (["pointerup", "pointercancel"])) {
+    node.addEventListener(end, () => {
+      if (held) drop();
+      held = false;
+    });
+  }
+}
+
+/**
+ * Draw a disc, or a ring.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {number} x
+ * @param {number} y
+ * @param {number} r
+ * @param {"fill" | "stroke"} how
+ */
+export function disc(pen, x, y, r, how = "fill") {
+  pen.beginPath();
+  pen.arc(x, y, r, 0, 2 * Math.PI);
+  pen[how]();
+}
 
 /**
  * @param {Node | null | undefined} node
@@ -116,6 +192,7 @@ export function surface(canvas, width, height) {
   const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, width, height);
+  pen.lineJoin = "round"; // whatever was drawn here before
   return pen;
 }
 
@@ -137,7 +214,7 @@ export function sheet(canvas) {
  * @param {number} pixels
  */
 export function scaled(look, pixels) {
-  return look.large ? pixels * 1.5 : pixels;
+  return look.large ? pixels * 1.25 : pixels;
 }
 
 /**
@@ -207,24 +284,19 @@ export function broken(pen, look, texts, room, size) {
 export function haloed(pen, look, text, x, y) {
   pen.strokeStyle = look.ground;
   pen.lineWidth = 4;
-  pen.lineJoin = "round";
   pen.strokeText(text, x, y);
   pen.fillStyle = look.faint;
   pen.fillText(text, x, y);
 }
 
 /**
- * Draw a line between two points.
+ * Draw a line through points, given by their coordinates.
  *
  * @param {CanvasRenderingContext2D} pen
- * @param {number} x0
- * @param {number} y0
- * @param {number} x1
- * @param {number} y1
+ * @param {number[]} places x and y of each in turn
  */
-export function stroke(pen, x0, y0, x1, y1) {
+export function stroke(pen, ...places) {
   pen.beginPath();
-  pen.moveTo(x0, y0);
-  pen.lineTo(x1, y1);
+  for (let i = 0; i < places.length; i += 2) pen.lineTo(places[i], places[i + 1]);
   pen.stroke();
 }

@@ -10,6 +10,7 @@ import { haloed, question, scaled, sheet, stroke, words } from "./sheet.js";
 /** @typedef {import("./sheet.js").Scene} Scene */
 /** @typedef {ArrayLike<number>} Values */
 
+const BAND = 8; // pixels above an axis, for what lies beyond it
 const FEWEST = 5; // places for the bars of a scree, however few there are
 
 /**
@@ -19,6 +20,7 @@ const FEWEST = 5; // places for the bars of a scree, however few there are
  * @property {CanvasRenderingContext2D} pen
  * @property {Look} look
  * @property {number} count components on the axis
+ * @property {number} low
  * @property {number} high
  * @property {number} size of texts
  * @property {number} left
@@ -40,16 +42,18 @@ export function drawSpectrum(canvas, scene, every) {
   if (!on) return;
   const { payload, column, cell, look, hidden, first } = scene;
   const axis = every ? payload.limits.spectrum.all : payload.limits.spectrum.first;
-  const left = first ? scaled(look, 44) : 6;
+  const left = first ? scaled(look, 48) : 6;
   // As high in every column as in the first, which names the levels: a level is one line across.
-  const bottom = on.height - scaled(look, 17);
-  const top = scaled(look, 18);
+  const bottom = on.height - scaled(look, 20);
+  const top = scaled(look, 18) + BAND;
+  const lines = column && cell && !hidden ? unpack(cell.spectrum.lines, Float32Array) : [];
+  const reach = /** @type {[number, number]} */ ([Math.min(axis.low, ...lines), Math.max(axis.high, ...lines)]);
   /** @type {Frame} */
   const frame = {
-    pen: on.pen, look, count: axis.count, high: axis.high, size: scaled(look, 12),
+    pen: on.pen, look, count: axis.count, low: axis.low, high: axis.high, size: scaled(look, 15),
     left, right: on.width - 6, bottom,
     x: (place) => left + ((place + 0.5) / axis.count) * (on.width - left - 6),
-    y: heights(axis, top, bottom),
+    y: heights(axis, top, bottom, reach, BAND + scaled(look, 18) - 6),
   };
   drawMarks(frame, axis.marks, on, first);
   if (hidden) {
@@ -95,10 +99,11 @@ export function drawScree(canvas, scene) {
   const { pen, width, height } = on;
   const said = scree.length ? "share of variance, 95 % bars" : "noise hides the variances";
   const texts = published.scree[1];
-  const size = scaled(look, 12);
+  const size = scaled(look, 15);
   const [top, bottom] = [scaled(look, 18), height - scaled(look, 19)];
   words(pen, look, [said], width / 2, height - 3, size);
-  canvas.setAttribute("aria-label", `Published scree, ${column?.label} at epsilon ${scene.written}: ${[said, ...texts].join(", ")}`);
+  const kind = scene.payload.publishable ? "Published" : "Noisy";
+  canvas.setAttribute("aria-label", `${kind} scree, ${column?.label} at epsilon ${scene.written}: ${[said, ...texts].join(", ")}`);
   if (!scree.length) return;
   // As high in every column and at every epsilon.
   const slot = (width - 12) / Math.max(scree.length, FEWEST);
@@ -199,10 +204,38 @@ function drawReleased(frame, { payload, cell, look, own, ghost, counted }, spect
   }
   const noted = [];
   if (counted) noted.push(look.says("ringed: {count} found", { count: counted[0] }));
-  if (median[0] > high) noted.push("▲ beyond the scale");
-  if (!released) noted.push("kept along each direction");
-  drawNotes(frame, [median, lower, upper, truth], levels, noted);
+  if (median.subarray(0, shown).some((value) => value < frame.low)) drawBreak(frame, frame.low, "");
+  if (median[0] > high) {
+    drawBreak(frame, high, spectrum.text);
+    noted.push(`beyond the scale: up to ${spectrum.text}`);
+  }
+  if (!released) noted.push("variance kept");
+  drawNotes(frame, [median, lower, upper, truth], levels, noted.filter((text) => !text.startsWith("beyond")));
   return noted;
+}
+
+/**
+ * Break the axis: what is above the two strokes is not to scale, and its largest is written.
+ *
+ * @param {Frame} frame
+ * @param {number} end of the axis
+ * @param {string} text
+ */
+function drawBreak({ pen, look, high, size, left, right, x, y }, end, text) {
+  const level = y(end) + (end === high ? -BAND : BAND) / 2;
+  pen.strokeStyle = look.ground;
+  pen.lineWidth = 4;
+  stroke(pen, left, level, right, level);
+  pen.strokeStyle = look.ink;
+  pen.lineWidth = 1.3;
+  for (const at of [left + 4, right - 6]) {
+    for (const step of [-3, 2]) stroke(pen, at - 4, level + step + 3, at + 4, level + step - 3);
+  }
+  pen.font = `600 ${size}px ${look.font}`;
+  pen.textAlign = "right";
+  pen.textBaseline = "top";
+  haloed(pen, look, text, Math.max(x(0) + pen.measureText(text).width + 8, right - 12), 0);
+  pen.font = `${size}px ${look.font}`;
 }
 
 /**
@@ -229,7 +262,7 @@ function drawNotes(frame, curves, levels, noted) {
     const wide = pen.measureText(text).width;
     const low = bottom - 3 - size - above;
     const places = [[left + 2, low], [right - wide, low], [right - wide, 2 + above]];
-    const place = places.find(([from, top]) => from >= left && free(from, from + wide, top));
+    const place = places.find(([from, top]) => from >= left && from + wide <= right && free(from, from + wide, top));
     if (!place) continue;
     haloed(pen, look, text, place[0], place[1]);
     above += size + 3;

@@ -1,7 +1,7 @@
 // @ts-check
 // Recovery against epsilon: a line a mechanism, named in the order of now, and dragged along.
 
-import { apart, logarithmic } from "./axis.js";
+import { apart, stepped } from "./axis.js";
 import { clipped } from "./format.js";
 import { make, scaled, stroke, surface } from "./sheet.js";
 
@@ -23,7 +23,7 @@ import { make, scaled, stroke, surface } from "./sheet.js";
  * @property {string | null} hovered key of a column
  * @property {boolean} masked
  * @property {boolean} phone
- * @property {boolean} staged whether names and ticks stand beside it
+ * @property {string | null} pair key of the column beside the truth
  * @property {Look} look
  * @property {(column: Column) => string} colour
  */
@@ -38,6 +38,7 @@ import { make, scaled, stroke, surface } from "./sheet.js";
  */
 
 const NEAR = 28; // pixels from which a line is meant
+const SIDES = [110, 170]; // pixels beside the curves, as beside the slider in board.css
 
 export class Strip {
   /** @param {Acts} acts */
@@ -56,14 +57,13 @@ export class Strip {
    *
    * @param {View} view
    */
-  places({ payload, phone, staged, look }) {
+  places({ payload, phone, look }) {
     const [width, height] = [this.box.clientWidth, this.box.clientHeight];
-    const { epsilons } = payload;
-    const left = staged ? 110 : scaled(look, 40);
-    const right = width - (phone || staged ? 12 : scaled(look, 150));
-    const top = scaled(look, 18);
-    const bottom = height - scaled(look, staged ? 7 : 20);
-    const axis = logarithmic(epsilons[0], epsilons[epsilons.length - 1], left, right);
+    // The slider below has the same ends: its handle is where the curves are read.
+    const [left, right] = phone ? [11, width - 11] : [SIDES[0], width - SIDES[1]];
+    const top = scaled(look, phone ? 30 : 21);
+    const bottom = height - 4;
+    const axis = stepped(payload.epsilons, left, right);
     /** @param {number} share */
     const y = (share) => bottom - Math.max(-0.02, Math.min(1, share)) * (bottom - top);
     return { width, height, left, right, top, bottom, x: axis.at, epsilon: axis.from, y };
@@ -75,17 +75,17 @@ export class Strip {
     const at = this.places(view);
     if (!at.width || !at.height) return;
     const pen = surface(this.canvas, at.width, at.height);
-    const size = scaled(view.look, 12);
+    const size = scaled(view.look, 15);
     pen.font = `${size}px ${view.look.font}`;
-    const titled = drawAxes(pen, at, view);
+    drawAxes(pen, at, view);
     /** @type {{ column: Column, y: number, dim: boolean }[]} */
     const ends = [];
     for (const column of view.masked ? [] : view.columns) {
       const end = drawCurve(pen, at, column, view);
-      if (end) ends.push(end);
+      if (end && (!view.pair || column.key === view.pair)) ends.push(end);
     }
-    drawNow(pen, at, view, size, titled);
-    if (!view.phone && !view.staged) nameCurves(pen, at, ends, view, size);
+    drawNow(pen, at, view, size);
+    if (!view.phone) nameCurves(pen, at, ends, view, size);
     this.canvas.setAttribute("aria-label", `Recovery against epsilon, now ${view.written}`);
   }
 
@@ -151,7 +151,7 @@ export class Strip {
 /** @typedef {ReturnType<Strip["places"]>} Places */
 
 /**
- * Draw levels, ticks and title; return how wide the title is.
+ * Draw levels and title; epsilons stand below, at the slider.
  *
  * @param {CanvasRenderingContext2D} pen
  * @param {Places} at
@@ -161,7 +161,7 @@ function drawAxes(pen, at, view) {
   const { payload, look } = view;
   pen.fillStyle = look.faint;
   pen.textBaseline = "middle";
-  pen.textAlign = "right";
+  pen.textAlign = view.phone ? "left" : "right";
   pen.lineWidth = 1;
   for (const { share, text, dotted } of payload.levels) {
     const level = Math.round(at.y(share)) + 0.5;
@@ -170,30 +170,24 @@ function drawAxes(pen, at, view) {
     pen.setLineDash(dotted ? [2, 3] : []);
     stroke(pen, at.left, level, at.right, level);
     pen.globalAlpha = 1;
-    pen.fillText(text, at.left - 5, level);
+    if (share || !view.phone) pen.fillText(text, view.phone ? 0 : at.left - 6, level);
   }
   pen.setLineDash([]);
-  pen.textBaseline = "bottom";
-  pen.textAlign = "center";
-  for (const [epsilon, text] of view.staged ? [] : payload.ticks) pen.fillText(text, at.x(epsilon), at.height - 1);
   pen.textAlign = "left";
   pen.textBaseline = "top";
-  const title = titleOf(view);
-  pen.fillText(title, 2, 0);
-  return pen.measureText(title).width + 8;
+  if (!view.phone) pen.fillText(titleOf(view)[0], 2, 0);
 }
 
 /**
  * Return what is drawn, and what the curves rest on where that is less than usual.
  *
- * @param {Pick<View, "payload" | "frames" | "epsilon" | "phone">} view
+ * @param {Pick<View, "payload" | "frames" | "epsilon">} view
  */
-export function titleOf({ payload, frames, epsilon, phone }) {
+export function titleOf({ payload, frames, epsilon }) {
   const { table, steps, epsilons } = payload;
   const shown = Object.values(frames.get(epsilon)?.cells ?? {});
   const both = shown.some((cell) => cell.before !== null);
-  const parts = [both ? "recovery against ε, thin: as released" : "recovery against ε"];
-  if (phone) return parts[0];
+  const parts = [both ? "recovery, thin: as released" : "recovery"];
   if (steps && epsilons.length < steps) {
     parts.push(`${epsilons.length} of ${steps} steps, as ${table.d} features take long`);
   }
@@ -201,7 +195,7 @@ export function titleOf({ payload, frames, epsilon, phone }) {
   if (frame && frame.draws && frame.draws < table.draws) {
     parts.push(`the first ${frame.draws} of ${table.draws} draws, all when let go`);
   }
-  return parts.join(" · ");
+  return parts;
 }
 
 /**
@@ -216,6 +210,7 @@ function drawCurve(pen, at, column, view) {
   const { payload, frames, hovered, look } = view;
   const { key } = column;
   const dim = Boolean(hovered) && hovered !== key;
+  const thick = hovered === key || view.pair === key;
   const own = view.colour(column);
   pen.globalAlpha = dim ? 0.2 : 1;
   pen.strokeStyle = own;
@@ -235,7 +230,7 @@ function drawCurve(pen, at, column, view) {
     expected.forEach(({ x, y }, place) => (place ? pen.lineTo(x, y) : pen.moveTo(x, y)));
     pen.stroke();
   }
-  pen.lineWidth = hovered === key ? 3.5 : 2;
+  pen.lineWidth = thick ? 3.5 : view.pair ? 1.2 : 2;
   known.slice(1).forEach((to, place) => {
     const from = known[place];
     // Dashed where the claim fails: at either end of the step.
@@ -272,26 +267,16 @@ function drawCurve(pen, at, column, view) {
  * @param {Places} at
  * @param {View} view
  * @param {number} size
- * @param {number} titled pixels that the title takes
  */
-function drawNow(pen, at, { payload, look, epsilon, written, pinned }, size, titled) {
+function drawNow(pen, at, { payload, look, epsilon, pinned }, size) {
   const now = Math.round(at.x(epsilon)) + 0.5;
   pen.strokeStyle = look.ink;
   pen.lineWidth = 1.5;
-  stroke(pen, now, at.top - 4, now, at.bottom);
-  pen.fillStyle = look.ink;
-  pen.font = `600 ${size}px ${look.font}`;
-  pen.textBaseline = "top";
-  const tag = `now: ${written}`;
-  const wide = pen.measureText(tag).width;
-  const before = now + wide + 8 > at.right;
-  pen.textAlign = before ? "right" : "left";
-  const clear = now - (before ? wide + 5 : 0) > titled;
-  pen.fillText(tag, now + (before ? -5 : 5), clear ? 0 : at.top);
+  stroke(pen, now, at.top - 4, now, at.height);
   if (pinned === null || pinned < payload.epsilons[0]) return;
   pen.strokeStyle = look.faint;
   pen.setLineDash([4, 3]);
-  stroke(pen, at.x(pinned), at.top, at.x(pinned), at.bottom);
+  stroke(pen, at.x(pinned), at.top, at.x(pinned), at.height);
   pen.setLineDash([]);
 }
 
@@ -305,7 +290,9 @@ function drawNow(pen, at, { payload, look, epsilon, written, pinned }, size, tit
 function nameCurves(pen, at, ends, { look, hovered, colour }, size) {
   pen.textAlign = "left";
   pen.textBaseline = "middle";
-  for (const end of apart(ends, size + 2, at.top, at.height - size / 2)) {
+  const [top, bottom] = [size / 2, at.height - size / 2];
+  const gap = Math.min(size + 2, (bottom - top) / Math.max(ends.length - 1, 1));
+  for (const end of apart(ends, gap, top, bottom)) {
     pen.globalAlpha = end.dim ? 0.3 : 1;
     pen.fillStyle = colour(end.column);
     pen.fillRect(at.right + 6, end.at - 1.5, 9, 3);

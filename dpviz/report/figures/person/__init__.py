@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpviz.core import number_text
+from dpviz.report.figures import board
 
 _FOLDER = Path(__file__).parent
 
@@ -34,9 +35,10 @@ def style() -> str:
 
 def script() -> str:
     """Return the script, which defines ``dpvizPerson(root, payload, report)``."""
-    parts = ("directions.js", "person.js")
-    texts = [(_FOLDER / name).read_text(encoding="utf-8") for name in parts]
-    return "\n".join([number_text.script(), *texts])
+    # the laws of directions are given for those who check them
+    given = "{ dpvizPerson, DpvizDirections: { alarm, draws, moment } }"
+    made = board.script("const { dpvizPerson, DpvizDirections }", _FOLDER / "person.js", given)
+    return f"{number_text.script()}\n{made}"
 
 
 def component_script(prepare: str = "") -> str:

@@ -1,13 +1,13 @@
+// @ts-check
 // Drag one person: two clouds of releases, with her row and without it.
 //
 // Every number comes from the payload of dpviz.lessons.person: noise in units of one row, its scale
 // at each epsilon, the limits. Dragging and epsilon only move what is here already.
 
-// Of a text in English the one of another language, with its values; without one the text itself.
-const dpvizSays = (words) => (text, values = {}) => (words?.[text] ?? text)
-  .replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+import { alarm, drawAngles, guess } from "./directions.js";
+import { add, disc, dragged, inEnglish, stroke, surface } from "../board/sheet.js";
 
-function dpvizPerson(root, data, report, says = dpvizSays()) {
+export function dpvizPerson(root, data, report, says = inEnglish) {
   const SVG = "http://www.w3.org/2000/svg";
   const SHOWN = 260;
   const state = {
@@ -17,37 +17,29 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     row: data.row.slice(),
     turn: Math.atan2(data.row[1], data.row[0]),
   };
-  const node = (name, className, parent, text) => {
-    const made = document.createElement(name);
-    if (className) made.className = className;
-    if (text !== undefined) made.textContent = text;
-    if (parent) parent.append(made);
-    return made;
-  };
-
   root.replaceChildren();
-  const frame = node("div", "dp-person", root);
+  const frame = add("div", "dp-person", root);
   frame.dataset.highlight = data.highlight || "";
-  const bar = node("div", "dp-bar", frame);
-  const tabs = node("div", "dp-tabs", bar);
+  const bar = add("div", "dp-bar", frame);
+  const tabs = add("div", "dp-tabs", bar);
   tabs.setAttribute("role", "radiogroup");
   tabs.setAttribute("aria-label", says("Mechanism"));
   const name = `dp-mechanism-${Math.random().toString(36).slice(2)}`;
   const radios = data.mechanisms.map((mechanism, index) => {
-    const label = node("label", "", tabs);
-    const radio = node("input", "", label);
+    const label = add("label", "", tabs);
+    const radio = add("input", "", label);
     radio.type = "radio";
     radio.name = name;
     radio.checked = index === 0;
-    node("span", "", label, mechanism.label);
+    add("span", "", label, mechanism.label);
     radio.addEventListener("change", () => { state.which = index; draw(); tell(); });
     return radio;
   });
   if (data.mechanisms.length < 2) tabs.hidden = true;
   radios.forEach((radio) => { radio.disabled = Boolean(data.locked); });
-  const dial = node("label", "dp-dial", bar);
-  const dialWord = node("span", "", dial);
-  const slider = node("input", "", dial);
+  const dial = add("label", "dp-dial", bar);
+  const dialWord = add("span", "", dial);
+  const slider = add("input", "", dial);
   slider.type = "range";
   slider.min = "0";
   slider.max = String(data.epsilons.length - 1);
@@ -55,25 +47,25 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
   slider.setAttribute("aria-label", says("Epsilon"));
   slider.disabled = Boolean(data.locked);
   slider.addEventListener("input", () => { at(Number(slider.value)); tell(); });
-  const status = node("span", "dp-status", bar);
+  const status = add("span", "dp-status", bar);
 
-  const panels = node("div", "dp-panels", frame);
-  const left = node("figure", "dp-left", panels);
-  const disk = node("div", "dp-disk", left);
-  const diskCanvas = node("canvas", "", disk);
-  const handle = node("button", "dp-handle", disk);
+  const panels = add("div", "dp-panels", frame);
+  const left = add("figure", "dp-left", panels);
+  const disk = add("div", "dp-disk", left);
+  const diskCanvas = add("canvas", "", disk);
+  const handle = add("button", "dp-handle", disk);
   handle.type = "button";
-  node("figcaption", "", left, says("Her row among the others: drag it, or press the arrow keys."));
-  const right = node("figure", "dp-right", panels);
-  const cloud = node("canvas", "", right);
+  add("figcaption", "", left, says("Her row among the others: drag it, or press the arrow keys."));
+  const right = add("figure", "dp-right", panels);
+  const cloud = add("canvas", "", right);
   cloud.setAttribute("role", "img");
-  const key = node("figcaption", "dp-key", right);
+  const key = add("figcaption", "dp-key", right);
 
-  const sentence = node("p", "dp-sentence", frame);
+  const sentence = add("p", "dp-sentence", frame);
   sentence.setAttribute("aria-live", "polite");
-  const arrays = node("div", "dp-worlds", frame);
+  const arrays = add("div", "dp-worlds", frame);
   const worlds = ["out", "within"].map((world) => {
-    const figure = node("figure", "", arrays);
+    const figure = add("figure", "", arrays);
     const picture = document.createElementNS(SVG, "svg");
     picture.setAttribute("viewBox", "0 0 100 100");
     picture.setAttribute("role", "img");
@@ -87,7 +79,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
       cells.push(cell);
     }
     figure.append(picture);
-    return { picture, cells, words: node("figcaption", "", figure), world };
+    return { picture, cells, words: add("figcaption", "", figure), world };
   });
 
   const mechanism = () => data.mechanisms[state.which];
@@ -124,7 +116,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     let count = 0;
     for (const draw of noise) {
       const along = turned(draw, unit / grain)[0];
-      count += (along > value) + (-along > value);
+      count += Number(along > value) + Number(-along > value);
     }
     return count / (2 * noise.length);
   };
@@ -142,10 +134,10 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
       const outside = -Math.expm1(Math.log1p(-Math.min(now.betrayed, 1 - 1e-16)) * squared);
       return { certain: true, out: outside, within: 0, squared };
     }
-    const alarm = mechanism().kind === "direction"
-      ? DpvizDirections.alarm(mechanism(), now, data.others, state.row, state.turn)
+    const out = mechanism().kind === "direction"
+      ? alarm(mechanism(), now, data.others, state.row, state.turn)
       : tail(squared / 2, now.scale);
-    return { certain: false, out: alarm, within: 1 - alarm, squared };
+    return { certain: false, out, within: 1 - out, squared };
   }
 
   // The noise's scale on the way between two epsilons: the picture zooms, and does not jump.
@@ -156,42 +148,26 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
   }
 
   function sized(canvas, ratio) {
-    const scale = (window.devicePixelRatio || 1) * (canvas.currentCSSZoom || 1);
     const width = Math.max(1, canvas.clientWidth);
     const height = Math.round(width * ratio);
-    canvas.style.height = `${height}px`;
-    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
-      canvas.width = Math.round(width * scale);
-      canvas.height = Math.round(height * scale);
-    }
-    const pen = canvas.getContext("2d");
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    return [pen, width, height];
+    const pen = surface(canvas, width, height);
+    canvas.style.width = ""; // as wide as its place comes to be
+    return { pen, width, height };
   }
 
   function drawDisk() {
     if (diskCanvas.clientWidth < 60) return; // not laid out yet: the observer calls again
-    const [pen, width] = sized(diskCanvas, 1);
+    const { pen, width } = sized(diskCanvas, 1);
     const half = width / 2, reach = half - 12;
     pen.strokeStyle = colour("--dp-line");
     pen.fillStyle = colour("--dp-soft");
-    pen.beginPath();
-    pen.arc(half, half, reach, 0, 2 * Math.PI);
-    pen.fill();
+    disc(pen, half, half, reach);
     pen.stroke();
     pen.fillStyle = colour("--dp-faint");
-    for (const [x, y] of data.others) {
-      pen.beginPath();
-      pen.arc(half + reach * x, half - reach * y, 3, 0, 2 * Math.PI);
-      pen.fill();
-    }
+    for (const [x, y] of data.others) disc(pen, half + reach * x, half - reach * y, 3);
     pen.strokeStyle = colour("--dp-in");
     pen.lineWidth = 2;
-    pen.beginPath();
-    pen.moveTo(half, half);
-    pen.lineTo(half + reach * state.row[0], half - reach * state.row[1]);
-    pen.stroke();
+    stroke(pen, half, half, half + reach * state.row[0], half - reach * state.row[1]);
     handle.style.left = `${half + reach * state.row[0]}px`;
     handle.style.top = `${half - reach * state.row[1]}px`;
   }
@@ -201,7 +177,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     // Enlarged for a lecture hall, what stands below shall still be seen.
     const narrow = (cloud.currentCSSZoom || 1) > 1 ? 0.5 : 0.8;
     const ratio = cloud.clientWidth < 420 ? narrow : 0.55;
-    const [pen, width, height] = sized(cloud, ratio);
+    const { pen, width, height } = sized(cloud, ratio);
     const now = setting();
     pen.font = `${cloud.clientWidth < 420 ? 13 : 15}px system-ui, sans-serif`;
     pen.fillStyle = colour("--dp-text");
@@ -213,8 +189,8 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
       const colours = {
         in: colour("--dp-in"), out: colour("--dp-out"), text: colour("--dp-text"), soft: colour("--dp-soft"),
       };
-      const guess = DpvizDirections.guess(mechanism(), now, data.others, state.row, state.turn);
-      DpvizDirections.drawAngles(pen, width, height, guess, colours, says);
+      const seen = guess(mechanism(), now, data.others, state.row, state.turn);
+      drawAngles(pen, width, height, seen, colours, says);
       return;
     }
     const { noise, grain, oneSided } = mechanism();
@@ -253,10 +229,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     } else {
       pen.strokeStyle = colour("--dp-line");
       pen.setLineDash([5, 4]);
-      pen.beginPath();
-      pen.moveTo(X(squared / 2), 0);
-      pen.lineTo(X(squared / 2), height);
-      pen.stroke();
+      stroke(pen, X(squared / 2), 0, X(squared / 2), height);
       pen.setLineDash([]);
     }
     const shown = Math.min(SHOWN, noise.length >> 1);
@@ -271,24 +244,16 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
       const px = X(x), py = Y(y);
       pen.strokeStyle = colour(betrays ? "--dp-sure" : "--dp-out");
       pen.lineWidth = betrays ? 2 : 1.3;
-      pen.beginPath();
       if (betrays) {
-        pen.moveTo(px - 4, py - 4);
-        pen.lineTo(px + 4, py + 4);
-        pen.moveTo(px - 4, py + 4);
-        pen.lineTo(px + 4, py - 4);
-      } else {
-        pen.arc(px, py, 3, 0, 2 * Math.PI);
-      }
-      pen.stroke();
+        stroke(pen, px - 4, py - 4, px + 4, py + 4);
+        stroke(pen, px - 4, py + 4, px + 4, py - 4);
+      } else disc(pen, px, py, 3, "stroke");
     };
     const within = (index) => {
       const [along, across, between] = turned(noise[index], unit);
       const [x, y] = point(along + (cone ? 0 : squared), across, between);
       pen.fillStyle = colour("--dp-in");
-      pen.beginPath();
-      pen.arc(X(x), Y(y), 2.6, 0, 2 * Math.PI);
-      pen.fill();
+      disc(pen, X(x), Y(y), 2.6);
     };
     // In turn, so that neither world lies on the other.
     for (let index = 0; index < shown; index += 1) {
@@ -341,14 +306,8 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     pen.fillText(text, right, top + size);
     const y = top + size + 10;
     pen.lineWidth = 2;
-    pen.beginPath();
-    pen.moveTo(right - long, y - 4);
-    pen.lineTo(right - long, y + 4);
-    pen.moveTo(right - long, y);
-    pen.lineTo(right, y);
-    pen.moveTo(right, y - 4);
-    pen.lineTo(right, y + 4);
-    pen.stroke();
+    stroke(pen, right - long, y, right, y);
+    for (const end of [right - long, right]) stroke(pen, end, y - 4, end, y + 4);
   }
 
   const label = (value) => DpvizNumbers.numeral(value, 3);
@@ -373,7 +332,7 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
       return `${where}: ${says("of 100 releases without her, {out} cannot have come from the table with her: whoever sees one of these is certain.", { out })}`;
     }
     const limit = now.limit
-      ? `; ${says("wherever she stands at most {most} right", { most: DpvizNumbers.ofHundred(now.limit[1]) })}` : "";
+      ? `; ${says("wherever she stands at most {most} right", { most: Math.ceil(100 * now.limit[1] - 1e-9) })}` : "";
     const told = says("of 100 guesses who is in, after {mechanism}: {within} right, {out} wrong", {
       mechanism: where, out, within,
     });
@@ -395,12 +354,12 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     cloud.setAttribute("aria-label", text);
     const { oneSided, kind } = mechanism();
     key.replaceChildren();
-    node("span", "dp-mark dp-in", key, says("with her"));
-    node("span", "dp-mark dp-out", key, says("without her"));
+    add("span", "dp-mark dp-in", key, says("with her"));
+    add("span", "dp-mark dp-out", key, says("without her"));
     if (kind === "direction") {
-      node("span", "", key, says("How far one released direction lies from hers: bars up with her, bars down without, at one scale."));
+      add("span", "", key, says("How far one released direction lies from hers: bars up with her, bars down without, at one scale."));
     }
-    if (oneSided) node("span", "dp-mark dp-sure", key, says("without her: impossible with her"));
+    if (oneSided) add("span", "dp-mark dp-sure", key, says("without her: impossible with her"));
     worlds.forEach(({ picture, cells, words: caption, world }) => {
       const count = seen ? Math.round(100 * seen[world]) : 0;
       cells.forEach((cell, index) => {
@@ -435,24 +394,18 @@ function dpvizPerson(root, data, report, says = dpvizSays()) {
     draw();
   }
 
-  let dragging = false;
   const move = (event) => {
     const box = diskCanvas.getBoundingClientRect();
     const reach = box.width / 2 - 12;
     place((event.clientX - box.left - box.width / 2) / reach,
       (box.top + box.height / 2 - event.clientY) / reach);
   };
-  disk.addEventListener("pointerdown", (event) => {
-    dragging = true;
-    disk.setPointerCapture(event.pointerId);
+  const grab = (event) => {
     handle.focus({ preventScroll: true });
     move(event);
     event.preventDefault();
-  });
-  disk.addEventListener("pointermove", (event) => { if (dragging) move(event); });
-  const drop = () => { if (dragging) { dragging = false; tell(); } };
-  disk.addEventListener("pointerup", drop);
-  disk.addEventListener("pointercancel", drop);
+  };
+  dragged(disk, grab, move, tell);
   handle.addEventListener("keydown", (event) => {
     const step = event.shiftKey ? 0.2 : 0.05;
     const moves = {

@@ -21,7 +21,7 @@ def assets() -> board.Assets:
     held = board.assets()
     style = (_FOLDER / "stage.css").read_text(encoding="utf-8")
     # the script of a person brings the writer of numbers, which the stage uses too
-    script = (_FOLDER / "stage.js").read_text(encoding="utf-8")
+    script = board.script("const DpvizStage", _FOLDER / "stage.js", "{ mount }")
     return board.Assets(
         "\n".join([person.script(), held.js, script]), held.css + person.style() + style
     )

@@ -1,0 +1,78 @@
+r"""How far K-norm noise lets neighbours be told apart: less than its epsilon alone allows.
+
+The noise N has density proportional to exp(-||N||) in nuclear norm, and neighbours shift it by D,
+in units of its scale. tanh(epsilon/2) bounds the total variation of any epsilon, and is far above
+that of this noise.
+
+**The worst neighbours.** For any c > 0 the overlap O(D), the integral of min(f(N), c f(N - D)), is
+log-concave in D, as the integrand is in N and D together (Prékopa 1973), and even, as f is. A
+log-concave function on a convex body is least at an extreme point. Replacing a row, of length at
+most one before and after, shifts by D = epsilon/2 (uu' - vv'), whose eigenvalues are epsilon/2
+(p, -q) with p and q in [0, 1], else 0: a square, of whose corners (1, -1) and, by evenness, (1, 0)
+are left. Zero-out shifts by one eigenvalue of at most epsilon. The law is invariant under
+rotations, so that eigenvalues are all that matters: two shapes, ``pair`` and ``single``.
+
+**Its total variation.** With L = ||N - D|| - ||N|| it is E tanh(|L|/2): a release with loss L
+under one neighbour has loss -L under the other (N to D - N), and the densities' ratio is e^L.
+Monte Carlo with exact draws (`benchmarks.knorm_odds`) gives a mean of numbers from 0 to
+tanh(epsilon/2), and an upper limit of it that is wrong with probability 1e-6 at most, over all
+epsilons and shapes of a d together. That is a bound with a confidence, beside proofs without: it
+is used to say how often an attacker guesses right, and no epsilon or delta rests on it.
+
+**Between epsilons.** -ln(1 - TV) of e D is convex in e, as O is log-concave, and 0 at 0: lines
+between limits are limits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from dpviz.core.problem import Relation
+
+PATH = Path(__file__).with_name("knorm_odds.json")
+CONFIDENCE = 1 - 1e-6
+EPSILONS = (0.3, 1.0, 2.0, 3.0, 5.0, 8.0)
+SIGNS: dict[str, tuple[float, ...]] = {"pair": (0.5, -0.5), "single": (1.0,)}
+
+
+def most_apart(d: int, epsilon: float, relation: Relation) -> float:
+    """Return an upper limit of the total variation between neighbours.
+
+    Parameters
+    ----------
+    d : int
+        Features; of numbers that were not simulated tanh(epsilon/2) is known alone.
+    epsilon : float
+        Nuclear sensitivity over the noise's scale, of rows in a ball.
+    relation : Relation
+    """
+    free = math.tanh(epsilon / 2)
+    limits = _kept().get(d)
+    if limits is None:
+        return free
+    if relation is Relation.ZERO_OUT:
+        return min(free, _at(limits["single"], epsilon))
+    # a row against the zero row shifts by half as much, and that is no pair
+    return min(free, max(_at(limits["pair"], epsilon), _at(limits["single"], epsilon / 2)))
+
+
+def _at(limits: tuple[float, ...], epsilon: float) -> float:
+    """Return the limit at an epsilon; 1 beyond the last one."""
+    if epsilon > EPSILONS[-1]:
+        return 1.0
+    logs = -np.log1p(-np.array((0.0, *limits)))
+    return -math.expm1(-float(np.interp(epsilon, (0.0, *EPSILONS), logs))) * (1 + 1e-12)
+
+
+@cache
+def _kept() -> dict[int, dict[str, tuple[float, ...]]]:
+    """Return the limits at `EPSILONS`, by number of features and shape of the shift."""
+    found = json.loads(PATH.read_text(encoding="utf-8"))
+    return {
+        int(d): {name: tuple(one[name]["limits"]) for name in SIGNS} for d, one in found.items()
+    }

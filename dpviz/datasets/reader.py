@@ -1,0 +1,986 @@
+"""Any table's bytes as Arrow, read in a process that may die of them.
+
+This file is a script too, and imports nothing of dpviz. As a script it is a warm helper: it has
+imported Arrow, waits, and forks a child for each file. The child takes limits on memory, time and
+what it writes, tells by the first bytes what the file is, says what it found (`Reading.about`),
+waits to be told how to split it, and writes an Arrow stream. Whatever a file makes of its reader,
+a library that aborts or memory that runs out, ends that child alone. `dpviz.datasets.reading` is
+the other end; where there are no such processes it calls `Reading` itself, without the limits.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import datetime
+import gzip
+import io
+import itertools
+import json
+import os
+import posixpath
+import re
+import signal
+import socket
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as parquet
+
+BLOCK_BYTES = 2 << 20  # Arrow parses a block at a time, and a line must fit in one
+_CHUNK = 1 << 20
+HEAD_BYTES = 1 << 19
+_TAIL = 1 << 16
+_GROUP_ROWS = 1 << 20
+
+GZIP_MAGIC, PARQUET_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
+OLE_MAGIC = b"\xd0\xcf\x11\xe0"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_SPSS = (b"$FL2@(#)", b"$FL3@(#)")
+_OLD_STATA = {105, 108, 111, 113, 114, 115}
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*\{|\{\s*[\"}])")
+_BOOKS = {"xl/workbook.xml", "xl/workbook.bin"}
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_HIDDEN = re.compile(rb"<(?:\w+:)?row\b[^>]*\shidden=\"(?:1|true)\"")
+_LINE_BREAK = re.compile(r"[\r\n]+")
+_WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "space"}
+_REFUSED_COLUMN = re.compile(r"In CSV column #(\d+):")
+_TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+
+
+class Refused(Exception):
+    """A file is no table that can be read; ``{}`` in the sentence is the file's name.
+
+    Parameters
+    ----------
+    sentence : str
+    large : bool
+        Whether it is only too much to be held in memory at once.
+    encoding : str
+        The one that it may have.
+    """
+
+    def __init__(self, sentence: str, *, large: bool = False, encoding: str = "") -> None:
+        super().__init__(sentence)
+        self.large, self.encoding = large, encoding
+
+
+class Reading:
+    """A file that is being read.
+
+    Parameters
+    ----------
+    file : binary file
+        Seekable.
+    asked : mapping
+        ``encoding`` of a text, and what that is called (``encoded``); ``sheet`` of a workbook;
+        ``whole``, for a sheet as a release reads it; ``stream``, for batches; ``text_bytes`` and
+        ``cells``, the most that is held at once.
+
+    Attributes
+    ----------
+    about : dict
+        What was found. Of a delimited text its start (``head``), its end (``tail``), and
+        ``size``; of anything else ``schema`` and ``rows``.
+    """
+
+    def __init__(self, file: Any, asked: Mapping[str, Any]) -> None:
+        self._asked, self._what = asked, "a table"
+        self.about: dict[str, Any] = {"notes": []}
+        self._rows: Callable[[Mapping[str, Any]], tuple[Any, Iterator[Any]]]
+        try:
+            self._open(file, packed=False)
+        except (Refused, MemoryError, ModuleNotFoundError):
+            raise
+        except (
+            Exception
+        ) as error:  # of foreign bytes, in as many kinds as there are; it may quote them
+            if isinstance(error, OSError) and error.errno:  # Arrow's have no number
+                raise Refused(
+                    "{} cannot be read: the disk, share or device that it is on answers with an "
+                    "error."
+                ) from None
+            raise Refused(
+                f"{{}} starts like {self._what} but cannot be read as one: it is damaged, "
+                "incomplete or of an unknown kind; save it as CSV."
+            ) from None
+
+    def batches(self, plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
+        """Return the schema of the table and its record batches.
+
+        Parameters
+        ----------
+        plan : mapping
+            Of a text how it is split (`dpviz.datasets.dialect`); of anything else which
+            ``columns``, by name, and how many ``rows`` at a time.
+        """
+        return self._rows(plan)
+
+    def _open(self, file: Any, *, packed: bool) -> None:
+        file.seek(0)
+        head = file.read(64)
+        if head.startswith(ZIP_MAGIC):
+            self._of_zip(file, packed=packed)
+        elif head.startswith(OLE_MAGIC):
+            file.seek(0)
+            self._of_workbook(file.read())
+        elif head.startswith(PARQUET_MAGIC):
+            self._what = "a Parquet file"
+            self._of_parquet(file)
+        elif head.startswith(_SPSS):
+            self._what = "an SPSS file"
+            self._of_columns(*_spss(_all(file)))
+        elif head.startswith(b"<stata_dta>") or (
+            len(head) > 3 and head[0] in _OLD_STATA and head[1] in (1, 2) and head[2] == 1
+        ):
+            self._what = "a Stata file"
+            self._of_columns(*_stata(_all(file)))
+        elif is_json(head):
+            self._what = "JSON"
+            self._of_columns(*_records(_all(file), self._asked["cells"]))
+        else:
+            self._of_text(file, head)
+
+    # -------------------------------------------------------------------- columns
+
+    def _of_parquet(self, file: Any) -> None:
+        found = parquet.ParquetFile(file)
+        schema, rows, groups = found.schema_arrow, found.metadata.num_rows, found.num_row_groups
+        unpacked = sum(found.metadata.row_group(j).total_byte_size for j in range(groups))
+        if not self._asked["stream"]:
+            self._check_size(rows, len(schema), unpacked)
+        self.about |= {"schema": schema.serialize().to_pybytes().decode("latin-1"), "rows": rows}
+        # coded, as a file may hold one long text a million times; in batches Arrow would keep
+        # every text that it has met
+        texts = [] if self._asked["stream"] else [f.name for f in schema if _is_text(f.type)]
+        again = parquet.ParquetFile(
+            file, read_dictionary=texts, pre_buffer=False, buffer_size=1 << 18
+        )
+
+        def batches(plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
+            names = plan["columns"]
+            if not self._asked["stream"]:
+                tables = (again.read_row_group(j, names, use_threads=False) for j in range(groups))
+                found = (b for t in tables for b in t.combine_chunks().to_batches(_GROUP_ROWS))
+            else:
+                found = again.iter_batches(plan["rows"], columns=names, use_threads=False)
+            return _begun(found, lambda: again.read_row_groups([], names).schema)
+
+        self._rows = batches
+
+    def _of_columns(self, table: Any, notes: list[str]) -> None:
+        self._check_size(table.num_rows, table.num_columns, 0)
+        schema = table.schema.serialize().to_pybytes().decode("latin-1")
+        self.about |= {"schema": schema, "rows": table.num_rows}
+        self.about["notes"] += notes
+
+        def batches(plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
+            names = {*plan["columns"]}
+            chosen = table.select([j for j, f in enumerate(table.schema) if f.name in names])
+            return chosen.schema, iter(chosen.to_batches(plan["rows"]))
+
+        self._rows = batches
+
+    def _check_size(self, rows: int, columns: int, unpacked: int) -> None:
+        """Refuse what is more than is held in memory, by what the file says of itself."""
+        cells, most = self._asked["cells"], self._asked["text_bytes"]
+        if rows * columns > cells:
+            raise Refused(
+                f"{{}} has about {rows:,} rows of {columns:,} columns, more than the {cells:,} "
+                "cells that are read into memory; keep fewer rows or columns.",
+                large=True,
+            )
+        if unpacked > most:
+            raise Refused(
+                f"{{}} unpacks to more than {most >> 20} MiB, the most that is read into memory; "
+                "keep fewer rows or columns.",
+                large=True,
+            )
+
+    # -------------------------------------------------------------------- zip and workbooks
+
+    def _of_zip(self, file: Any, *, packed: bool) -> None:
+        self._what = "a zip archive or workbook"
+        with zipfile.ZipFile(file) as archive:
+            held = [item for item in archive.infolist() if not item.is_dir()]
+            inside = {item.filename for item in held}
+            # bit 0 of a member's flags says that it is encrypted
+            if any(item.flag_bits & 1 for item in held):
+                raise Refused("{} is protected by a password; save it without one.")
+            kind = archive.read("mimetype") if "mimetype" in inside else b""
+            if b"opendocument.spreadsheet" in kind or inside & _BOOKS:
+                file.seek(0)
+                return self._of_workbook(file.read(), archive)
+            if inside & {"mimetype", "[Content_Types].xml"}:
+                raise Refused(
+                    "{} is an office document without a table dpviz reads; in its program, save "
+                    "the sheet as xlsx or CSV."
+                )
+            tables = [
+                item
+                for item in held
+                if not item.filename.startswith(("__MACOSX/", "."))
+                and not item.filename.rpartition("/")[2].startswith(".")
+            ]
+            # which of several is meant is not guessed
+            if len(tables) != 1:
+                files = "1 file" if len(tables) == 1 else f"{len(tables)} files"
+                raise Refused(f"{{}} must hold one table; it holds {files}.")
+            # once is what mail programs do; deeper is how bombs are built
+            if packed:
+                raise Refused("{} is a zip inside a zip; unpack it once.")
+            data = archive.read(tables[0])
+        self.about["notes"].append("The one table of the archive was read.")
+        self._open(io.BytesIO(data), packed=True)
+
+    def _of_workbook(self, data: bytes, archive: zipfile.ZipFile | None = None) -> None:
+        """Take the sheet of a workbook as text, cell by cell, as its program would save it."""
+        import python_calamine as calamine
+
+        self._what = "a workbook"
+        asked, whole = self._asked["sheet"], self._asked["whole"]
+        try:
+            book = calamine.load_workbook(io.BytesIO(data))
+            names = [
+                found.name
+                for found in book.sheets_metadata
+                if found.typ == calamine.SheetTypeEnum.WorkSheet
+                and found.visible == calamine.SheetVisibleEnum.Visible
+            ]
+            self.about["sheets"] = names
+            if whole and not asked and len(names) != 1:
+                raise Refused(
+                    f"sheet must be said, as {{}} has {len(names)} visible sheets: "
+                    f"{_listed(names)} (--sheet)."
+                )
+            chosen, rows = "", []
+            for chosen in [name for name in names if name == asked or not asked]:
+                sheet = book.get_sheet_by_name(chosen)
+                if whole:
+                    rows = [*map(_cells, sheet.to_python(skip_empty_area=False))]
+                    break
+                rows = [row for row in map(_cells, sheet.iter_rows()) if any(row)]
+                held = [j for j, column in enumerate(zip(*rows, strict=True)) if any(column)]
+                held = self._beside(rows, held)
+                if rows and len(held) < len(rows[0]):
+                    rows = [[row[j] for j in held] for row in rows]
+                    rows = [row for row in rows if any(row)]
+                # many books begin with a cover
+                if len(rows) >= 2 and len(held) >= 2:
+                    break
+        except calamine.CalamineError as error:
+            # of a protected xlsx the reader says only that it does not know what it is
+            if isinstance(error, calamine.PasswordError) or _ENCRYPTED in data:
+                raise Refused("{} is protected by a password; save it without one.") from None
+            raise
+        self.about |= {"sheet": chosen, "delimiter": ","}
+        hidden = _hidden(archive, chosen) if archive is not None and chosen and not whole else 0
+        if hidden:
+            were = "hidden row was" if hidden == 1 else "hidden rows were"
+            self.about["notes"].append(f"{hidden} {were} read like all others.")
+        if asked and asked not in names:
+            shown = _listed(names) if names else "none is visible"
+            raise Refused(f"sheet must be one of {{}}: {shown}; got {_listed([asked])}.")
+        if not whole and not rows:
+            raise Refused("{} has no sheet with a table.")
+        if whole:
+            formulas = _formulas(archive, chosen) if archive is not None else []
+            self.about["formulas"] = _without_formulas(rows, formulas)
+        sink = io.StringIO(newline="")
+        csv.writer(sink, lineterminator="\n").writerows(rows)
+        text = sink.getvalue().encode("utf-8", "replace")
+        if whole:
+            table = pa.table({"text": pa.array([text], pa.large_binary())})
+            self._of_columns(table, [])
+        else:
+            self._of_text(io.BytesIO(text), b"")
+
+    def _beside(self, rows: list[list[str]], held: list[int]) -> list[int]:
+        """Return the columns of a sheet without those of a small table beside its table."""
+        blocks: list[list[int]] = []
+        for j in held:
+            if blocks and j == blocks[-1][-1] + 1:
+                blocks[-1].append(j)
+            else:
+                blocks.append([j])
+        filled = [sum(any(row[j] for j in block) for row in rows) for block in blocks]
+        # fewer than a fifth of the rows that the longest block has
+        kept = [
+            j
+            for block, n in zip(blocks, filled, strict=True)
+            if 5 * n >= max(filled)
+            for j in block
+        ]
+        if len(kept) < len(held):
+            were = "column" if len(held) - len(kept) == 1 else "columns"
+            self.about["notes"].append(
+                f"{len(held) - len(kept)} {were} beside the table, behind an empty one, left out."
+            )
+        return kept
+
+    # -------------------------------------------------------------------- text
+
+    def _of_text(self, file: Any, head: bytes) -> None:
+        self._what = "a text"
+        encoding = self._asked["encoding"]
+        if self._asked["sheet"] and "sheet" not in self.about:
+            raise Refused("{} is no workbook, so it has no sheets; leave sheet out.")
+        packed = head.startswith(GZIP_MAGIC)
+
+        def unpacked() -> Any:
+            file.seek(0)
+            return gzip.GzipFile(fileobj=file, mode="rb") if packed else file
+
+        def text() -> Any:
+            raw = unpacked()
+            return io.BufferedReader(_Recoded(raw, encoding), _CHUNK) if encoding else raw
+
+        try:
+            if not encoding and "sheet" not in self.about:
+                refuse_foreign(unpacked().read(64))
+            if "plan" not in self._asked:
+                self._extent(text, packed=packed or bool(encoding), size=file.seek(0, 2))
+        except UnicodeError:  # of UTF-16, the only one that is read strictly
+            said = f"{{}} is not {self._asked['encoded']} text; choose another encoding."
+            raise Refused(said) from None
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise Refused("{} is a damaged or incomplete gzip file.") from None
+        if encoding:
+            self.about["encoding"] = self._asked["encoding"]
+        self._rows = lambda plan: _split(text, plan)
+
+    def _extent(self, text: Callable[[], Any], *, packed: bool, size: int) -> None:
+        """Say how much text there is, and how it begins and ends.
+
+        What is packed is unpacked once and dropped: where it grows, it does in constant memory.
+        """
+        most = None if self._asked["stream"] else self._asked["text_bytes"]
+        stream = text()
+        head = stream.read(HEAD_BYTES)
+        if b"\n" not in head and b"\r" not in head:
+            head += stream.read(BLOCK_BYTES)  # the names alone are that long
+        total, tail = len(head), head
+        if packed:
+            while (most is None or total <= most) and (chunk := stream.read(_CHUNK)):
+                total += len(chunk)
+                tail = (tail[-_TAIL:] + chunk)[-_TAIL:]
+        elif size > total:
+            total = size
+            stream.seek(max(total - _TAIL, 0))
+            tail = stream.read()
+        if most is not None and total > most:
+            raise Refused(
+                f"{{}} holds more than {most >> 20} MiB of text, the most that is read into "
+                "memory; keep fewer rows or columns.",
+                large=True,
+            )
+        if not total:
+            raise Refused("{} is empty.")
+        lost = getattr(getattr(stream, "raw", None), "lost", 0)
+        if lost:
+            self.about["notes"].append(
+                f"{lost} bytes that mean no letter in this encoding were replaced: check the names."
+            )
+        self.about |= {
+            "head": head.decode("latin-1"),
+            "tail": tail[-_TAIL:].decode("latin-1"),
+            "size": total,
+        }
+
+
+class _Recoded(io.RawIOBase):
+    """A text of another encoding as one of UTF-8."""
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        self._stream, self._ready, self.lost = stream, b"", 0
+        # a stray byte costs a letter and not the table: delimiters and numbers are ASCII. UTF-16
+        # has no such bytes: there it is another encoding
+        errors = "strict" if encoding.startswith("utf") else "replace"
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            chunk = self._stream.read(_CHUNK)
+            letters = self._decoder.decode(chunk, final=not chunk)
+            self.lost += letters.count("\ufffd")
+            self._ready = letters.encode()
+            if not chunk:
+                break
+        data, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _begun(batches: Iterator[Any], empty: Callable[[], Any]) -> tuple[Any, Iterator[Any]]:
+    """Return the schema of record batches, and the batches."""
+    first = next(batches, None)
+    if first is None:
+        return empty(), iter(())
+
+    def again() -> Iterator[Any]:
+        yield first
+        yield from batches
+
+    return first.schema, again()
+
+
+def _all(file: Any) -> bytes:
+    file.seek(0)
+    data: bytes = file.read()
+    return data
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_json(head: bytes) -> bool:
+    """Return whether a file that begins so holds JSON records."""
+    return _JSON.match(head) is not None
+
+
+# what people upload by mistake, by its first bytes
+_FOREIGN = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (ZIP_MAGIC, "a zip archive or an Excel workbook"),
+    (b"PK\x05\x06", "a zip archive"),
+    (OLE_MAGIC, "an old Excel workbook"),
+    (b"$FL2@(#)", "an SPSS file"),
+    (b"$FL3@(#)", "an SPSS file"),
+    (b"<stata_dta>", "a Stata file"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\0\1\0\0Standard", "an Access database"),
+    (bytes(12) + b"\xc2\xea\x81\x60", "a SAS file"),
+    (b"HEADER RECORD*******LIB", "a SAS transport file"),
+    (b"ARROW1", "an Arrow file"),
+    (b"FEA1", "a Feather file"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"\x93NUMPY", "a NumPy file"),
+    (b"RDX2\n", "an R workspace"),
+    (b"RDX3\n", "an R workspace"),
+    (b"X\n\0\0", "an R object"),
+    (b"<!DOCTYPE html", "a web page"),
+    (b"<html", "a web page"),
+)
+_IN_R = 'in R, write.csv(data, "table.csv", row.names = FALSE)'
+_IN_ITS_PROGRAM = "in its program, export one table or query as CSV"
+_SAS = 'in SAS, proc export data=lib.table outfile="table.csv" dbms=csv; run;'
+_EXPORTS = {
+    "an R workspace": _IN_R,
+    "an R object": _IN_R,
+    "an SQLite database": _IN_ITS_PROGRAM,
+    "an Access database": _IN_ITS_PROGRAM,
+    "a SAS file": _SAS,
+    "a SAS transport file": _SAS,
+    "a web page": "from an online sheet, choose File, Download, CSV",
+}
+
+
+def refuse_foreign(head: bytes) -> None:
+    """Raise `Refused` when the first bytes are another format's, or of UTF-16."""
+    for magic, what in _FOREIGN:
+        if head.startswith(magic):
+            how = _EXPORTS.get(what, "save the table as CSV (also gzipped) or Parquet")
+            raise Refused(f"{{}} is {what}, which is not read here; {how}.")
+    if head.startswith(UTF16):
+        raise Refused(
+            "{} is encoded as UTF-16; choose UTF-16 as its encoding (--encoding utf-16), or save "
+            "it as UTF-8.",
+            encoding="utf-16",
+        )
+    if b"\0" in head:
+        raise Refused("{} is neither CSV text nor Parquet: it holds binary data.")
+
+
+# Delimited text -----------------------------------------------------------------------------------
+
+
+class _Lines(io.RawIOBase):
+    """The part of a text that holds the rows; the last line has an end; runs of blanks are one."""
+
+    def __init__(self, stream: Any, plan: Mapping[str, Any]) -> None:
+        self._stream, self._blanks = stream, plan["delimiter"] == " "
+        start, stop = plan["start"], plan["stop"]
+        self._left = -1 if stop is None else stop - start
+        self._rest, self._ready, self._last = b"", b"", b"\n"
+        while start > 0:
+            start -= len(stream.read(min(start, _CHUNK))) or start
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        parts, have = [self._ready], len(self._ready)
+        while size < 0 or have < size:
+            piece = self._piece()
+            if piece is None and self._last in b"\r\n":
+                break
+            # Arrow hands over a last line without an end by itself
+            parts.append(b"\n" if piece is None else piece)
+            have += len(parts[-1])
+            self._last = parts[-1][-1:] or self._last
+        whole = b"".join(parts)
+        size = have if size < 0 else size
+        self._ready = whole[size:]
+        return whole[:size]
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _piece(self) -> bytes | None:
+        """Return more of the text, None at its end."""
+        chunk: bytes = self._stream.read(_CHUNK)
+        if self._left >= 0:
+            chunk = chunk[: self._left]
+            self._left -= len(chunk)
+        if not self._blanks:
+            return chunk or None
+        if not chunk and not self._rest:
+            return None
+        self._rest += chunk
+        # a run of blanks may go on in the next chunk, a line's end cannot; without any line end
+        # the parser will refuse the block, so it need not be kept
+        flush = not chunk or len(self._rest) > BLOCK_BYTES
+        end = len(self._rest) if flush else self._rest.rfind(b"\n") + 1
+        lines, self._rest = self._rest[:end], self._rest[end:]
+        return re.sub(rb"(?m)^ | (?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", lines))
+
+
+class _Even(_Lines):
+    """The same, without blank cells that lines have more than there are columns."""
+
+    def __init__(self, stream: Any, plan: Mapping[str, Any]) -> None:
+        raw = io.BufferedReader(_Lines(stream, plan), _CHUNK)
+        super().__init__(stream, {**plan, "start": 0})
+        text = io.TextIOWrapper(raw, "utf-8", errors="surrogateescape", newline="")
+        self._rows = csv.reader(text, delimiter=plan["delimiter"])
+        self._width, self._delimiter = plan["width"], plan["delimiter"]
+
+    def _piece(self) -> bytes | None:
+        sink = io.StringIO(newline="")
+        writer = csv.writer(sink, delimiter=self._delimiter, lineterminator="\n")
+        for row in itertools.islice(self._rows, 4_096):
+            more = any(cell.strip() for cell in row[self._width :])
+            writer.writerow(row if more else row[: self._width])
+        return sink.getvalue().encode("utf-8", "surrogateescape") or None
+
+
+def _lines_of(text: Callable[[], Any], plan: Mapping[str, Any]) -> _Lines:
+    return (_Even if plan.get("uneven") else _Lines)(text(), plan)
+
+
+def _split(text: Callable[[], Any], plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
+    """Return the schema of a delimited text and its batches: texts, but for stated types."""
+    names = [str(j) for j in range(plan["width"])]
+    types = {name: pa.string() for name in names}
+    types |= {j: getattr(pa, kind)() for j, kind in plan.get("types", {}).items()}
+    missing = _padded(plan["missing"])
+    read = arrow_csv.ReadOptions(block_size=BLOCK_BYTES, column_names=names)
+    split = arrow_csv.ParseOptions(delimiter=plan["delimiter"], newlines_in_values=True)
+    convert = arrow_csv.ConvertOptions(
+        null_values=missing,
+        true_values=_padded(_TRUE),
+        false_values=_padded(_FALSE),
+        strings_can_be_null=True,
+        decimal_point=plan.get("decimal", "."),
+        column_types=types,
+        include_columns=[*plan["types"]] if "types" in plan else None,
+    )
+    rows = pa.PythonFile(_lines_of(text, plan), mode="r")
+    try:
+        found = arrow_csv.open_csv(rows, read, split, convert)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error):
+            return pa.schema([(name, pa.null()) for name in names]), iter(())
+        raise _what_is_wrong(error, text, plan) from None
+    return found.schema, _told(found, text, plan)
+
+
+def _told(batches: Any, text: Callable[[], Any], plan: Mapping[str, Any]) -> Iterator[Any]:
+    last, cells = None, 0
+    try:
+        for last in batches:
+            cells += last.num_rows * plan["width"]
+            if cells > plan.get("cells", cells):
+                raise Refused(
+                    f"{{}} has more than the {plan['cells']:,} cells that are read into memory; "
+                    "keep fewer rows or columns.",
+                    large=True,
+                )
+            yield last
+    except pa.ArrowInvalid as error:
+        raise _what_is_wrong(error, text, plan) from None
+    if last is not None and _may_be_swallowed(last) and _quote_stays_open(text, plan):
+        raise _open_quote()
+
+
+def _padded(markers: Collection[str]) -> list[str]:
+    """Return the markers bare and with a blank on either or both sides."""
+    return [f"{a}{marker}{b}" for marker in markers for a in ("", " ") for b in ("", " ")]
+
+
+def _may_be_swallowed(batch: Any) -> bool:
+    """Return whether a cell of the last row holds a line's end.
+
+    A quote that is never closed takes the rest of the file into one cell, and
+    Arrow does not mind.
+    """
+    if not batch.num_rows:
+        return False
+    texts = [column[-1] for column in batch.columns if pa.types.is_string(column.type)]
+    held = [cell.as_buffer().to_pybytes() for cell in texts if cell.is_valid]
+    return any(b"\n" in cell or b"\r" in cell for cell in held)
+
+
+def _quote_stays_open(text: Callable[[], Any], plan: Mapping[str, Any]) -> bool:
+    """Return whether the text ends inside quotes; reads it again, line by line."""
+    try:
+        for _ in _lengths(text, plan, strict=True):
+            pass
+    except csv.Error:
+        return True
+    return False
+
+
+def _open_quote() -> Refused:
+    return Refused(
+        "{} cannot be split into cells: a quote is opened and never closed, or a line is longer "
+        f"than {BLOCK_BYTES >> 20} MiB."
+    )
+
+
+def _lengths(
+    text: Callable[[], Any], plan: Mapping[str, Any], *, strict: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Yield the line each record starts on, from 1, and its number of cells."""
+    raw = io.BufferedReader(_lines_of(text, plan), buffer_size=_CHUNK)
+    lines = io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
+    reader = csv.reader(lines, delimiter=plan["delimiter"], strict=strict)
+    start = 1
+    for record in reader:
+        if record:
+            yield plan["skipped"] + start, len(record)
+        start = reader.line_num + 1
+
+
+def _what_is_wrong(error: Exception, text: Callable[[], Any], plan: Mapping[str, Any]) -> Refused:
+    """Return the sentence for a text that Arrow refused; reads it again, line by line.
+
+    Arrow's message quotes the cell or the line, so only a column's number is taken from it.
+    """
+    column = _REFUSED_COLUMN.match(str(error))
+    if column is not None and plan.get("types", {}).get(column[1], "string") != "string":
+        return Refused(later_text(int(column[1])))
+    decoder, stream = codecs.getincrementaldecoder("utf-8")(), text()
+    try:
+        while chunk := stream.read(_CHUNK):
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return Refused(
+            "{} is not UTF-8 text; save it as UTF-8, or choose Windows-1252 as its encoding "
+            "(--encoding cp1252).",
+            encoding="cp1252",
+        )
+    first = plan["skipped"]  # the line of names, where there is one
+    expected = plan["width"] if plan["named"] else None
+    with suppress(csv.Error):  # a cell above the csv module's limit, so an open quote
+        for line, cells in _lengths(text, plan):
+            expected, first = (cells, line) if expected is None else (expected, first)
+            if cells != expected:
+                where = "the first line" if first <= 1 else f"line {first}"
+                return Refused(
+                    "{} must have the same number of cells on every line; read with the delimiter "
+                    f"{_WORDS[plan['delimiter']]}, line {line} has {cells} and {where} has "
+                    f"{expected}."
+                )
+    return _open_quote()
+
+
+def later_text(column: int) -> str:
+    """Return the sentence for a column of numbers that turns out to hold text as well."""
+    return (
+        f"column {column + 1} of {{}} starts with numbers and later holds text, which a file read "
+        "in batches must not."
+    )
+
+
+# Workbooks ----------------------------------------------------------------------------------------
+
+
+def cell_text(value: object) -> str:
+    """Return a cell as text: a number in full, a date as 2024-01-31."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        # workbooks hold every number as a float; above 1e15 its digits are no longer all its own
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if isinstance(value, datetime.datetime):
+        # a date is held as midnight of its day
+        return str(value.date() if value.time() == datetime.time() else value)
+    return str(value).strip()
+
+
+def _cells(row: list[Any]) -> list[str]:
+    return [*map(cell_text, row)]
+
+
+def _without_formulas(rows: list[list[str]], formulas: list[tuple[int, int, int, int]]) -> int:
+    """Make rows what a release reads: cells of formulas empty, one line each; count those cells."""
+    missing = 0
+    for row in rows:
+        row[:] = [_LINE_BREAK.sub(" ", text) for text in row]
+    for top, left, bottom, right in formulas:
+        for row in rows[top - 1 : bottom]:
+            here = slice(left - 1, min(right, len(row)))
+            missing += len(row[here])
+            row[here] = [""] * len(row[here])
+    for row in rows:
+        while row and not row[-1]:  # how wide others are is not told
+            row.pop()
+    return missing
+
+
+def _place(archive: zipfile.ZipFile, sheet: str) -> str:
+    """Return which file of a workbook holds a sheet."""
+    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+    own = next(e for e in book.iter() if _is(e, "sheet") and e.get("name") == sheet)
+    key = next(value for name, value in own.items() if name.endswith("}id"))
+    related = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    target = next(e.get("Target", "") for e in related if e.get("Id") == key)
+    return posixpath.normpath(posixpath.join("/xl", target))[1:]
+
+
+def _hidden(archive: zipfile.ZipFile, sheet: str) -> int:
+    """Return how many rows of a sheet its program hides; none where that is not to be seen."""
+    if "xl/workbook.xml" not in archive.namelist():
+        return 0
+    with suppress(KeyError, StopIteration, ElementTree.ParseError):
+        return len(_HIDDEN.findall(archive.read(_place(archive, sheet))))
+    return 0
+
+
+def _formulas(archive: zipfile.ZipFile, sheet: str) -> list[tuple[int, int, int, int]]:
+    """Return where the formulas of a sheet stand: rows and columns from 1, both ends included."""
+    found, at = [], 0
+    with archive.open(_place(archive, sheet)) as stream:
+        for _, row in ElementTree.iterparse(stream):
+            if not _is(row, "row"):
+                continue
+            at, column = int(row.get("r", at + 1)), 0
+            for cell in row:
+                column = _corner(cell.get("r", ""))[1] or column + 1
+                for formula in cell:
+                    if _is(formula, "f"):
+                        # such a formula stands in one cell and fills all of a range
+                        many = formula.get("t") in ("array", "dataTable")
+                        first, _, last = formula.get("ref", "").partition(":") if many else [""] * 3
+                        top, left = _corner(first)
+                        bottom, right = _corner(last or first)
+                        found.append((top or at, left or column, bottom or at, right or column))
+            row.clear()
+    return found
+
+
+def _is(element: ElementTree.Element, name: str) -> bool:
+    return element.tag.rpartition("}")[2] == name
+
+
+def _corner(place: str) -> tuple[int, int]:
+    """Return row and column of a place such as C7, from 1; zeros where it is none."""
+    letters, digits = place.rstrip("0123456789"), place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    column = 0
+    for letter in letters:
+        column = 26 * column + ord(letter) - 64
+    return int(digits or 0), column
+
+
+# Other programs' files ----------------------------------------------------------------------------
+
+
+def _table(columns: Mapping[str, Any]) -> Any:
+    """Return columns as an Arrow table, those of mixed kinds as text."""
+    arrays = []
+    for column in columns.values():
+        try:
+            arrays.append(pa.array(column, from_pandas=True))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            # what is not itself is no number
+            texts = [None if v is None or v != v else cell_text(v) for v in column]
+            arrays.append(pa.array(texts, pa.large_string()))
+    return pa.Table.from_arrays(arrays, [str(name) for name in columns])
+
+
+def _labelled(
+    codes: Any, words: Mapping[Any, Any], labelled: Collection[Any]
+) -> tuple[Any, list[str]]:
+    """Return a table with words for the codes of the columns that have them for every code."""
+    partly = [str(name) for name in labelled if name not in words]
+    notes = []
+    if words:
+        notes.append(f"Value labels were read as words in {_listed([*words])}.")
+    if partly:
+        notes.append(
+            f"Some numbers have no value label in {_listed(partly)}: all stayed numbers, codes for "
+            "missing among them."
+        )
+    return _table({name: words.get(name, codes[name]) for name in codes}), notes
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = [f"'{''.join(c for c in str(name) if c.isprintable())[:60]}'" for name in names]
+    more = f" and {len(shown) - 6} more" if len(shown) > 6 else ""
+    if more or len(shown) == 1:
+        return ", ".join(shown[:6]) + more
+    return ", ".join(shown[:-1]) + f" and {shown[-1]}"
+
+
+def _stata(data: bytes) -> tuple[Any, list[str]]:
+    import pandas as pd
+
+    codes = pd.read_stata(io.BytesIO(data), convert_categoricals=False)
+    worded = pd.read_stata(io.BytesIO(data))
+    labelled = [name for name in worded if isinstance(worded[name].dtype, pd.CategoricalDtype)]
+    # where a code has no word the categories hold the code
+    whole = [n for n in labelled if all(isinstance(c, str) for c in worded[n].cat.categories)]
+    return _labelled(codes, {name: worded[name] for name in whole}, labelled)
+
+
+def _spss(data: bytes) -> tuple[Any, list[str]]:
+    import pyreadstat  # an extra
+
+    codes, about = pyreadstat.read_sav(io.BytesIO(data))
+    labels = about.variable_value_labels
+    whole = [name for name, words in labels.items() if codes[name].dropna().isin(words).all()]
+    return _labelled(codes, {name: codes[name].map(labels[name]) for name in whole}, labels)
+
+
+def _records(data: bytes, cells: int) -> tuple[Any, list[str]]:
+    """Return JSON records, in one list or one a line, as a table, and sentences."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            # not which: a name in a record within a record may be of the data
+            raise Refused("{} has a record that names something twice.")
+        return found
+
+    text = data.decode("utf-8-sig")
+    # NaN is read too: that is how Python writes what is missing
+    read = json.JSONDecoder(object_pairs_hook=once).decode
+    try:
+        found = read(text)
+    except json.JSONDecodeError:
+        found = [read(line) for line in text.splitlines() if line.strip()]
+    if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
+        raise Refused(
+            "{} must hold JSON records, [{...}, {...}] or one {...} a line; save it as that or "
+            "as CSV."
+        )
+    names = list(dict.fromkeys(key for record in found for key in record))
+    inner = {key for record in found for key, v in record.items() if isinstance(v, (dict, list))}
+    nested = [key for key in names if key in inner]
+    notes = [f"Left out, lists or records inside records: {_listed(nested)}."] if nested else []
+    kept = [key for key in names if key not in inner]
+    # before they are filled: each record may have names of its own
+    if len(kept) * len(found) > cells:
+        raise Refused(
+            f"{{}} has about {len(found):,} rows of {len(kept):,} columns, more than the {cells:,} "
+            "cells that are read into memory; keep fewer rows or columns."
+        )
+    return _table({key: [record.get(key) for record in found] for key in kept}), notes
+
+
+# The process --------------------------------------------------------------------------------------
+
+
+def _limit(memory: int, seconds: int) -> None:
+    """Let this process end where memory or time runs short, or with the one that started it."""
+    import ctypes
+    import resource
+
+    base = 0
+    with suppress(OSError, ValueError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        base = pages * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core would put the data on disk
+    resource.setrlimit(resource.RLIMIT_AS, (base + memory,) * 2)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (memory,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    with suppress(AttributeError, OSError, TypeError):  # Linux alone
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+
+
+def _serve(talk: socket.socket, file: int, out: int) -> None:
+    """Read one file, as whoever is at the other end of a socket says."""
+    lines = talk.makefile("rwb")
+
+    def say(**what: Any) -> None:
+        lines.write(json.dumps(what).encode() + b"\n")
+        lines.flush()
+
+    asked = json.loads(lines.readline())
+    say(pid=os.getpid())
+    _limit(asked["memory"], asked["seconds"])
+    try:
+        found = Reading(io.FileIO(file), asked)
+        plan = asked.get("plan")
+        if plan is None:
+            say(about=found.about)
+            plan = json.loads(lines.readline() or b"null")
+        if plan is not None:
+            schema, batches = found.batches(plan)
+            with open(out, "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+        say(done=True)
+    except Refused as error:
+        say(refused=str(error), large=error.large, encoding=error.encoding)
+    except ModuleNotFoundError as error:
+        say(lacks=error.name)
+
+
+def _main() -> None:
+    """Fork a child for each file that comes through a socket, until nobody is at its other end."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        called, fds, _, _ = socket.recv_fds(control, 1, 3)
+        if not called:
+            return
+        if os.fork() == 0:
+            with suppress(BaseException):  # whatever it is: the other end sees that it ended
+                control.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                _serve(socket.socket(fileno=fds[0]), *fds[1:])
+            os._exit(0)
+        for fd in fds:
+            os.close(fd)
+
+
+if __name__ == "__main__":
+    pa.set_memory_pool(pa.system_memory_pool())
+    _main()

@@ -1,0 +1,193 @@
+"""Turn an answer into text that is compared line by line.
+
+Numbers have nine digits, as kernels of a BLAS differ beyond them; a long row of numbers is
+written as its length, ends, mean and moments, which move when any of them moves or changes place.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.core.errors import InvalidSetting
+from dpviz.studies import Answer
+
+_LONGEST = 6  # numbers or rows that are written out; more are summed up
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
+_MANY_DIGITS = re.compile(r"-?\d+\.\d{9,}(?:e[-+]?\d+)?")
+
+
+def digits(value: float, places: int = 9) -> str:
+    """Return a number to nine significant digits; 0 for what rounding leaves of it."""
+    if math.isnan(value) or math.isinf(value):
+        return str(value)
+    return "0" if abs(value) < 1e-13 else f"{value:.{places}g}"
+
+
+def plain(text: str) -> str:
+    """Return a text with its long numbers cut to nine digits, and no folder of this machine."""
+    text = _MANY_DIGITS.sub(lambda found: digits(float(found[0])), text)
+    return text.replace(os.environ.get("XDG_CACHE_HOME") or "no cache", "CACHE")
+
+
+def summed_up(values: Sequence[Any] | np.ndarray, places: int = 9) -> str:
+    """Return a long row of numbers as length, first, last, mean, size and place of its mass."""
+    row = np.asarray([math.nan if v is None else v for v in values], dtype=float).ravel()
+    known = row[np.isfinite(row)]
+    if not known.size:
+        return f"[{row.size} numbers, none finite]"
+    place = float(known @ np.arange(1, known.size + 1)) / known.size
+    size = float(np.sqrt(np.mean(known * known)))
+    said = " ".join(
+        digits(float(v), places) for v in (known[0], known[-1], known.mean(), size, place)
+    )
+    unknown = "" if known.size == row.size else f", {row.size - known.size} not finite"
+    return f"[{row.size}{unknown}: {said}]"
+
+
+def _words(values: Sequence[Any]) -> str:
+    """Return texts on an axis: the first ones, and how many."""
+    known = list(dict.fromkeys(map(str, values)))
+    return f"{len(values)}: {plain(', '.join(known[:_LONGEST]))}"
+
+
+def lines_of(data: Any, name: str = "") -> Iterator[str]:
+    """Yield a line for each value of JSON data: its path, and what stands there."""
+    if isinstance(data, Mapping):
+        if len(data) <= 8 and all(_is_short(v) for v in data.values()):  # a mean and its range
+            row = ", ".join(f"{key} {_short(value)}" for key, value in data.items())
+            yield f"{name} = {{{row}}}"
+            return
+        for key, value in data.items():
+            yield from lines_of(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(data, list | tuple | np.ndarray):
+        items = list(data)
+        if items and all(_is_number(v) or v is None for v in items):
+            row = " ".join("null" if v is None else digits(float(v)) for v in items)
+            yield f"{name} = {f'[{row}]' if len(items) <= _LONGEST else summed_up(items)}"
+        elif len(items) > 2 * _LONGEST and not isinstance(items[0], str):
+            # a list of points or of objects: the first ones, and all of their numbers as one row
+            for place in (0, 1, len(items) - 1):
+                yield from lines_of(items[place], f"{name}[{place}]")
+            yield f"{name} has {len(items)}, in all {summed_up(list(_numbers(items)))}"
+        else:
+            if not items:
+                yield f"{name} = []"
+            for place, value in enumerate(items):
+                yield from lines_of(value, f"{name}[{place}]")
+    elif _is_number(data):
+        yield f"{name} = {digits(float(data))}"
+    else:
+        yield f"{name} = {plain(json.dumps(data, ensure_ascii=False, default=str))}"
+
+
+def _is_short(value: Any) -> bool:
+    return value is None or _is_number(value) or (isinstance(value, str) and len(value) < 20)
+
+
+def _short(value: Any) -> str:
+    return digits(float(value)) if _is_number(value) else plain(json.dumps(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _numbers(data: Any) -> Iterator[float]:
+    if isinstance(data, Mapping):
+        for value in data.values():
+            yield from _numbers(value)
+    elif isinstance(data, list | tuple):
+        for value in data:
+            yield from _numbers(value)
+    elif _is_number(data):
+        yield float(data)
+
+
+def table_lines(table: pd.DataFrame) -> Iterator[str]:
+    """Yield a table's columns and rows; of a long one each column's sum."""
+    yield f"columns: {', '.join(map(str, table.columns))}"
+    if len(table) > 30:
+        yield f"{len(table)} rows"
+        for name in table.columns:
+            column = table[name]
+            numeric = pd.api.types.is_numeric_dtype(column)
+            words = f"{column.nunique()} different, first {column.iloc[0]!s}"
+            yield f"{name}: {summed_up(column.to_numpy(float)) if numeric else plain(words)}"
+        return
+    for row in table.itertuples(index=False):
+        yield " | ".join(digits(float(v)) if _is_number(v) else plain(str(v)) for v in row)
+
+
+def figure_lines(figure: Any) -> Iterator[str]:
+    """Yield each trace of a figure: its type, name, length, numbers, and the axes' titles."""
+    spec = json.loads(figure.to_json())
+    for trace in spec["data"]:
+        said = [trace.get("type", "?"), trace.get("name") or "", trace.get("mode") or ""]
+        for key in ("x", "y", "z"):
+            values = _decoded(trace.get(key))
+            if values is not None and not (values and isinstance(values[0], list)):
+                numeric = all(v is None or _is_number(v) for v in values)
+                said.append(f"{key} {summed_up(values, 6) if numeric else _words(values)}")
+        yield "trace " + " | ".join(str(one) for one in said)
+    layout = spec["layout"]
+    for key in sorted(layout):
+        if re.fullmatch(r"[xy]axis\d*", key) and layout[key].get("title", {}).get("text"):
+            yield f"{key}: {layout[key]['title']['text']}"
+    for note in layout.get("annotations", []):
+        yield f"note: {plain(str(note.get('text')))}"
+
+
+def _decoded(values: Any) -> Any:
+    """Return the numbers that Plotly packs into base64, or what else there is."""
+    if isinstance(values, Mapping) and "bdata" in values:
+        row = np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"])
+        return row.astype(float).tolist()
+    return values
+
+
+def answer_text(answer: Answer) -> str:
+    """Return everything that an answer says, in sections."""
+    made: list[str] = []
+
+    def section(title: str, lines: Iterator[str] | list[str]) -> None:
+        made.append(f"== {title}")
+        made.extend(line.rstrip() for line in lines)
+
+    section("summary", plain(answer.summary()).splitlines())
+    printed = plain(answer.printed())
+    if printed != plain(answer.summary()):
+        section("printed", printed.splitlines())
+    section("table", table_lines(answer.table()))
+    section("json", lines_of(json.loads(answer.to_json())))
+    for name in answer.figures:
+        try:
+            section(f"figure {name}", figure_lines(answer.figure(name)))
+        except InvalidSetting as error:  # a plan has no rows to be drawn
+            section(f"figure {name}", [plain(str(error))])
+    if hasattr(answer, "paper"):
+        with tempfile.TemporaryDirectory() as folder:
+            files = sorted(answer.paper(Path(folder) / "paper"))
+            section("paper", [path.name for path in files])
+            for path in files:
+                if path.suffix in (".tex", ".bib", ".csv"):
+                    section(f"paper {path.name}", plain(path.read_text("utf-8")).splitlines())
+    return "\n".join(made) + "\n"
+
+
+def same(was: str, now: str) -> bool:
+    """Return whether texts are equal, numbers to six digits, which every kernel agrees on."""
+    if _NUMBER.sub("#", was) != _NUMBER.sub("#", now):
+        return False
+    pairs = zip(_NUMBER.findall(was), _NUMBER.findall(now), strict=True)
+    return all(math.isclose(float(a), float(b), rel_tol=1e-6, abs_tol=1e-9) for a, b in pairs)

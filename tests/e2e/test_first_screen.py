@@ -1,0 +1,104 @@
+"""Each page's question, answer and next step are its three largest texts, on its first screen."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.harness import Server, open_app, wait_idle
+
+# Explore's answer is its board (tests/e2e/test_board.py), and the Guide is a stage of its own.
+PAGES = (
+    "claims", "decide", "mechanisms", "papers", "precision", "preparation", "release", "tasks",
+    "tradeoffs",
+)  # fmt: skip
+WIDTHS = (1400, 1024, 420)
+HIGH = 900
+QUICK = "v=1&table=iris&trials=4&m=gaussian,wishart_difference&ceiling=25"
+_TEXTS = """() => {
+  const main = document.querySelector('[data-testid="stMain"]'), found = [];
+  const part = node => node.closest('h1') ? 'question'
+    : node.closest('.st-key-page-answer, [class*="st-key-decide-answer"] h2') ? 'answer'
+    : node.closest('.st-key-page-next, .st-key-decide-fill') ? 'next' : 'other';
+  const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode.parentElement;
+    const said = walker.currentNode.data.trim();
+    if (!said || node.closest('style, script, .st-key-bar, svg')) continue;
+    const icon = node.dataset.testid === 'stIconMaterial';
+    const range = document.createRange();
+    range.selectNodeContents(walker.currentNode);
+    const box = range.getBoundingClientRect();
+    if (icon || box.width < 2 || box.height < 2 || box.top < 0 || box.top > HIGH) continue;
+    if (!node.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+    const style = getComputedStyle(node), text = said.slice(0, 40);
+    found.push({ part: part(node), size: parseFloat(style.fontSize), text,
+      left: box.left, right: box.right, top: box.top, bottom: box.bottom });
+  }
+  return found;
+}""".replace("HIGH", str(HIGH))
+
+
+def seen(page: Page) -> dict[str, list[dict[str, float]]]:
+    """Return the texts of the first screen by what they are."""
+    found: dict[str, list[dict[str, float]]] = {}
+    for text in page.evaluate(_TEXTS):
+        found.setdefault(text["part"], []).append(text)
+    return found
+
+
+@pytest.mark.first
+@pytest.mark.parametrize("name", PAGES)
+def test_question_answer_and_next_step_are_the_largest_texts(
+    page: Page, server: Server, name: str
+) -> None:
+    page.set_viewport_size({"width": WIDTHS[0], "height": HIGH})
+    open_app(page, f"{server.url}/{name}?{QUICK}")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": HIGH})
+        wait_idle(page)
+        found = seen(page)
+        assert {"question", "answer", "next"} <= set(found), (width, sorted(found))
+        largest = max(found.get("other", []), key=lambda text: text["size"])
+        for part in ("question", "answer", "next"):
+            for text in found[part]:
+                assert text["size"] > largest["size"], (width, part, text, largest)
+                assert 0 <= text["left"] < text["right"] <= width, (width, part, text)
+                assert text["bottom"] <= HIGH, (width, part, text)
+        tops = [found[part][0]["top"] for part in ("question", "answer")]
+        assert tops[0] <= tops[1], width
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[-1]
+
+
+HOSPITAL = "id,age,hb,crp,sodium\n" + "\n".join(
+    f"P{row:03d},{30 + row % 50},{110 + 3 * (row % 13)},{row * 7 % 90},{130 + row % 15}"
+    for row in range(600)
+)
+
+
+def test_a_stakeholder_gets_from_a_file_to_epsilon_reason_and_what_is_open(
+    page: Page, server: Server
+) -> None:
+    """Within six actions: open, upload, confirm how it was read, and say whom a row is about."""
+    page.goto(f"{server.url}/decide?v=1&table=iris")
+    page.get_by_role("button", name="Upload").click()
+    file = {"name": "hospital.csv", "mimeType": "text/csv", "buffer": HOSPITAL.encode()}
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(file)
+    page.keyboard.press("Escape")
+    actions = 3  # Decide, Upload, the file
+    answer = page.locator("[class*='st-key-decide-answer-']")
+    expect(answer.get_by_role("heading", level=2)).to_have_text(
+        re.compile(r"[✓✗?] (ε [\d.]+|No)"), timeout=200_000
+    )
+    assert re.search(r"1 in 100|suspicion", answer.inner_text())  # the reason: what is learned
+    still = page.locator(".st-key-decide-open")
+    expect(still).to_contain_text("open")
+    step = page.locator(".st-key-decide-fill button")
+    expect(step).to_contain_text("State the limits")  # the one thing, and not a release
+    step.click()
+    actions += 1
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Publish once", timeout=60_000)
+    assert actions <= 6

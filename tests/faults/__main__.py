@@ -1,0 +1,98 @@
+"""Plant each fault in a copy and run its tests: ``python -m tests.faults [NAME ...]``.
+
+The last line is ``N found, N not found``; the status is 1 where a fault was not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+
+from tests.faults.listed import FAULTS, Fault
+
+ROOT = Path(__file__).resolve().parents[2]
+_LEFT_OUT = (".git", ".venv", ".test-reports", "build", "dist", "__pycache__", ".*_cache")
+_SECONDS = 600  # of one fault's tests; what hangs is found too, but not by a test
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+
+
+@contextmanager
+def planted(fault: Fault, root: Path) -> Iterator[None]:
+    """Have a fault in a copy of the project for as long as the context lasts."""
+    path = root / fault.path
+    was = path.read_text(encoding="utf-8")
+    path.write_text(fault.applied(was), encoding="utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(was, encoding="utf-8")
+
+
+def found_by(fault: Fault, root: Path) -> str:
+    """Return the first test that fails with the fault, or nothing where all pass.
+
+    Raises
+    ------
+    RuntimeError
+        If pytest ran no test, so that nothing is known.
+    """
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not long"]
+    with planted(fault, root):
+        run = subprocess.run(
+            [sys.executable, "-B", "-m", "pytest", *options, *fault.tests],
+            cwd=root, capture_output=True, text=True, timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    if run.returncode == 0:
+        return ""
+    seen = _FAILED.search(run.stdout)
+    if seen is None:
+        raise RuntimeError(
+            f"{fault.name}: pytest ended with {run.returncode}\n{run.stdout[-2000:]}"
+        )
+    return seen[1]
+
+
+def main() -> int:
+    """Plant the chosen faults and print what became of each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="parts of names or kinds; all if none is given")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    asked = parser.parse_args()
+    chosen = [f for f in FAULTS if not asked.names or any(n in f.full_name for n in asked.names)]
+    missed = []
+    with tempfile.TemporaryDirectory() as folder:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for number in range(asked.jobs):
+            copy = Path(folder) / str(number)
+            shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
+            copies.put(copy)
+
+        def tried(fault: Fault) -> tuple[Fault, str, float]:
+            copy, began = copies.get(), time.monotonic()
+            try:
+                return fault, found_by(fault, copy), time.monotonic() - began
+            finally:
+                copies.put(copy)
+
+        with ThreadPoolExecutor(asked.jobs) as pool:
+            for fault, test, seconds in pool.map(tried, chosen):
+                missed += [] if test else [fault]
+                said = f"found by {test}" if test else "NOT FOUND"
+                print(f"{fault.full_name:<58} {seconds:5.1f} s  {said}", flush=True)
+    print(f"{len(chosen) - len(missed)} found, {len(missed)} not found")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

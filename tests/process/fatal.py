@@ -1,0 +1,35 @@
+"""A job that kills its process; apart, so that a worker imports little."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpviz.simulation.jobs import Arrays
+
+
+@dataclass(frozen=True)
+class Fatal:
+    """A job that notes its process; some kill it, the first time or each time."""
+
+    number: int
+    folder: Path
+    dies: int = 0
+    size: int = 1
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return str(self.number)
+
+    def run(self) -> Arrays:
+        """Return the process."""
+        deaths = list(self.folder.glob(f"died {self.number} *"))
+        if len(deaths) < self.dies:
+            (self.folder / f"died {self.number} {len(deaths)}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"process": np.array([float(os.getpid())])}
