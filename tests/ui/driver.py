@@ -165,6 +165,8 @@ def another(widget: Any) -> Any:
         shown = list(widget.options)
         if widget.value is None:
             return shown[0]
+        if isinstance(widget.value, list):  # several may be chosen: one more, or none of them
+            return [] if widget.value else shown[:1]
         place = shown.index(widget.format_func(widget.value))
         other = shown[place + 1 if place + 1 < len(shown) else place - 1]
         if len(shown) == 1:
@@ -190,6 +192,8 @@ def shown_value(at: AppTest, key: str) -> Any:
     widget = found(at, key)
     # None may be an option of a list; of a radio it is that nothing is chosen yet
     chosen = isinstance(widget, Selectbox | ButtonGroup) or widget.value is not None
+    if isinstance(widget, ButtonGroup) and isinstance(widget.value, list):
+        return [widget.format_func(one) for one in widget.value]
     if isinstance(widget, Selectbox | ButtonGroup | Radio) and chosen:
         return widget.format_func(widget.value)
     return widget.value

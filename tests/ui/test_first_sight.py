@@ -109,7 +109,7 @@ def alike(one: Any, other: Any) -> bool:
 def test_what_ships_is_what_would_be_drawn(archive: first_sight._Archive) -> None:
     fresh = drawn([TABLE])
     kinds = {name.partition("/")[0] for name in fresh}
-    assert kinds == {"boards", "openings", "snapshots", "expected", "curves", "lines", "marks"}
+    assert kinds == {"boards", "openings", "snapshots", "expected", "curves", "lines", "kept"}
     for name, item in fresh.items():
         shipped = archive.get(name)
         assert shipped is not None, name
