@@ -33,7 +33,7 @@ from dpviz.report.figures.room import loadings_figure, map_figure
 from dpviz.report.privacy_card import picture_words
 from dpviz.simulation.picture.account import SHARE
 from dpviz.studies import decide
-from pages.ui import board, check, controls, limits, schema_editor, state, unit
+from pages.ui import board, check, controls, limits, parts, schema_editor, state, unit
 from pages.ui.copying import copyable
 from pages.ui.guard import guard
 from pages.ui.texts import plain
@@ -144,14 +144,8 @@ def experts(found: decide.Decision | None) -> Any:
         if found is None:
             return st.empty()
         st.caption(plain(found.how))
-        st.download_button(
-            "All numbers (JSON)",
-            lambda: found.to_json() + "\n",
-            file_name="dpviz-decision.json",
-            mime="application/json",
-            on_click="ignore",
-            key="decide.json",
-        )
+        name = "dpviz-decision.json"
+        parts.download("All numbers (JSON)", lambda: found.to_json() + "\n", name, "decide.json")
         return st.empty()
 
 
@@ -332,14 +326,7 @@ def beside(found: decide.Decision) -> None:
                 alt="Loadings of the first component, with where 95 of 100 releases put them",
             )
             st.caption("Bars: where 95 of 100 releases put each loading. Hollow: could be 0.")
-    st.download_button(
-        "Print the plan",
-        found.html,
-        file_name="dpviz-plan.html",
-        mime="text/html",
-        on_click="ignore",
-        key="decide.plan",
-    )
+    parts.download("Print the plan", found.html, "dpviz-plan.html", "decide.plan")
 
 
 def draw(answers: Answers) -> None:

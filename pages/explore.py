@@ -36,30 +36,12 @@ def take_away(comparison: Comparison) -> None:
 
     st.header("Take it along", anchor="take")
     row = st.container(horizontal=True, key="take.numbers")
-    row.download_button(
-        "Summary (CSV)",
-        lambda: csv_text(answer().table()),
-        file_name="dpviz-summary.csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="download.summary",
-    )
-    row.download_button(
-        "Every draw (CSV)",
-        lambda: csv_text(comparison.table()),
-        file_name="dpviz-draws.csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="download.draws",
-    )
-    row.download_button(
-        "All as JSON",
-        lambda: answer().to_json(),
-        file_name="dpviz.json",
-        icon=":material/download:",
-        on_click="ignore",
-        key="download.json",
-    )
+    for label, make, name, key in (
+        ("Summary (CSV)", lambda: csv_text(answer().table()), "dpviz-summary.csv", "summary"),
+        ("Every draw (CSV)", lambda: csv_text(comparison.table()), "dpviz-draws.csv", "draws"),
+        ("All as JSON", lambda: answer().to_json(), "dpviz.json", "json"),
+    ):
+        parts.download(label, make, name, f"download.{key}", place=row)
     if current.prepared is not None:
         take.along(comparison, current.prepared)
     parts.command(current.settings)

@@ -20,7 +20,7 @@ from dpviz.lessons import Lesson, lessons, slides
 from dpviz.lessons.languages import phone_words
 from dpviz.lessons.lesson import INVENTED
 from dpviz.lessons.room import steered
-from pages.ui import guard, stage, state
+from pages.ui import guard, parts, stage, state
 
 BETS, MOVES, LEAVING, SAVING = "guide.bets", "guide.moves", "guide.leave", "guide.save"
 TOLD = ("no", "yes", "more")
@@ -108,16 +108,9 @@ def _offer(lesson: Lesson, step: int) -> None:
     st.image(files[f"{lesson.number}.{step + 1}.1.png"], alt=f"The slide of this step: {said}")
     with st.container(horizontal=True):
         for name, content in sorted(files.items(), key=lambda one: one[0].rpartition(".")[2]):
-            st.download_button(
-                name, content, file_name=name, key=f"guide.save.{name}", on_click="ignore"
-            )
-    st.download_button(
-        f"The lesson as slides: {lesson.number}.pdf",
-        lambda: slides.lesson_slides(lesson),
-        file_name=f"{lesson.number}.pdf",
-        key="guide.save.slides",
-        on_click="ignore",
-    )
+            parts.download(name, content, name, f"guide.save.{name}")
+    name, make = f"{lesson.number}.pdf", lambda: slides.lesson_slides(lesson)
+    parts.download(f"The lesson as slides: {name}", make, name, "guide.save.slides")
 
 
 def draw() -> None:

@@ -283,30 +283,12 @@ def take_away(found: Findings) -> None:
     """Offer the numbers, the report and the command."""
     key = found.experiment.key
     row = st.container(horizontal=True, key="papers.take")
-    row.download_button(
-        "Reported and measured (CSV)",
-        lambda: csv_text(lines_table(found)),
-        file_name=f"{key}-lines.csv",
-        on_click="ignore",
-        key="papers.lines.csv",
-        icon=":material/download:",
-    )
-    row.download_button(
-        "Every measured point (CSV)",
-        lambda: csv_text(found.points),
-        file_name=f"{key}-points.csv",
-        on_click="ignore",
-        key="papers.points.csv",
-        icon=":material/download:",
-    )
-    row.download_button(
-        "Report (Markdown)",
-        lambda: markdown(found, level=1),
-        file_name=f"{key}.md",
-        on_click="ignore",
-        key="papers.md",
-        icon=":material/download:",
-    )
+    for label, make, end in (
+        ("Reported and measured (CSV)", lambda: csv_text(lines_table(found)), "-lines.csv"),
+        ("Every measured point (CSV)", lambda: csv_text(found.points), "-points.csv"),
+        ("Report (Markdown)", lambda: markdown(found, level=1), ".md"),
+    ):
+        parts.download(label, make, key + end, f"papers.{end[1:]}", place=row)
     st.caption("The same numbers from the command line:")
     parts.copyable(command(found))
 

@@ -53,31 +53,21 @@ def what_directions_cost(comparison: Comparison) -> None:
     if table.empty:
         return
     st.header("What the directions cost", anchor="spend")
-    rows, columns = parts.numerals(
-        table,
-        {
-            "epsilon_directions": ("Epsilon for directions", 4),
-            "epsilon_release": ("+ for the release", 4),
-            "epsilon": ("= epsilon", 4),
-            "delta_directions": ("Delta for directions", 3),
-            "delta_release": ("+ for the release", 3),
-            "delta": ("= delta", 3),
-            "directions_spent": (
-                "Spent on directions",
-                4,
-                "The epsilon that the supplier really spends, at the delta it was given.",
-            ),
-            "spent": ("Spent together", 4),
-        },
-    )
-    st.dataframe(
-        rows,
-        hide_index=True,
-        placeholder="–",
-        key="spend",
-        alt="Budget spent on directions and on the release, and their sum",
-        column_config={"mechanism": "Mechanism", "supplier": "Directions from", **columns},
-    )
+    told = "The epsilon that the supplier really spends, at the delta it was given."
+    columns: dict[str, parts.Heading] = {
+        "mechanism": "Mechanism",
+        "supplier": "Directions from",
+        "epsilon_directions": ("Epsilon for directions", 4),
+        "epsilon_release": ("+ for the release", 4),
+        "epsilon": ("= epsilon", 4),
+        "delta_directions": ("Delta for directions", 3),
+        "delta_release": ("+ for the release", 3),
+        "delta": ("= delta", 3),
+        "directions_spent": ("Spent on directions", 4, told),
+        "spent": ("Spent together", 4),
+    }
+    seen = "Budget spent on directions and on the release, and their sum"
+    parts.table(table, columns, "spend", seen)
     note = supplier_note(comparison.problem)
     if note is not None:
         st.caption(note)
@@ -103,9 +93,7 @@ def where_it_goes(comparison: Comparison) -> None:
         return
     figure = stds_figure(table, shown, names, problem.allocation.chosen)
     st.html(looks.names_left_out("stds"))
-    st.plotly_chart(figure, key="stds", alt=f"Noise along each direction. {caption}")
-    st.caption(caption)
-    parts.numbers("noise", table)
+    parts.chart(figure, "stds", "Noise along each direction", caption, table)
 
 
 def what_it_gained(comparison: Comparison, uniform: Comparison) -> None:
@@ -138,22 +126,15 @@ def what_it_gained(comparison: Comparison, uniform: Comparison) -> None:
 def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
     """Draw the numbers of the gain beside what was spent, and how far to trust them."""
     st.header("Was it worth it?", anchor="gain")
-    rows, columns = parts.numerals(gain_table(comparison, uniform), {"spent": ("Spent epsilon", 3)})
-    st.dataframe(
-        rows,
-        hide_index=True,
-        placeholder="–",
-        key="gains",
-        alt="Recovery with these shares and with equal shares",
-        column_order=["name", "recovery", "uniform", "spent", "status"],
-        column_config={
-            "name": "Mechanism",
-            "recovery": st.column_config.NumberColumn("Recovery", format="percent"),
-            "uniform": st.column_config.NumberColumn("with equal shares", format="percent"),
-            "status": "Status",
-            **columns,
-        },
-    )
+    columns: dict[str, parts.Heading] = {
+        "name": "Mechanism",
+        "recovery": ("Recovery", "percent"),
+        "uniform": ("with equal shares", "percent"),
+        "spent": ("Spent epsilon", 3),
+        "status": "Status",
+    }
+    seen = "Recovery with these shares and with equal shares"
+    parts.table(gain_table(comparison, uniform), columns, "gains", seen)
 
 
 def what_it_buys(comparison: Comparison) -> None:
@@ -166,10 +147,7 @@ def what_it_buys(comparison: Comparison) -> None:
     if table.empty:
         return
     caption = precision_words.accounts_caption(table, comparison)
-    st.plotly_chart(
-        accounts_figure(table, shown), key="accounts", alt=f"Noise under each account. {caption}"
-    )
-    st.caption(caption)
+    parts.chart(accounts_figure(table, shown), "accounts", "Noise under each account", caption)
     prices = price_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
     falling = falling_prices(prices)
     if not falling.empty:

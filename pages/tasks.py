@@ -206,23 +206,9 @@ def results(found: Learned, figure: go.Figure) -> None:
         st.caption(f"Not run: {labels}, because {reason}.")
     parts.numbers("tasks", table)
     left, right = st.columns(2)
-    left.download_button(
-        "Every round (CSV)",
-        lambda: csv_text(table),
-        file_name="dpviz-tasks.csv",
-        on_click="ignore",
-        key="tasks.csv",
-        icon=":material/download:",
-    )
-    right.download_button(
-        "This figure (HTML)",
-        lambda: figure.to_html(include_plotlyjs=True),
-        file_name="dpviz-tasks.html",
-        on_click="ignore",
-        key="tasks.html",
-        icon=":material/download:",
-        help="One file that opens in any browser, without a network.",
-    )
+    rounds, name = (lambda: csv_text(table)), "dpviz-tasks.csv"
+    parts.download("Every round (CSV)", rounds, name, "tasks.csv", place=left)
+    parts.figure_file(lambda: figure, "dpviz-tasks.html", "tasks.html", place=right)
     command(plan)
 
 

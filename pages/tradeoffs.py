@@ -33,18 +33,7 @@ from dpviz.simulation.axes import AXES
 from dpviz.simulation.compare import WHY_THE_BASIS
 from dpviz.simulation.least import Predicted
 from dpviz.studies.curves import limit_table, scaling_table
-from pages.ui import (
-    controls,
-    highlight,
-    looks,
-    parts,
-    planning,
-    shell,
-    state,
-    stated,
-    table_cache,
-    targets,
-)
+from pages.ui import controls, highlight, looks, parts, planning, shell, state, table_cache, targets
 from pages.ui import curves as asked_curves
 from pages.ui.ask import Paced
 from pages.ui.guard import guard
@@ -73,30 +62,18 @@ def choices(*, picture: bool) -> Choices:
     """Draw the controls of the chart, with the measures of a picture where one is paid for."""
     with asked.container(key="tradeoffs-asked"):
         first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
-    axis = first.selectbox(
-        "Along",
-        list(AXES),
-        format_func=lambda name: AXES[name].label,
-        key="tradeoffs.axis",
-        persist_state="session",
-    )
-    metric = second.selectbox(
-        "Measure",
-        offered(picture=picture),
-        format_func=lambda key: METRICS[key].label.capitalize(),
-        key="tradeoffs.metric",
-        persist_state="session",
+    axis = parts.choice(first, "Along", AXES, "tradeoffs.axis", lambda name: AXES[name].label)
+    metric = parts.choice(
+        second, "Measure", offered(picture=picture), "tradeoffs.metric",
+        lambda key: METRICS[key].label.capitalize(),
         help=METRICS[st.session_state.get("tradeoffs.metric", next(iter(METRICS)))].help,
-    )
+    )  # fmt: skip
     more = "A second table, axes, draws and theory"
     with third, st.popover("More", width="stretch", help=more):
-        other = st.selectbox(
-            "Compare with a second table",
-            ["", *builtin_tables()],
-            format_func=lambda key: builtin_tables()[key].label if key else "none",
-            key="tradeoffs.other",
-            persist_state="session",
-        )
+        other = parts.choice(
+            st, "Compare with a second table", ["", *builtin_tables()], "tradeoffs.other",
+            lambda key: builtin_tables()[key].label if key else "none",
+        )  # fmt: skip
         log_x = st.toggle(
             "Logarithmic axis",
             value=axis in LOGARITHMIC,
@@ -379,24 +356,10 @@ def clicked() -> None:
 def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figure) -> None:
     """Draw what can be taken along: table, figure, command."""
     left, right = st.columns(2)
-    left.download_button(
-        "This curve (CSV)",
-        lambda: csv_text(bands),
-        file_name="dpviz-curve.csv",
-        on_click="ignore",
-        key="tradeoffs.csv",
-        icon=":material/download:",
-    )
-    right.download_button(
-        "This figure (HTML)",
-        lambda: with_ranges(figure).to_html(include_plotlyjs=True),
-        file_name="dpviz-curve.html",
-        on_click="ignore",
-        key="tradeoffs.html",
-        icon=":material/download:",
-        help="One file that opens in any browser, without a network. For a picture (PNG), use the "
-        "camera in the figure's corner.",
-    )
+    curve, name = (lambda: csv_text(bands)), "dpviz-curve.csv"
+    parts.download("This curve (CSV)", curve, name, "tradeoffs.csv", place=left)
+    whole = (lambda: with_ranges(figure)), "dpviz-curve.html", "tradeoffs.html"
+    parts.figure_file(*whole, place=right)
     more = ["--over", axis, "--values", ",".join(values), "--out", "sweep.csv"]
     parts.command(current.settings, verb="sweep", more=more)
 
@@ -446,8 +409,6 @@ if current.prepared is not None:
             heading.title(answer, anchor=False)
         with lead:
             go_on(least)
-    with guard():
-        stated.section(current)
 with guard():
     planning.section(current.settings, chosen_mechanisms, shown=current.prepared is None)
 highlight.watch()

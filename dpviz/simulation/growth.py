@@ -7,56 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Release
-from dpviz.mechanisms import all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.simulation.bounds import JIANG_TABLE_1, fitted_power
+from dpviz.simulation.bounds import fitted_power
 from dpviz.simulation.simulate import Batch, Trials, simulate
-
-GROWTH_DIMENSIONS = (10, 20, 40, 80, 160)
-
-
-GROWTH_COLUMNS = ("mechanism", "measured", "error", "exponent", "stated")
-
-
-def growth_table(dimensions: Sequence[int] = GROWTH_DIMENSIONS, draws: int = 10) -> pd.DataFrame:
-    """Return the exponent with which each mechanism's noise grows in d.
-
-    Returns
-    -------
-    DataFrame
-        Columns `GROWTH_COLUMNS`: the fitted exponent of the spectral norm and
-        its standard error, and the stated power of d and its formula (empty
-        where no paper states one).
-    """
-    rows = []
-    for cls in all_mechanisms().values():
-        mechanism = cls()
-        if not isinstance(mechanism, AdditiveMechanism):
-            continue
-        # some are drawn up to a number of features only, such as the K-norm
-        drawn = [d for d in dimensions if mechanism.limits(_problem(d), _AT_ONE) is None]
-        growth = noise_growth(mechanism, drawn, np.random.default_rng(0), draws=draws)
-        stated = JIANG_TABLE_1.get(mechanism.info.label)
-        rows.append(
-            (
-                mechanism.label,
-                growth.exponent,
-                growth.exponent_error,
-                None if stated is None else stated.exponent,
-                None if stated is None else stated.label,
-            )
-        )
-    return pd.DataFrame(rows, columns=list(GROWTH_COLUMNS))
-
-
-_AT_ONE = Budget(1.0, 1e-6)
 
 
 def _problem(d: int) -> Problem:

@@ -64,19 +64,11 @@ def attacker(problem: Problem, budget: Budget) -> None:
     st.markdown(sentence(mechanism.claim(problem, budget), spent, prior, *neighbours))
     first, second = st.columns(2)
     caption = claims_words.attack_caption(seen)
-    first.plotly_chart(
-        attack_figure(seen, mechanism, mechanism.label),
-        key="claims.attack",
-        alt=f"Trade-off of a membership test. {caption}",
-    )
-    first.caption(caption)
+    figure = attack_figure(seen, mechanism, mechanism.label)
+    parts.chart(figure, "claims.attack", "Trade-off of a membership test", caption, place=first)
     caption = claims_words.posterior_caption(table, prior, seen.exact)
-    second.plotly_chart(
-        posterior_figure(table, prior, mechanism, attack.limit_of(prior, spent)),
-        key="claims.posterior",
-        alt=f"Belief after an alarm. {caption}",
-    )
-    second.caption(caption)
+    figure = posterior_figure(table, prior, mechanism, attack.limit_of(prior, spent))
+    parts.chart(figure, "claims.posterior", "Belief after an alarm", caption, place=second)
     parts.numbers("claims.attack", table)
 
 

@@ -34,14 +34,10 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
     d = second.slider(
         "Features d", 2, 20, DEFAULT_D, key="claims.audit.dimension", persist_state="session"
     )
-    trials = third.selectbox(
-        "Releases of each table in each half",
-        TRIALS,
-        index=TRIALS.index(5_000),
-        format_func=lambda count: f"{count:,}",
-        key="claims.audit.trials",
-        persist_state="session",
-    )
+    trials = parts.choice(
+        third, "Releases of each table in each half", TRIALS, "claims.audit.trials",
+        lambda count: f"{count:,}", first=5_000,
+    )  # fmt: skip
     mechanism = parse_variant(key)
     asked = attack.audited_budget(mechanism, budget.epsilon, budget)
     wanted = {
@@ -97,10 +93,7 @@ def _found(mechanism: Mechanism, wanted: dict[str, Any]) -> None:
         "claim."
     )
     with seen:
-        st.plotly_chart(
-            attack_figure(claimed, mechanism, "the claim", measured),
-            key="claims.audit.curve",
-            alt=f"Trade-off of the attack against the claim. {caption}",
-        )
-        st.caption(caption)
+        figure = attack_figure(claimed, mechanism, "the claim", measured)
+        against = "Trade-off of the attack against the claim"
+        parts.chart(figure, "claims.audit.curve", against, caption)
         parts.numbers("claims.audit", attack.attack_seen_table(measured))

@@ -11,7 +11,7 @@ from dpviz.core.files import csv_text
 from dpviz.datasets import Table
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.tables.precision import bounds_of_rows
-from pages.ui import controls, state
+from pages.ui import controls, parts, state
 from pages.ui.guard import say_error
 
 # What the command line calls the bounds that a page edits.
@@ -109,13 +109,8 @@ def editor(prepared: Prepared) -> None:
             help=None if own else f"To edit them, choose '{kinds[BOUNDS_FILE]}' above.",
             on_click=state.on_change(use),
         )
-        right.download_button(
-            "Download (CSV)",
-            lambda: _csv(now),
-            file_name=BOUNDS_FILE,
-            on_click="ignore",
-            key="bounds.download",
-        )
+        file = (lambda: _csv(now)), BOUNDS_FILE, "bounds.download"
+        parts.download("Download (CSV)", *file, place=right)
         complaint = state.complaint("bounds.table")
         if complaint is not None:
             say_error(complaint)

@@ -19,11 +19,10 @@ from dpviz.releasing.outputs import read_release
 from dpviz.report import print as printed
 from dpviz.report.privacy_card import picture_words, promise_words, use_words
 from dpviz.studies.card import CardOptions, Filed, assumptions_of, card, loadings_table, workbook
+from pages.ui import parts
 from pages.ui.guard import guard
 
 PARAMS = params_of(CardOptions)
-_MIMES = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
-_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 def draw(release: Path, ledger: Path, number: int) -> None:
@@ -106,22 +105,19 @@ def _take(pictures: Mapping[str, Any], found: Mapping[str, Any]) -> None:
             if picture is None:
                 continue
             with st.container(horizontal=True):
-                for end, mime in _MIMES.items():
+                for end in ("png", "svg", "pdf"):
                     make = partial(printed.to_bytes, end, picture)
-                    _button(f"{name.capitalize()} ({end.upper()})", f"{name}.{end}", mime, make)
+                    _button(f"{name.capitalize()} ({end.upper()})", f"{name}.{end}", make)
         table = loadings_table(found)
         with st.container(horizontal=True):
-            _button("Numbers (CSV)", "numbers.csv", "text/csv", lambda: csv_text(table))
+            _button("Numbers (CSV)", "numbers.csv", lambda: csv_text(table))
             if find_spec("xlsxwriter") is not None:
-                _button("Numbers (XLSX)", "numbers.xlsx", _XLSX, lambda: workbook(found))
+                _button("Numbers (XLSX)", "numbers.xlsx", lambda: workbook(found))
 
 
-def _button(label: str, name: str, mime: str, make: Callable[[], str | bytes]) -> None:
+def _button(label: str, name: str, make: Callable[[], str | bytes]) -> None:
     """Draw a button whose file is made when it is pressed."""
-    st.download_button(
-        label, make, file_name=f"release-{name}", mime=mime, on_click="ignore",
-        key=f"release.take.{name}",
-    )  # fmt: skip
+    parts.download(label, make, f"release-{name}", f"release.take.{name}")
 
 
 def _file(release: Path, ledger: Path, number: int) -> Filed:
@@ -159,20 +155,13 @@ def _file(release: Path, ledger: Path, number: int) -> Filed:
     }
     made = card(release, ledger=ledger, sources=sources, **said)
     with st.container(horizontal=True):
-        for label, what, end, mime in (
-            ("Page to print and sign", PAGE, "html", "text/html"),
-            ("Card for dpviz release verify", CARD, "json", "application/json"),
+        for label, what, end in (
+            ("Page to print and sign", PAGE, "html"),
+            ("Card for dpviz release verify", CARD, "json"),
         ):
             # made when it is pressed: the ledger then has a line for it
-            st.download_button(
-                label,
-                partial(made.filed, what),
-                file_name=f"card-{number:06d}.{end}",
-                mime=mime,
-                icon=":material/download:",
-                on_click="ignore",
-                key=f"card.{end}",
-            )
+            name, make = f"card-{number:06d}.{end}", partial(made.filed, what)
+            parts.download(label, make, name, f"card.{end}")
     if made.card["unconfirmed"]:
         st.caption(
             f"{len(made.card['unconfirmed'])} assumptions are not confirmed by anybody yet; the "

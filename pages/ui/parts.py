@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from mimetypes import guess_type
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -22,6 +23,12 @@ from dpviz.studies.columns import NUMERIC, Column, Sentence, Share, seen
 from pages.ui import state
 from pages.ui.copying import copyable
 from pages.ui.texts import plain
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Heading = str | tuple[str, int | str] | tuple[str, int | str, str]
+"""How a column is headed and shown."""
 
 
 def question(text: str) -> None:
@@ -62,18 +69,126 @@ def lead(
                 st.switch_page(to, query_params={})
 
 
+def choice(
+    place: Any,
+    label: str,
+    options: Iterable[Any],
+    key: str,
+    words: Callable[[Any], str] = str,
+    *,
+    first: Any = None,
+    help: str | None = None,
+    width: int | Literal["stretch"] = "stretch",
+) -> Any:
+    """Draw a choice that the session keeps on this page and no link carries; return it.
+
+    Parameters
+    ----------
+    place : DeltaGenerator or module
+    label : str
+    options : iterable
+    key : str
+    words : callable
+        How an option reads.
+    first : object
+        What is chosen at first; the first option if not said.
+    help : str, optional
+    width : int or str
+    """
+    offered = list(options)
+    return place.selectbox(
+        label,
+        offered,
+        index=offered.index(first) if first in offered else 0,
+        format_func=words,
+        key=key,
+        persist_state="session",
+        help=help,
+        width=width,
+    )
+
+
 def one_mechanism(place: DeltaGenerator, label: str, *, default: str, key: str) -> str:
     """Draw a choice of one mechanism by its name, and return the key of the chosen one."""
     known = all_mechanisms()
-    chosen: str = place.selectbox(
-        label,
-        list(known),
-        index=list(known).index(default),
-        format_func=lambda text: known[text].info.label,
-        key=key,
-        persist_state="session",
+    chosen: str = choice(
+        place, label, known, key, lambda text: known[text].info.label, first=default
     )
     return chosen
+
+
+def download(
+    label: str,
+    make: str | bytes | Callable[[], str | bytes],
+    name: str,
+    key: str,
+    *,
+    place: Any = st,
+    **more: Any,
+) -> None:
+    """Offer a file; where it is made by a function, only once the button is pressed."""
+    place.download_button(
+        label,
+        make,
+        file_name=name,
+        mime=guess_type(name)[0] or "application/octet-stream",
+        icon=":material/download:",
+        on_click="ignore",
+        key=key,
+        **more,
+    )
+
+
+def figure_file(make: Callable[[], go.Figure], name: str, key: str, *, place: Any = st) -> None:
+    """Offer a figure as a page of its own, made once the button is pressed."""
+    download(
+        "This figure (HTML)", lambda: make().to_html(include_plotlyjs=True), name, key, place=place,
+        help="One file that opens in any browser, without a network. For a picture (PNG), use the "
+        "camera in the figure's corner.",
+    )  # fmt: skip
+
+
+def chart(
+    figure: go.Figure,
+    key: str,
+    seen: str,
+    caption: str,
+    numbers_of: pd.DataFrame | None = None,
+    *,
+    place: Any = st,
+) -> None:
+    """Draw a chart and its caption; the numbers behind it where they are given.
+
+    Parameters
+    ----------
+    figure : Figure
+    key : str
+    seen : str
+        What a reader who does not see it is told before the caption.
+    caption : str
+    numbers_of : DataFrame, optional
+    place : DeltaGenerator or module
+    """
+    place.plotly_chart(figure, key=key, alt=f"{seen}. {caption}")
+    place.caption(caption)
+    if numbers_of is not None:
+        numbers(key, numbers_of)
+
+
+def table(
+    rows: pd.DataFrame, columns: Mapping[str, Heading], key: str, alt: str, *, place: Any = st
+) -> None:
+    """Draw these columns of a table under their headings; `numerals` says what a heading is."""
+    shown, config = numerals(rows, columns)
+    place.dataframe(
+        shown,
+        hide_index=True,
+        placeholder="–",
+        key=key,
+        alt=alt,
+        column_order=list(columns),
+        column_config=config,
+    )
 
 
 def numbers(name: str, table: pd.DataFrame) -> None:
@@ -85,20 +200,15 @@ def numbers(name: str, table: pd.DataFrame) -> None:
         shown, config = numerals(table, {column: (column, 6) for column in columns})
         alt = f"Numbers behind the {name} chart"
         box.dataframe(shown, column_config=config, hide_index=True, alt=alt)
-        box.download_button(
-            "These numbers (CSV)",
-            lambda: csv_text(table),
-            file_name=f"dpviz-{re.sub('[^a-z]+', '-', name)}.csv",
-            on_click="ignore",
-            key=f"numbers.{name}.csv",
-            icon=":material/download:",
-        )
+        file = f"dpviz-{re.sub('[^a-z]+', '-', name)}.csv"
+        key = f"numbers.{name}.csv"
+        download("These numbers (CSV)", lambda: csv_text(table), file, key, place=box)
 
 
 def numerals(
-    table: pd.DataFrame, columns: Mapping[str, tuple[str, int] | tuple[str, int, str]]
+    table: pd.DataFrame, columns: Mapping[str, Heading]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return a table and how its columns of numbers are shown: written as in sentences.
+    """Return a table and how its columns are shown: numbers are written as in sentences.
 
     A grid's own formats write 0.0000046 beside 3e-7. A column with such a number is text and
     sorted as text; the others stay numbers.
@@ -106,8 +216,9 @@ def numerals(
     Parameters
     ----------
     table : DataFrame
-    columns : mapping of str to (str, int[, str])
-        Heading, number of digits and, where there is one, the explanation of each column.
+    columns : mapping of str to str or (str, int or str[, str])
+        Heading, number of digits or the grid's own format and, where there is one, the
+        explanation of each column.
 
     Returns
     -------
@@ -116,15 +227,22 @@ def numerals(
     dict of str to column
         For ``column_config``.
     """
-    texts, shown = {}, {}
-    for name, (label, digits, *more) in columns.items():
+    texts: dict[str, list[str | None]] = {}
+    shown: dict[str, Any] = {}
+    for name, heading in columns.items():
+        if isinstance(heading, str):
+            shown[name] = heading
+            continue
+        label, digits, *more = heading
         values, options = table[name], {"help": more[0] if any(more) else None}
         sizes = values.dropna().astype(float).abs()
-        if sizes[sizes > 0].between(1e-4, 1e6, inclusive="left").all():
+        if isinstance(digits, str):
+            shown[name] = st.column_config.NumberColumn(label, format=digits, **options)
+        elif sizes[sizes > 0].between(1e-4, 1e6, inclusive="left").all():
             shown[name] = st.column_config.NumberColumn(label, format=f"%.{digits}g", **options)
-            continue
-        texts[name] = [None if pd.isna(value) else numeral(value, digits) for value in values]
-        shown[name] = st.column_config.TextColumn(label, alignment="right", **options)
+        else:
+            texts[name] = [None if pd.isna(value) else numeral(value, digits) for value in values]
+            shown[name] = st.column_config.TextColumn(label, alignment="right", **options)
     return table.assign(**texts), shown
 
 
@@ -204,12 +322,8 @@ def command(
 
 def settings_file(settings: Settings, key: str, help: str | None = None) -> None:
     """Offer all settings as a file."""
-    st.download_button(
-        "Settings (JSON)",
-        lambda: json.dumps(settings.to_json(), indent=1),
-        file_name="dpviz-settings.json",
-        icon=":material/download:",
-        on_click="ignore",
-        key=key,
-        help=help,
-    )
+
+    def made() -> str:
+        return json.dumps(settings.to_json(), indent=1)
+
+    download("Settings (JSON)", made, "dpviz-settings.json", key, help=help)

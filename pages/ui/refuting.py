@@ -47,22 +47,15 @@ def moving_cone(epsilon: float, d: int, seed: int) -> None:
     left, right = st.columns(2)
     with left:
         caption = claims_words.support_caption(table, epsilon, d)
-        st.plotly_chart(
-            support_figure(table, epsilon),
-            key="claims.support",
-            alt=f"Share of releases that betray their table. {caption}",
-        )
-        st.caption(caption)
-        parts.numbers("claims.support", table)
+        seen = "Share of releases that betray their table"
+        parts.chart(support_figure(table, epsilon), "claims.support", seen, caption, table)
     with right:
         caption = claims_words.cone_caption(cone)
-        st.plotly_chart(cone_figure(cone), key="claims.cone", alt=f"Releases at d = 2. {caption}")
-        st.caption(caption)
+        parts.chart(cone_figure(cone), "claims.cone", "Releases at d = 2", caption, cone)
         st.caption(
             f"Each release less the full table's matrix, in units of 1/n. {repaired.label} "
             f"{repaired.info.summary[0].lower()}{repaired.info.summary[1:]}"
         )
-        parts.numbers("claims.cone", cone)
 
 
 def turning(epsilon: float, seed: int) -> None:
@@ -72,58 +65,42 @@ def turning(epsilon: float, seed: int) -> None:
     rows = exhibits.turning_rows()
     table = ask(exhibits.turning_table, {"epsilon": epsilon, "seed": seed})
     caption = claims_words.turning_caption(table, label)
-    st.plotly_chart(
-        turning_figure(rows, table), key="claims.turning", alt=f"Published directions. {caption}"
-    )
-    st.caption(caption)
+    figure = turning_figure(rows, table)
+    parts.chart(figure, "claims.turning", "Published directions", caption)
     left, right = st.columns(2)
     left.dataframe(rows, hide_index=True, key="claims.turning.rows", alt="The rows of both tables")
-    right.dataframe(
-        table,
-        hide_index=True,
-        key="claims.turning.releases",
-        alt="The published direction of each draw",
-        column_config={"angle": st.column_config.NumberColumn("angle, degrees", format="%.1f")},
-    )
+    columns = {name: name for name in table.columns} | {"angle": ("angle, degrees", "%.1f")}
+    seen = "The published direction of each draw"
+    parts.table(table, columns, "claims.turning.releases", seen, place=right)
 
 
 def public_code(budget: Budget, seed: int) -> None:
     """Show two slips found in public code."""
-    number = st.column_config.NumberColumn
     st.header("Found in public code: a mask that mirrors the data", anchor="mask")
     table = finds.mask_table(budget.epsilon, budget.delta or exhibits.DELTA, seed)
-    st.dataframe(
-        table,
-        hide_index=True,
-        key="claims.mask",
-        alt="Off-diagonal entries of a made-up table, as read off the release",
-        column_config={
-            "entry": "Entry",
-            "exact": number("In the table", format="%.6f"),
-            "read_off": number("Read off that release", format="%.6f"),
-            "as_meant": number("Published as meant", format="%.6f"),
-        },
-    )
+    columns = {
+        "entry": "Entry",
+        "exact": ("In the table", "%.6f"),
+        "read_off": ("Read off that release", "%.6f"),
+        "as_meant": ("Published as meant", "%.6f"),
+    }
+    seen = "Off-diagonal entries of a made-up table, as read off the release"
+    parts.table(table, columns, "claims.mask", seen)
     st.caption(
         f"{claims_words.mask_caption(table)} Recomputed here from this description alone; the code "
         f"is at {finds.MASK_SOURCE}."
     )
     st.header("Found in public code: two samplers that are too sharp", anchor="samplers")
     drawn = ask(finds.sampler_table, {"seed": seed})
-    st.dataframe(
-        drawn,
-        hide_index=True,
-        placeholder="–",
-        key="claims.samplers",
-        alt="Mean of the first coordinate squared, by each sampler",
-        column_config={
-            "sampler": "Sampler",
-            "mean": number("Mean of u_1^2", format="%.4f"),
-            "se": number("Standard error", format="%.4f"),
-            "draws": number("Draws"),
-            "measured": "Measured",
-        },
-    )
+    columns = {
+        "sampler": "Sampler",
+        "mean": ("Mean of u_1^2", "%.4f"),
+        "se": ("Standard error", "%.4f"),
+        "draws": "Draws",
+        "measured": "Measured",
+    }
+    seen = "Mean of the first coordinate squared, by each sampler"
+    parts.table(drawn, columns, "claims.samplers", seen)
     st.caption(claims_words.sampler_caption(drawn))
     copyable("python -m benchmarks.bingham")
 
@@ -136,13 +113,8 @@ def true_delta(budget: Budget) -> None:
         st.caption(f"At delta {numeral(budget.delta)} no Gaussian release exceeds its claim.")
         return
     caption = claims_words.delta_caption(deltas)
-    st.plotly_chart(
-        delta_figure(deltas, budget.epsilon),
-        key="claims.delta",
-        alt=f"True delta against epsilon. {caption}",
-    )
-    st.caption(caption)
-    parts.numbers("claims.delta", deltas)
+    figure = delta_figure(deltas, budget.epsilon)
+    parts.chart(figure, "claims.delta", "True delta against epsilon", caption, deltas)
 
 
 def chain(epsilon: float, seed: int) -> None:
@@ -150,11 +122,9 @@ def chain(epsilon: float, seed: int) -> None:
     st.header("A Gibbs chain beside the exact law", anchor="chain")
     chains = ask(exhibits.gibbs_table, {"epsilon": epsilon, "seed": seed})
     caption = claims_words.gibbs_caption(chains)
-    st.plotly_chart(
-        gibbs_figure(chains), key="claims.gibbs", alt=f"Mean score after each sweep. {caption}"
+    caption += (
+        " Three features, two components: the direction left out has a Bingham law whose mean is "
+        "known."
     )
-    st.caption(
-        f"{caption} Three features, two components: the direction left out has a Bingham law whose "
-        "mean is known."
-    )
-    parts.numbers("claims.gibbs", chains)
+    figure = gibbs_figure(chains)
+    parts.chart(figure, "claims.gibbs", "Mean score after each sweep", caption, chains)

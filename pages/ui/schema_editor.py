@@ -29,7 +29,7 @@ from dpviz.releasing.schema import (
     public_schema,
 )
 from dpviz.studies.decide import schema_of
-from pages.ui import limits, loading, state, table_cache, unit
+from pages.ui import limits, loading, parts, state, table_cache, unit
 from pages.ui.guard import say_error
 from pages.ui.texts import plain
 
@@ -403,16 +403,7 @@ def _files(table: Table | BinaryIO) -> None:
                     on_change=loaded,
                     help="python -m dpviz schema TABLE writes a first one.",
                 )
-        st.download_button(
-            "Save as a file",
-            text,
-            file_name="schema.json",
-            mime="application/json",
-            icon=":material/download:",
-            on_click="ignore",
-            disabled=not text,
-            key="schema.save",
-        )
+        parts.download("Save as a file", text, "schema.json", "schema.save", disabled=not text)
 
 
 def _try(act: Callable[[], Schema]) -> None:

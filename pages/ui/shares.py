@@ -23,7 +23,7 @@ from dpviz.report.tables.precision import (
     shares_file,
     shares_table,
 )
-from pages.ui import bar, state
+from pages.ui import bar, parts, state
 from pages.ui.first_sight import digest_of
 from pages.ui.guard import say_error
 
@@ -150,13 +150,10 @@ def as_table(allocation: Allocation, prepared: Prepared) -> None:
         left, middle, right = st.columns(3)
         left.button("Use as it is", key="shares.use", on_click=state.on_change(as_it_is))
         middle.button("Rebalance and use", key="shares.balance", on_click=state.on_change(balanced))
-        right.download_button(
-            "Download (CSV)",
-            lambda: shares_file(allocation, names, edited["theta"].tolist()),
-            file_name="allocation.csv",
-            on_click="ignore",
-            key="shares.download",
-        )
+        parts.download(
+            "Download (CSV)", lambda: shares_file(allocation, names, edited["theta"].tolist()),
+            "allocation.csv", "shares.download", place=right,
+        )  # fmt: skip
         st.file_uploader(
             "Shares from a file (columns feature or direction, and theta)",
             key="shares.upload",

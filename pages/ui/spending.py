@@ -18,7 +18,7 @@ from dpviz.releasing.ledger import Contents, Ledger, ledger_named, ledger_names
 from dpviz.releasing.making import Plan
 from dpviz.releasing.options import ACCEPT, ACCEPT_LIMIT, LedgerOptions, words_needed
 from dpviz.releasing.outputs import read_release
-from pages.ui import filing, state, unit
+from pages.ui import filing, parts, state, unit
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -421,11 +421,6 @@ def _show(answer: Mapping[str, Any], content: bytes, number: int) -> None:
         column.metric(label, numeral(part["epsilon"], 4), help=part["source"])
     columns[2].metric("Delta", numeral(answer["proved"]["delta"], 3))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "Download the release",
-            content,
-            file_name=f"release-{number:06d}.json",
-            mime="application/json",
-            key="release.download",
-        )
+        name = f"release-{number:06d}.json"
+        parts.download("Download the release", content, name, "release.download")
         st.caption("It holds the noisy matrix too, what was declared, and its place in the ledger.")

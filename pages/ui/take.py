@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from dpviz.preparation.bounding import Prepared
@@ -9,7 +11,7 @@ from dpviz.preparation.prepared import Measured
 from dpviz.report.tables.board import anybodys
 from dpviz.simulation.compare import Comparison
 from dpviz.studies import board
-from pages.ui import addresses, state
+from pages.ui import addresses, parts, state
 from pages.ui.copying import copyable
 
 
@@ -39,53 +41,23 @@ def along(comparison: Comparison, prepared: Prepared, *, publishable: bool = Fal
     link = addresses.to_explore(settings)
     working = not publishable and with_the_truth(prepared)
     flag = " --working-view" if working else ""
-    with st.container(horizontal=True, key="take.files"):
-        st.download_button(
-            "Board (one HTML file, works offline)",
-            lambda: board.board_file(
-                prepared,
-                settings,
-                command=f"{settings.command(table, 'board')}{flag} --out board.html",
-                working_view=working,
-            ),
-            file_name="dpviz-board.html",
-            mime="text/html",
-            icon=":material/download:",
-            on_click="ignore",
-            key="download.board",
-        )
-        st.download_button(
-            "Report (HTML, to print)",
+    own = f"{settings.command(table, 'board')}{flag} --out board.html"
+    files: dict[str, tuple[str, Callable[[], str]]] = {
+        "Board (one HTML file, works offline)": (
+            "dpviz-board.html",
+            lambda: board.board_file(prepared, settings, command=own, working_view=working),
+        ),
+        "Report (HTML, to print)": (
+            "dpviz-report.html",
             lambda: board.report(
-                comparison,
-                command=command,
-                link=link,
-                card="",
-                working_view=working,
+                comparison, command=command, link=link, card="", working_view=working
             ),
-            file_name="dpviz-report.html",
-            mime="text/html",
-            icon=":material/download:",
-            on_click="ignore",
-            key="download.report",
-        )
-        st.download_button(
-            "Notebook",
-            lambda: board.notebook(settings, table),
-            file_name="dpviz.ipynb",
-            mime="application/x-ipynb+json",
-            icon=":material/download:",
-            on_click="ignore",
-            key="download.notebook",
-        )
-        st.download_button(
-            "Script",
-            lambda: board.script(settings, table),
-            file_name="dpviz_view.py",
-            mime="text/x-python",
-            icon=":material/download:",
-            on_click="ignore",
-            key="download.script",
-        )
+        ),
+        "Notebook": ("dpviz.ipynb", lambda: board.notebook(settings, table)),
+        "Script": ("dpviz_view.py", lambda: board.script(settings, table)),
+    }
+    with st.container(horizontal=True, key="take.files"):
+        for label, (name, make) in files.items():
+            parts.download(label, make, name, f"download.{label.split()[0].lower()}")
     st.caption("A link that names every setting, so that later defaults change nothing:")
     copyable(link)

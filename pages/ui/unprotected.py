@@ -23,39 +23,23 @@ def draw(prepared: Prepared | None) -> None:
     mean, bound = exhibits.mean_leak_table(), exhibits.bound_leak_table()
     with left:
         st.markdown("**The mean gives the last row away**")
-        rows, columns = parts.numerals(
-            mean,
-            {
-                "sum_of_known": ("Sum of the known", 4),
-                "published_mean": ("Published mean", 6),
-                "recovered": ("Recovered", 4),
-                "true": ("True", 4),
-            },
-        )
-        st.dataframe(
-            rows,
-            hide_index=True,
-            key="claims.mean",
-            alt="Row recovered from the mean",
-            column_config={"feature": "Feature", **columns},
-        )
+        columns = {
+            "feature": "Feature",
+            "sum_of_known": ("Sum of the known", 4),
+            "published_mean": ("Published mean", 6),
+            "recovered": ("Recovered", 4),
+            "true": ("True", 4),
+        }
+        parts.table(mean, columns, "claims.mean", "Row recovered from the mean")
         st.caption(claims_words.mean_leak_caption(mean))
     with right:
         st.markdown("**The row bound tells whether they are in**")
-        rows, columns = parts.numerals(
-            bound,
-            {
-                "largest_known": ("Longest known row", 4),
-                "published_bound": ("Published bound", 4),
-            },
-        )
-        st.dataframe(
-            rows,
-            hide_index=True,
-            key="claims.bound",
-            alt="Row bound of both tables",
-            column_config={"table": "Table", **columns},
-        )
+        columns = {
+            "table": "Table",
+            "largest_known": ("Longest known row", 4),
+            "published_bound": ("Published bound", 4),
+        }
+        parts.table(bound, columns, "claims.bound", "Row bound of both tables")
         st.caption(claims_words.bound_leak_caption(bound))
     st.caption(
         "Looking at exact components, comparing mechanisms on the real table, and moving sliders "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,14 +15,12 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.preparation.load import planned, spectrum_file
+from dpviz.preparation.load import spectrum_file
 from dpviz.report.figures.theme import stretches, symbols
 from dpviz.report.tables import curves
 from dpviz.simulation import axes
-from dpviz.simulation.bounds import PROVED, SCALING, needs
 from dpviz.simulation.cells import cell_at
 from dpviz.simulation.compare import run_cell
-from dpviz.simulation.least import measured_need
 from dpviz.simulation.simulate import Cell
 from dpviz.studies.curves import point_at, scaling_table
 
@@ -71,42 +68,6 @@ def test_scalings_have_the_stated_slopes(wine: Prepared) -> None:
     assert list(table["value"]) == pytest.approx([wine.d / wine.n / e for e in (0.1, 10)])
     assert scaling_table(wine, SETTINGS, "epsilon", [1.0], "low_rank_error")["label"].is_unique
     assert scaling_table(wine, SETTINGS, "epsilon", [1.0], "captured_share").empty
-
-
-# What the papers state -----------------------------------------------------
-
-
-def test_needs_are_those_of_the_theorems() -> None:
-    rows = planned([0.5, 0.1, 0.05], 10_000)
-    said = needs(rows, Settings(epsilon=1.0, delta=1e-6), 0.9, 0.05)
-    d, gap, eta, short = 3, 0.4, 0.05, 1 - 0.81
-    t = math.log(d / eta)
-    top = 3 * (d + 1 + math.sqrt(2 * (d + 1) * (d + 2) * t) + 2 * d * t)
-    assert said[0].people == math.ceil(top / (2 * short * gap))
-    assert said[1].people == math.ceil(top / (2 * math.sqrt(short / 2) * gap))
-    assert [need.kind for need in said][:4] == [PROVED] * 4
-    assert said[-1].kind == SCALING
-    assert len(needs(rows, Settings(delta=0.0), 0.9, 0.05)) == len(said) - 1
-    with pytest.raises(InvalidSetting, match="two largest variances"):
-        needs(planned([0.2, 0.2, 0.1], 100), Settings(), 0.9, 0.05)
-
-
-@pytest.mark.long
-def test_the_proved_needs_are_enough() -> None:
-    rows = planned([0.5, 0.1, 0.05], 10_000)
-    settings = Settings(epsilon=1.0)
-    proved = [
-        (need.mechanism, need.people)
-        for need in needs(rows, settings, 0.9, 0.05)
-        if need.mechanism is not None and need.kind == PROVED
-    ]
-    assert len(proved) >= 4
-    for mechanism in {mechanism for mechanism, _ in proved}:  # searched once for all statements
-        found = measured_need(rows, settings, mechanism, 0.9, 0.05)
-        assert found.low is not None
-        for one, people in proved:
-            assert people is not None
-            assert one != mechanism or found.low < people
 
 
 # Plans ---------------------------------------------------------------------
