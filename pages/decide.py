@@ -77,23 +77,18 @@ STYLE = """<style>
 
 def inline(name: str, options: Sequence[Any], words: Any, width: int) -> None:
     """Draw a choice that stands in the sentence."""
-
-    def chosen() -> None:
-        state.put(name, state.reported(key), VIEW)
-
-    key = controls.fill(f"asked.{name}", state.get(name, VIEW))
-    # a link may hold another value than those that are offered
-    offered = list(dict.fromkeys([*options, state.get(name, VIEW)]))
-    st.selectbox(
+    now = state.get(name, VIEW)
+    controls.control(
+        st.selectbox,
         params_of(Answers)[name].label,
-        offered,
-        controls.begins(offered, key),
+        f"asked.{name}",
+        now,
+        lambda value: state.put(name, value, VIEW),
+        # a link may hold another value than those that are offered
+        options=list(dict.fromkeys([*options, now])),
         format_func=words,
-        key=key,
-        persist_state="session",
         label_visibility="collapsed",
         width=width,
-        on_change=state.on_change(chosen),
     )
 
 

@@ -63,17 +63,13 @@ def published(comparison: Comparison, prepared: Prepared, warning: str | None) -
 
 def more(comparison: Comparison) -> None:
     """Draw every chart with its caption and numbers, where it is asked for."""
-
-    def turned() -> None:
-        state.put("charts", "all" if state.reported(key) else "board", "explore")
-
-    key = controls.fill("explore.charts", state.get("charts", "explore") == "all")
-    if st.toggle(
+    if controls.control(
+        st.toggle,
         "All charts, with captions and numbers",
-        st.session_state[key],
-        key=key,
-        persist_state="session",
-        on_change=state.on_change(turned, keeps=True),  # what was said of the link
+        "explore.charts",
+        state.get("charts", "explore") == "all",
+        lambda on: state.put("charts", "all" if on else "board", "explore"),
+        keeps=True,
     ):
         sections.spectrum(comparison)
         sections.distance(comparison)

@@ -69,8 +69,8 @@ def setting_controls() -> Settings:
 def bounds() -> None:
     """Draw the public bounds that everything private rests on."""
 
-    def typed() -> None:
-        written = state.reported(key).strip()
+    def typed(text: str) -> None:
+        written = text.strip()
         try:
             if names_file(written):  # files are the command line's alone
                 allowed = f"{', '.join(BOUNDS_WORDS)} or LOW:HIGH"
@@ -80,13 +80,13 @@ def bounds() -> None:
         else:
             state.put_text("bounds", written)
 
-    key = controls.fill_text("bounds", "preparation.bounds", state.get("bounds"))
-    st.text_input(
+    controls.control(
+        st.text_input,
         "Feature bounds",
-        st.session_state[key],
-        key=key,
-        persist_state="session",
-        on_change=state.on_change(typed),
+        "preparation.bounds",
+        state.get("bounds"),
+        typed,
+        refusable="bounds",
         help="LOW:HIGH for all features; known, where the table has its own; private, one range "
         "that is paid for; or max, taken from the data and not private.",
     )

@@ -83,21 +83,15 @@ def choices(ready: Prepared, offered: list[Learner]) -> Task:
 
 def _learner(offered: list[Learner], now: Learner) -> None:
     """Draw the choice among learners that suit the label."""
-
-    def changed() -> None:
-        state.put("learner", state.reported(key), "tasks")
-
-    key = controls.fill("tasks.learner", now.key)
-    keys = [learner.key for learner in offered]
-    st.selectbox(
+    controls.control(
+        st.selectbox,
         "Learner",
-        keys,
-        controls.begins(keys, key),
+        "tasks.learner",
+        now.key,
+        lambda learner: state.put("learner", learner, "tasks"),
+        options=[learner.key for learner in offered],
         format_func=lambda key: f"{LEARNERS[key].label} ({LEARNERS[key].kind})",
-        key=key,
-        persist_state="session",
         help=params_of(Task)["learner"].help,
-        on_change=state.on_change(changed),
     )
 
 

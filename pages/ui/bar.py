@@ -120,8 +120,7 @@ def _share(prepared: Prepared, *, told: bool) -> None:
     now = EQUAL if allocation.strategy == "uniform" else round(100 * allocation.tau)
     options = sorted({*SHARES, now})
 
-    def moved() -> None:
-        share = state.reported(key)
+    def moved(share: int) -> None:
         if share == EQUAL:
             state.put("allocation", "uniform")
             return
@@ -130,16 +129,15 @@ def _share(prepared: Prepared, *, told: bool) -> None:
         state.put("allocation", f"binary:{listed}:{share / 100}")
         bring_followers(told=told)
 
-    key = controls.fill("bar.share", now)
-    st.select_slider(
+    controls.control(
+        st.select_slider,
         "Precision",
-        options,
-        st.session_state[key],
+        "bar.share",
+        now,
+        moved,
+        options=options,
         format_func=lambda share: "equal" if share == EQUAL else per_cent(numeral(share, 6)),
-        key=key,
-        persist_state="session",
         help=params_of(Settings)["allocation"].help,
-        on_change=state.on_change(moved),
     )
 
 

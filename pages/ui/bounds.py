@@ -60,23 +60,21 @@ def editor(prepared: Prepared) -> None:
         kinds[BOUNDS_FILE] = "edited below"
         kinds.setdefault(state.get("bounds"), state.get("bounds"))  # LOW:HIGH for all
 
-        def picked() -> None:
-            choice = state.reported(key)
+        def picked(choice: str) -> None:
             st.session_state.complaints.pop("bounds.table", None)
             if choice == BOUNDS_FILE:
                 st.session_state["bounds.table"] = _current(prepared)
                 st.session_state["bounds.columns"] = prepared.table.columns
             state.put("bounds", choice)
 
-        key = controls.fill("view.bounds", state.get("bounds"))
-        st.selectbox(
+        controls.control(
+            st.selectbox,
             "Where they come from",
-            list(kinds),
-            controls.begins(list(kinds), key),
+            "view.bounds",
+            state.get("bounds"),
+            picked,
+            options=list(kinds),
             format_func=kinds.__getitem__,
-            key=key,
-            persist_state="session",
-            on_change=state.on_change(picked),
             help="Bounds must be known without looking at the data; taken from it they leak.",
         )
         now, own = _current(prepared), state.get("bounds") == BOUNDS_FILE

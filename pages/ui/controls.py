@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -28,12 +28,12 @@ _FEW = 4  # choices of a page that stand side by side; more of them drop down
 
 
 def _key_now(key: str, ago: int = 0) -> str:
-    """Return the key under which a widget of `fill` is drawn now, or was before."""
+    """Return the key under which a widget of `control` is drawn now, or was before."""
     generation = st.session_state.generations.get(key, 0) - ago
     return f"{key}~{generation}" if generation > 0 else key
 
 
-def fill(key: str, value: Any) -> str:
+def _fill(key: str, value: Any) -> str:
     """Give a widget its value, under a new key if it has another; return the key to draw it under.
 
     A browser that has not heard of the value yet still reports the old one, which then looks like
@@ -59,17 +59,60 @@ def fill(key: str, value: Any) -> str:
     return now
 
 
-def begins(options: Sequence[Any], key: str) -> int:
-    """Return where a filled select box begins: at the first where what is set is no option."""
-    value = st.session_state[key]
-    return options.index(value) if value in options else 0
+_FIRST_VALUE = {"selectbox": "index", "radio": "index", "segmented_control": "default",
+                "multiselect": "default"}  # fmt: skip
+"""How Streamlit calls the value that a widget begins with, where that is not ``value``."""
 
 
-def fill_text(name: str, key: str, text: str) -> str:
+def control(
+    draw: Callable[..., Any],
+    label: str,
+    key: str,
+    value: Any,
+    act: Callable[[Any], object],
+    *,
+    refusable: str = "",
+    keeps: bool = False,
+    **options: Any,
+) -> Any:
+    """Draw a widget that shows a value, act on what somebody sets in it, and return that.
+
+    Parameters
+    ----------
+    draw : callable
+        A widget of Streamlit.
+    label, key : str
+    value : object
+        What it shows.
+    act : callable
+        Takes what was set.
+    refusable : str
+        The option that a text box sets: a text that was refused stays where it was typed.
+    keeps : bool
+        Whether what was said of a link stays.
+    **options
+        Of the widget.
+    """
+    key = _fill_text(refusable, key, value) if refusable else _fill(key, value)
+    first, name = st.session_state[key], _FIRST_VALUE.get(draw.__name__, "value")
+    if name == "index":  # the first where what is set is no option
+        offered = list(options["options"])
+        first = offered.index(first) if first in offered else 0 if value is not None else None
+    return draw(
+        label,
+        key=key,
+        persist_state="session",
+        on_change=state.on_change(lambda: act(state.reported(key)), keeps=keeps),
+        **{name: first},
+        **options,
+    )
+
+
+def _fill_text(name: str, key: str, text: str) -> str:
     """Fill a text box, unless a text was refused, which stays where it was typed to be mended."""
     now = _key_now(key)
     refused = state.complaint(name) is not None and now in st.session_state
-    return now if refused else fill(key, text)
+    return now if refused else _fill(key, text)
 
 
 def _complain(name: str) -> None:
@@ -102,56 +145,42 @@ def setting(
         Whether the choices stand side by side however many they are, without a label above.
     """
     param = params_of(Settings if store == "view" else VIEWS[store])[name]
-    key = f"{place}{store}.{name}"
-    value = state.get(name, store)
+    if param.log and param.slider is not None:
+        _log_number(param)
+        return
+    value, key = state.get(name, store), f"{place}{store}.{name}"
 
-    def changed() -> None:
-        picked = state.reported(key)
+    def act(picked: Any) -> None:
         state.put(name, None if param.optional and picked == "auto" else picked, store)
 
-    shared: dict[str, Any] = {
-        "key": key, "help": param.help, "on_change": state.on_change(changed),
-        "persist_state": "session",
-    }  # fmt: skip
+    def typed(text: str) -> None:
+        state.put_text(name, text, store)
+
     if param.kind == "choice":
         # A select box shows None as "nothing chosen": the default has a word of its own.
         words = {"auto": "default", **param.choices} if param.optional else param.choices
-        shared["key"] = key = fill(key, value or "auto")
+        options = {"options": list(words), "format_func": words.__getitem__, "help": param.help}
+        value = value or "auto"
         if store != "view" and (row or len(words) <= _FEW):
-            st.segmented_control(
-                param.label,
-                list(words),
-                format_func=words.__getitem__,
-                default=st.session_state[key],
-                required=True,
-                label_visibility="collapsed" if row else "visible",
-                **shared,
-            )
-            _complain(name)
-            return
-        first = begins(list(words), key)
-        st.selectbox(param.label, list(words), first, format_func=words.__getitem__, **shared)
+            label = "collapsed" if row else "visible"
+            options |= {"required": True, "label_visibility": label}
+            control(st.segmented_control, param.label, key, value, act, **options)
+        else:
+            control(st.selectbox, param.label, key, value, act, **options)
     elif param.kind == "integer" and param.slider is None:
-        high = param.high if upper is None else upper
-        shared["key"] = key = fill(key, value)
-        most = int(min(high, 2**53 - 1))
-        first = min(st.session_state[key], most)
-        st.number_input(param.label, int(param.low), most, first, step=1, **shared)
-    elif param.kind == "integer":
-        low, high = (int(end) for end in _slider_range(param, value))
-        shared["key"] = key = fill(key, value)
-        st.slider(param.label, low, high, st.session_state[key], **shared)
-    elif param.log and param.slider is not None:
-        _log_number(param)
-    elif param.kind == "number" and param.slider is not None:
-        low, high = _slider_range(param, value)
-        shared["key"] = key = fill(key, float(value))
-        step = 0.01 if high <= 0.5 else 0.05
-        st.slider(param.label, float(low), float(high), st.session_state[key], step=step, **shared)
+        high = int(min(param.high if upper is None else upper, 2**53 - 1))
+        options = {"min_value": int(param.low), "max_value": high, "step": 1, "help": param.help}
+        control(st.number_input, param.label, key, min(value, high), act, **options)
+    elif param.kind in ("integer", "number") and param.slider is not None:
+        number = int if param.kind == "integer" else float
+        low, high = (number(end) for end in _slider_range(param, value))
+        step = 1 if number is int else 0.01 if high <= 0.5 else 0.05
+        options = {"min_value": low, "max_value": high, "step": step, "help": param.help}
+        control(st.slider, param.label, key, number(value), act, **options)
     else:
-        _text(param, key, store)
-    if not (param.log and param.slider is not None):
-        _complain(name)
+        text = param.format(value)
+        control(st.text_input, param.label, key, text, typed, refusable=name, help=param.help)
+    _complain(name)
 
 
 def _slider_range(param: Param, value: float) -> tuple[float, float]:
@@ -164,24 +193,6 @@ def _slider_range(param: Param, value: float) -> tuple[float, float]:
     low, high = st.session_state.widened.get(param.name, param.slider)
     st.session_state.widened[param.name] = ends = (min(low, value), max(high, value))
     return ends
-
-
-def _text(param: Param, key: str, store: str) -> None:
-    """Draw a text box whose text the declaration parses."""
-    name = param.name
-
-    def changed() -> None:
-        state.put_text(name, state.reported(key), store)
-
-    key = fill_text(name, key, param.format(state.get(name, store)))
-    st.text_input(
-        param.label,
-        st.session_state[key],
-        key=key,
-        help=param.help,
-        persist_state="session",
-        on_change=state.on_change(changed),
-    )
 
 
 def _steps(low: float, high: float, per_decade: tuple[float, ...]) -> list[float]:
@@ -211,21 +222,22 @@ def logarithmic(name: str, *, slider: bool, note: str = "") -> None:
     if slider:
         _log_number(param)
         return
-    key = _box_key(param)
-    st.text_input(
-        param.label,
-        st.session_state[key],
-        key=key,
-        help=f"{param.help} {note}".strip(),
-        persist_state="session",
-        on_change=state.on_change(lambda: state.put_text(name, state.reported(key))),
-    )
+    _number_box(param, param.label, help=f"{param.help} {note}".strip())
     _complain(name)
 
 
-def _box_key(param: Param) -> str:
-    """Fill the number box of an option and return its key."""
-    return fill_text(param.name, f"view.{param.name}.box", param.format(state.get(param.name)))
+def _number_box(param: Param, label: str, **options: Any) -> None:
+    """Draw a box that takes any legal number."""
+    name = param.name
+    control(
+        st.text_input,
+        label,
+        f"view.{name}.box",
+        param.format(state.get(name)),
+        lambda text: state.put_text(name, text),
+        refusable=name,
+        **options,
+    )
 
 
 def _log_number(param: Param) -> None:
@@ -236,37 +248,20 @@ def _log_number(param: Param) -> None:
     options: list[float | None] = list(_steps(*param.slider, _FINE if fine else _COARSE))
     if param.optional:
         options = [None, *options]
-    value = state.get(name)
-    slider_key = fill(f"view.{name}.slider", _nearest_option(options, value))
-    box_key = _box_key(param)
-
-    def slid() -> None:
-        state.put(name, state.reported(slider_key))
-
-    def typed() -> None:
-        state.put_text(name, state.reported(box_key))
-
     wide, narrow = st.columns([3, 1.3], vertical_alignment="bottom")
     with wide:
-        st.select_slider(
+        control(
+            st.select_slider,
             param.label,
-            options,
-            st.session_state[slider_key],
+            f"view.{name}.slider",
+            _nearest_option(options, state.get(name)),
+            lambda value: state.put(name, value),
+            options=options,
             format_func=lambda option: "auto" if option is None else format_number(option),
-            key=slider_key,
             help=param.help,
-            persist_state="session",
-            on_change=state.on_change(slid),
         )
     with narrow:
-        st.text_input(
-            f"{param.label}, exact",
-            st.session_state[box_key],
-            key=box_key,
-            label_visibility="collapsed",
-            persist_state="session",
-            on_change=state.on_change(typed),
-        )
+        _number_box(param, f"{param.label}, exact", label_visibility="collapsed")
     _complain(name)
 
 
@@ -285,27 +280,24 @@ def mechanisms() -> None:
     known = all_mechanisms()
     chosen = list(state.get("mechanisms")) or list(known)
     options = list(dict.fromkeys([*known, *chosen]))
-    key = "view.mechanisms"
 
-    def changed() -> None:
-        picked = tuple(state.reported(key))
-        if picked:
-            state.put("mechanisms", picked)
+    def picked(texts: list[str]) -> None:
+        if texts:
+            state.put("mechanisms", tuple(texts))
         else:
             st.session_state.complaints["mechanisms"] = (
                 "mechanisms must be at least one; none was left, so the last choice stays."
             )
 
-    key = fill(key, chosen)
-    st.multiselect(
+    control(
+        st.multiselect,
         param.label,
-        options,
-        st.session_state[key],
+        "view.mechanisms",
+        chosen,
+        picked,
+        options=options,
         format_func=lambda text: known[text].info.label if text in known else text,
-        key=key,
         help="Colour and order stay the same whatever is chosen.",
-        persist_state="session",
-        on_change=state.on_change(changed),
     )
     _complain("mechanisms")
 
@@ -337,32 +329,24 @@ def row_bound() -> None:
     worded = {"max": "max", UNDECLARED: UNDECLARED, ADAPTIVE: "adaptive"}
     kind = worded.get(value) or prefix or "number"
 
-    def kind_changed() -> None:
-        state.put_text("row_bound", _FIRST_BOUND[state.reported(kind_key)])
-
-    def level_changed() -> None:
-        written = state.reported(level_key).strip()
-        state.put_text("row_bound", prefix + colon + written)
-
-    kind_key = fill("view.row_bound.kind", kind)
-    st.selectbox(
+    control(
+        st.selectbox,
         param.label,
-        list(ROW_BOUND_KINDS),
-        begins(list(ROW_BOUND_KINDS), kind_key),
+        "view.row_bound.kind",
+        kind,
+        lambda picked: state.put_text("row_bound", _FIRST_BOUND[picked]),
+        options=list(ROW_BOUND_KINDS),
         format_func=ROW_BOUND_KINDS.__getitem__,
-        key=kind_key,
         help=param.help,
-        persist_state="session",
-        on_change=state.on_change(kind_changed),
     )
     if value not in worded:
-        level_key = fill_text("row_bound", "view.row_bound.level", level)
-        st.text_input(
+        control(
+            st.text_input,
             "Largest norm R" if kind == "number" else "Quantile",
-            st.session_state[level_key],
-            key=level_key,
-            persist_state="session",
-            on_change=state.on_change(level_changed),
+            "view.row_bound.level",
+            level,
+            lambda text: state.put_text("row_bound", prefix + colon + text.strip()),
+            refusable="row_bound",
         )
     _complain("row_bound")
 
@@ -391,108 +375,93 @@ def precision(columns: Sequence[str]) -> None:
     allocation = parse_allocation(state.get("allocation"), state.get("directions"))
     params = params_of(Settings)
 
-    def directions_changed() -> None:
-        picked = state.reported(directions)
-        state.put("directions", f"private:{DEFAULT_SHARE}" if picked == "private" else picked)
-
-    def purchase_changed() -> None:
-        bought = state.reported(share) / 100
-        seller = state.reported(supplier)
-        state.put("directions", f"private:{decimals(bought, 2)}" + f":{seller}" * bool(seller))
-
-    def strategy_changed() -> None:
-        state.put("allocation", _first_text(state.reported(strategy), columns))
-
     named = allocation.directions == "features"
     labels = [
         name if named else f"direction {number}" for number, name in enumerate(columns, start=1)
     ]
-    # A browser sends back the labels it was shown: under a key of their own, those of another
-    # table or of features never come back as a choice among these.
-    chosen_key = f"view.allocation.chosen~{zlib.crc32(repr(labels).encode())}"
 
-    def binary_changed() -> None:
-        chosen = state.reported(chosen_key)
-        if not chosen:
+    def direct(picked: str) -> None:
+        state.put("directions", f"private:{DEFAULT_SHARE}" if picked == "private" else picked)
+
+    def buy(share: float, supplier: str) -> None:
+        state.put("directions", f"private:{decimals(share, 2)}" + f":{supplier}" * bool(supplier))
+
+    def favour(chosen: Sequence[int], tau: float) -> None:
+        if chosen:
+            listed = ",".join(str(number) for number in sorted(chosen))
+            state.put("allocation", f"binary:{listed}:{tau}")
+        else:
             st.session_state.complaints["allocation"] = (
                 "the favoured directions must be at least one; none was left, so the last choice "
                 "stays."
             )
-            return
-        listed = ",".join(str(number) for number in sorted(chosen))
-        state.put("allocation", f"binary:{listed}:{state.reported(tau) / 100}")
 
-    directions = fill("view.directions.kind", allocation.directions)
-    st.selectbox(
+    control(
+        st.selectbox,
         params["directions"].label,
-        list(DIRECTIONS),
-        begins(list(DIRECTIONS), directions),
+        "view.directions.kind",
+        allocation.directions,
+        direct,
+        options=list(DIRECTIONS),
         format_func=DIRECTIONS.__getitem__,
-        key=directions,
-        persist_state="session",
         help="Along what the noise is shaped: the features; private components, bought with a "
         "share of the budget; or the true ones, which is not private and only for teaching.",
-        on_change=state.on_change(directions_changed),
     )
     if allocation.directions == "private":
-        share = fill("view.directions.share", round(100 * allocation.share))
-        st.slider(
+        control(
+            st.slider,
             "Share of the budget for directions, %",
-            1,
-            95,
-            st.session_state[share],
-            key=share,
-            persist_state="session",
+            "view.directions.share",
+            round(100 * allocation.share),
+            lambda share: buy(share / 100, allocation.supplier),
+            min_value=1,
+            max_value=95,
             help="Spent on the private components; the rest goes to the release.",
-            on_change=state.on_change(purchase_changed),
         )
         known = suppliers()
-        supplier = fill("view.directions.supplier", allocation.supplier)
-        offered = list(dict.fromkeys([*known, allocation.supplier]))  # a link may name a variant
-        st.selectbox(
+        control(
+            st.selectbox,
             "Supplied by",
-            offered,
-            begins(offered, supplier),
+            "view.directions.supplier",
+            allocation.supplier,
+            lambda supplier: buy(allocation.share, supplier),
+            options=list(dict.fromkeys([*known, allocation.supplier])),  # a link may name a variant
             format_func=lambda text: known.get(text, text),
-            key=supplier,
-            persist_state="session",
             help="Who releases the private components: any mechanism that releases a matrix or a "
             "subspace. Mechanisms that cannot buy from it say so below the charts.",
-            on_change=state.on_change(purchase_changed),
         )
     _complain("directions")
-    strategy = fill("view.allocation.kind", allocation.strategy)
-    st.selectbox(
+    control(
+        st.selectbox,
         params["allocation"].label,
-        list(STRATEGIES),
-        begins(list(STRATEGIES), strategy),
+        "view.allocation.kind",
+        allocation.strategy,
+        lambda strategy: state.put("allocation", _first_text(strategy, columns)),
+        options=list(STRATEGIES),
         format_func=STRATEGIES.__getitem__,
-        key=strategy,
-        persist_state="session",
         help="Only mechanisms with shaped noise follow it: MVG and the directional ones.",
-        on_change=state.on_change(strategy_changed),
     )
     if allocation.strategy == "binary":
-        chosen_key = fill(chosen_key, list(allocation.chosen))
-        st.multiselect(
+        control(
+            st.multiselect,
             "Favoured directions",
-            list(range(1, len(columns) + 1)),
-            st.session_state[chosen_key],
+            # A browser sends back the labels it was shown: under a key of their own, those of
+            # another table or of features never come back as a choice among these.
+            f"view.allocation.chosen~{zlib.crc32(repr(labels).encode())}",
+            list(allocation.chosen),
+            lambda chosen: favour(chosen, allocation.tau),
+            options=list(range(1, len(columns) + 1)),
             format_func=lambda number: labels[number - 1],
-            key=chosen_key,
-            persist_state="session",
-            on_change=state.on_change(binary_changed),
         )
-        tau = fill("view.allocation.tau", round(100 * allocation.tau))
-        st.slider(
+        control(
+            st.slider,
             "Their share of the precision, %",
-            1,
-            99,
-            st.session_state[tau],
-            key=tau,
-            persist_state="session",
+            "view.allocation.tau",
+            round(100 * allocation.tau),
+            lambda tau: favour(allocation.chosen, tau / 100),
+            min_value=1,
+            max_value=99,
             help="Tau: the favoured directions divide it equally, the others the rest.",
-            on_change=state.on_change(binary_changed),
         )
     elif allocation.strategy == "custom":
         st.caption("Edit the shares on the Precision page.")

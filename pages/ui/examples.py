@@ -45,8 +45,7 @@ def draw() -> None:
     """Draw one button for each example, and one for what was set before."""
     words = {OWN: "My settings", **{key: example.label for key, example in EXAMPLES.items()}}
 
-    def picked() -> None:
-        key = state.reported(drawn)
+    def picked(key: str) -> None:
         if key != OWN:
             take(key)
         elif shown(state.settings()) is not None:
@@ -54,14 +53,13 @@ def draw() -> None:
             st.session_state[_OWN] = True
             _back()
 
-    drawn = controls.fill("examples.now", shown(state.settings()) or OWN)
-    st.segmented_control(
+    controls.control(
+        st.segmented_control,
         "Examples: of twenty features two vary. Which are favoured?",
-        list(words),
-        default=st.session_state[drawn],
+        "examples.now",
+        shown(state.settings()) or OWN,
+        picked,
+        options=list(words),
         format_func=words.__getitem__,
-        key=drawn,
-        persist_state="session",
         required=True,
-        on_change=state.on_change(picked),
     )

@@ -8,15 +8,15 @@ from dpviz.core.errors import DpvizError
 from dpviz.core.params import params_of
 from dpviz.core.platform import UPLOADS_STAY, in_browser
 from dpviz.core.settings import Settings
-from dpviz.datasets import RawTable, builtin_tables
+from dpviz.datasets import builtin_tables
 from dpviz.datasets.sheet import is_workbook
 from dpviz.preparation.steps import STEPS
 from pages.ui import (
-    controls,
     limits,
     loading,
     state,
 )
+from pages.ui.controls import control, row_bound, setting
 from pages.ui.loading import Current
 from pages.ui.state import UPLOAD
 from pages.ui.texts import plain
@@ -56,9 +56,9 @@ def draw() -> None:
         if names:
             with st.expander(heading):
                 for name in names:
-                    controls.setting(name)
+                    setting(name)
                 if group == "Preparation":
-                    controls.row_bound()
+                    row_bound()
     st.button(
         "Reset to defaults",
         icon=":material/restart_alt:",
@@ -73,18 +73,14 @@ def table_choice() -> None:
     tables = builtin_tables()
     options = [*tables, UPLOAD] if limits.caps().uploads else list(tables)
 
-    def picked() -> None:
-        state.put("table", state.reported(key))
-
-    key = controls.fill("view.table", state.get("table"))
-    st.selectbox(
+    control(
+        st.selectbox,
         "Table",
-        options,
-        controls.begins(options, key),
+        "view.table",
+        state.get("table"),
+        lambda key: state.put("table", key),
+        options=options,
         format_func=lambda key: "Your file" if key == UPLOAD else tables[key].label,
-        key=key,
-        persist_state="session",
-        on_change=state.on_change(picked),
     )
 
 
@@ -133,15 +129,18 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     try:
         raw = loading.uploaded_raw()
     except DpvizError:  # said on the page; one of these may be what it asks for
-        controls.setting("decimal")
-        controls.setting("encoding")
+        setting("decimal")
+        setting("encoding")
         if state.get("sheet"):
-            controls.setting("sheet")
+            setting("sheet")
         return
     assert raw is not None
     choices = raw.label_choices
     if len(raw.sheets) > 1:
-        _sheet(raw)
+        control(
+            st.selectbox, "Sheet", "upload.sheet", raw.sheet,
+            lambda name: state.put("sheet", name), options=raw.sheets,
+        )  # fmt: skip
     if own_reading:
         return
     st.text_input(
@@ -152,46 +151,27 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         help="What boards, reports and cards call the table; they never carry your file's name.",
     )
 
-    def labelled() -> None:
-        st.session_state.label_index = state.reported(label)
+    def labelled(index: int | None) -> None:
+        st.session_state.label_index = index
         state.put("categories", "")  # they were those of another column
 
-    label = controls.fill("upload.label", st.session_state.label_index)
-    offered = [None, *range(len(choices))]
-    st.selectbox(
+    control(
+        st.selectbox,
         "Label column",
-        offered,
-        controls.begins(offered, label),
+        "upload.label",
+        st.session_state.label_index,
+        labelled,
+        options=[None, *range(len(choices))],
         format_func=lambda index: "none" if index is None else choices[index],
-        key=label,
-        persist_state="session",
         help="Colours the picture; it is left out of the analysis.",
-        on_change=state.on_change(labelled),
     )
     if st.session_state.label_index is not None:
-        controls.setting("categories")
-    controls.setting("categorical")
-    controls.setting("missing")
-    controls.setting("decimal")
-    controls.setting("encoding")
+        setting("categories")
+    setting("categorical")
+    setting("missing")
+    setting("decimal")
+    setting("encoding")
     if current.prepared is not None and len(current.prepared.table.columns) >= state.MAX_FEATURES:
         st.caption(
             f"Pages show at most {state.MAX_FEATURES} features; the command line has no limit."
         )
-
-
-def _sheet(raw: RawTable) -> None:
-    """Draw the choice of a workbook's sheet."""
-
-    def picked() -> None:
-        state.put("sheet", state.reported(key))
-
-    key = controls.fill("upload.sheet", raw.sheet)
-    st.selectbox(
-        "Sheet",
-        raw.sheets,
-        controls.begins(raw.sheets, key),
-        key=key,
-        persist_state="session",
-        on_change=state.on_change(picked),
-    )

@@ -90,55 +90,48 @@ def ask(place: str, columns: Sequence[str], likely: str = "") -> None:
     unknown = "open" if UNKNOWN in st.session_state else None
     now = "column" if column is not None else {None: unknown, 1: "one"}.get(rows, "some")
 
-    def picked() -> None:
-        found = state.reported(asked)
+    def picked(answer: str) -> None:
         st.session_state.pop(UNKNOWN, None)
         # a number of rows, or a column, is still to be said
-        st.session_state[_CHANGING] = here if found in ("some", "column") else ""
-        if found == "open":
+        st.session_state[_CHANGING] = here if answer in ("some", "column") else ""
+        if answer == "open":
             st.session_state[UNKNOWN] = True
-        state.put("person", (likely or columns[0]) if found == "column" else None)
-        state.put("rows_a_person", {"open": None, None: None, "some": 3}.get(found, 1))
+        state.put("person", (likely or columns[0]) if answer == "column" else None)
+        state.put("rows_a_person", {"open": None, None: None, "some": 3}.get(answer, 1))
         st.session_state.pop("release.new.unit", None)  # what a new ledger counts follows
 
-    asked = controls.fill(f"{place}.person", now)
-    st.radio(
+    controls.control(
+        st.radio,
         "At most how many rows has one person?",
-        list(_ANSWERS),
-        None if now is None else controls.begins(list(_ANSWERS), asked),
+        f"{place}.person",
+        now,
+        picked,
+        options=list(_ANSWERS),
         format_func=_ANSWERS.__getitem__,
-        key=asked,
-        persist_state="session",
         horizontal=True,
-        on_change=state.on_change(picked),
     )
     # side by side where there is room, so that the page's own answer stays in sight
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"{place}-unit-rows"):
         if now == "column":
-            named = controls.fill(f"{place}.person.name", column)
-            offered = list(dict.fromkeys([*columns, column]))
-            st.selectbox(
+            controls.control(
+                st.selectbox,
                 "Which column is the person?",
-                offered,
-                controls.begins(offered, named),
-                key=named,
-                persist_state="session",
+                f"{place}.person.name",
+                column,
+                lambda name: state.put("person", name),
+                options=list(dict.fromkeys([*columns, column])),
                 help="It is no feature. Of each person the first rows count.",
-                on_change=state.on_change(lambda: state.put("person", state.reported(named))),
                 width=300,
             )
         if now in ("some", "column"):
-            counted = controls.fill(f"{place}.rows_a_person", rows)
-            st.number_input(
+            controls.control(
+                st.number_input,
                 "Rows of one person, at most",
-                1 if column is not None else 2,
-                MOST_ROWS_A_PERSON,
-                st.session_state[counted],
-                key=counted,
-                persist_state="session",
-                on_change=state.on_change(
-                    lambda: state.put("rows_a_person", state.reported(counted))
-                ),
+                f"{place}.rows_a_person",
+                rows,
+                lambda number: state.put("rows_a_person", number),
+                min_value=1 if column is not None else 2,
+                max_value=MOST_ROWS_A_PERSON,
                 width=240,
             )
         st.markdown(_protects(rows), width="content")
