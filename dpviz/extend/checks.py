@@ -995,9 +995,12 @@ class Searched:
 
 
 def searched(mechanism: AdditiveMechanism, problem: Problem, budget: Budget) -> Searched | None:
-    """Return the search for a mechanism with one Gaussian or Laplace part, or None for others."""
+    """Return the search for a mechanism with one Gaussian or Laplace part, or None for others.
+
+    None too if people add the noise: what they publish is not the mean that is simulated.
+    """
     calibration = mechanism.calibrate(problem, budget)
-    if len(calibration.parts) != 1:
+    if len(calibration.parts) != 1 or not mechanism.central:
         return None
     (part,) = calibration.parts
     kind, d, scale = problem.domain.kind, problem.d, calibration.scale

@@ -196,8 +196,8 @@ def _above_threshold(settings: Settings) -> int:
 
 
 @_shown(thousands)
-def _needed(settings: Settings) -> float:
-    return measures.people_needed(settings, parse_variant(_key(settings)))
+def _needed(settings: Settings, trust: str = "central") -> float:
+    return measures.people_needed(settings, parse_variant(f"{_key(settings)}[trust={trust}]"))
 
 
 # What it tells of a person ----------------------------------------------------------

@@ -470,6 +470,11 @@ class Mechanism(Declared, ABC):
         return self.info.by_length
 
     @property
+    def central(self) -> bool:
+        """Whether one curator sees all rows, as who makes a real release does."""
+        return True
+
+    @property
     def quick(self) -> bool:
         """Whether 10,000 repetitions take seconds; searches leave slower mechanisms out."""
         return "d^4" not in self.info.complexity

@@ -9,6 +9,7 @@ from dpviz.accounting.accounting import Spent
 from dpviz.accounting.gaussian import noise_std
 from dpviz.accounting.sensitivity import frobenius, frobenius_attained
 from dpviz.core.arrays import FloatArray
+from dpviz.core.params import choice, number
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration
@@ -17,6 +18,8 @@ from dpviz.mechanisms._base import MechanismInfo, paper
 from dpviz.mechanisms._weighing import WeighingAdditive
 from dpviz.sampling.ensembles import goe
 from dpviz.sampling.limits import FreeNoise, SemiCircle
+
+CENTRAL, DISTRIBUTED, LOCAL = "central", "distributed", "local"
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,37 @@ class Gaussian(WeighingAdditive):
     zero-out (`dpviz.accounting.sensitivity.frobenius`). In the coordinates A_ii and sqrt(2) A_ij,
     i < j, that norm is the Euclidean one and the GOE is i.i.d. N(0, t^2): a Gaussian mechanism of
     mu = D_F/t. Its profile is exact, and g(epsilon, delta) = 1/mu solves it for equality.
+
+    Trust. t protects a person from all who see the release, if one curator sees the rows and adds
+    the noise. Without a curator more noise is in the mean; the loss of a person stays the same.
+
+    - *Distributed*: each of n people adds a share of variance t'^2/n, and secure addition shows the
+      sum alone. Colluding people, a fraction c of all, subtract their shares. The rest has
+      variance (1 - c) t'^2, which must be t^2: t' = t/sqrt(1 - c).
+    - *Local*: each person publishes u u' with noise of her own. One report moves by at most n D_F,
+      so its noise is n t, and the mean of n reports has noise t' = sqrt(n) t. The least that the
+      mean of n independent reports can have under this law.
     """
+
+    trust: str = choice(
+        CENTRAL,
+        {CENTRAL: "One curator", DISTRIBUTED: "Secure addition", LOCAL: "Nobody"},
+        label="Who is trusted",
+        help="Who sees the rows. One curator sees all of them and adds the noise. With secure "
+        "addition each person adds a share of the noise, and only the sum is seen. If nobody is "
+        "trusted, each person adds enough noise to protect the own row: sqrt(n) times the noise.",
+        examples=(DISTRIBUTED, LOCAL),
+    )
+    colluders: float = number(
+        0.1,
+        0.0,
+        0.99,
+        label="Share of colluding people",
+        help="Largest share of all people who tell each other their shares of the noise. Secure "
+        "addition alone uses it: the others then add noise for them. Larger means more noise.",
+        slider=(0.0, 0.9),
+        examples=(0.5,),
+    )
 
     info = MechanismInfo(
         label="Gaussian, exact",
@@ -72,7 +105,14 @@ class Gaussian(WeighingAdditive):
         # the product rounds once more: step over it, so that mu = sensitivity/scale stays below
         scale = math.nextafter(sensitivity * noise_std(budget), math.inf)
         part = GaussianPart(sensitivity, scale, frobenius_attained(problem))
-        return Calibration(problem, budget, scale, (part,))
+        # what is in the mean beyond what protects a person changes nobody's loss
+        excess = {DISTRIBUTED: (1 - self.colluders) ** -0.5, LOCAL: problem.n**0.5}
+        return Calibration(problem, budget, scale * excess.get(self.trust, 1.0), (part,))
+
+    @property
+    def central(self) -> bool:
+        """Whether one curator sees all rows."""
+        return self.trust == CENTRAL
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a GOE matrix: diagonal variance 1, off-diagonal 1/2."""
@@ -89,11 +129,21 @@ class Gaussian(WeighingAdditive):
         return SemiCircle(std, calibration.problem.d, diagonal=2.0)
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 1: the least regret with delta, but for unit rows."""
-        return 1.0
+        """Return 1 with a curator: the least regret with delta, but for unit rows."""
+        return 1.0 if self.central else None
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""
+        if self.trust == LOCAL:
+            return (
+                "Each person's report has noise solved from the exact privacy profile, so nobody "
+                "need be trusted; the mean of the reports has sqrt(n) times a curator's noise."
+            )
+        if self.trust == DISTRIBUTED:
+            return (
+                "The shares of those who do not collude add up to noise solved from the exact "
+                "privacy profile. It holds if secure addition shows nothing but the sum."
+            )
         return (
             "Noise solved from the exact privacy profile for the Frobenius norm one person can "
             "cause, so it spends just what it claims, at every epsilon."

@@ -126,6 +126,12 @@ def chosen(options: ReleaseOptions) -> tuple[Mechanism, Law]:
             "no sampler of its noise is known that is safe against attacks on floating point, so "
             f"it is for teaching only; a release can be made by {' or '.join(safe)}",
         )
+    if not mechanism.central:
+        raise CannotRun(
+            mechanism.text,
+            "each person adds the noise to the own row, and here one table holds all rows; "
+            f"release it by {mechanism.key}",
+        )
     return mechanism, safe[mechanism.key]
 
 
