@@ -445,8 +445,8 @@ def _log_delta_of_mixture(epsilon: float, pure: float, mu: float) -> float:
 def _log_delta_of_range(epsilon: float, part: PurePart, mu: float) -> float:
     """Return the greatest over where the range may lie, from cells of that; see `Composition`.
 
-    What holds for several cells as one is above what holds for each, and the worst range that
-    starts at one point is below: cells that cannot be the worst are not looked at.
+    A bound for several cells together lies above the bound for each of them, and the worst range
+    that starts at one point lies below. So cells that cannot be the worst are skipped.
     """
     ends = np.linspace(part.width - part.epsilon, part.epsilon, _RANGE_CELLS + 1)
     tops, starts = ends[::_RANGE_SPAN], ends[:-1:_RANGE_SPAN]
@@ -472,7 +472,7 @@ def _log_profiles(
 def _log_delta_within(
     low: FloatArray, top: FloatArray, likely: FloatArray, unlikely: FloatArray
 ) -> FloatArray:
-    """Return log delta beside a range from low to top, by that of the noise after either end."""
+    """Return log delta beside a range from low to top, from log delta after each end."""
     log_room = np.log(-np.expm1(low - top))
     with np.errstate(divide="ignore"):  # a range that ends at 0 is there with no chance at all
         log_top = np.log(-np.expm1(low)) - log_room

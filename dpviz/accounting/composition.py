@@ -308,7 +308,7 @@ def composed(
     releases : int
         From 1 to 100,000; each may depend on what the ones before it gave.
     known : sequence of GridLoss
-        Further losses of one release that no part describes, such as those of
+        Further losses of one release that no part describes, such as the losses of
         `dpviz.accounting.profiles`.
     """
     if not (1 <= releases <= _LARGEST_RELEASES):
@@ -363,7 +363,7 @@ def _convolved(laws: Sequence[FloatArray], releases: int) -> FloatArray:
     product = np.ones(size // 2 + 1, dtype=complex)
     for law in laws:
         product *= rfft(law, size)
-    # rounding leaves numbers just below 0 where there is no mass
+    # rounding leaves numbers just below 0 where the mass is 0
     masses: FloatArray = np.maximum(irfft(product**releases, size)[: 2 * radius + 1], 0.0)
     return masses
 

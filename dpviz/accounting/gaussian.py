@@ -73,7 +73,7 @@ def log_delta(epsilon: Numbers, mu: Numbers) -> FloatArray | float:
     epsilon : float or ndarray
         At least 0.
     mu : float or ndarray
-        Sensitivity divided by standard deviation, at least 0 (0 is no signal, infinity no
+        Sensitivity divided by standard deviation, at least 0 (0 means no signal, infinity no
         noise). Arrays broadcast against each other.
 
     Returns
@@ -567,7 +567,7 @@ def least_scale(budget: Budget, sensitivity: int, coordinates: int) -> float | N
     2020, Theorem 4), which costs 5 to 9 % more noise where it is turned into (epsilon, delta). At a
     large epsilon or a small s it proves more than this.
     """
-    # a larger scale has less excess, so that of the least scale there could be counts for all
+    # a larger scale has less excess, so the excess of the least possible scale counts for all
     least = _scale_at(mu_of(budget), sensitivity)
     if least < 1:
         return None
@@ -593,7 +593,7 @@ def proved_epsilon(
     excess = log_excess(budget.epsilon, scale, coordinates)
     if excess >= math.log(budget.delta):
         return None
-    # the excess grows with epsilon: that of the budget's counts for every smaller one
+    # the excess grows with epsilon: the excess at the budget's epsilon counts for every smaller one
     remaining = (budget.delta - math.exp(excess)) * (1 - 1e-15)
     mu = sensitivity / scale
     while mu * scale < sensitivity:

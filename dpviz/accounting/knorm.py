@@ -1,8 +1,8 @@
-r"""How far K-norm noise lets neighbours be told apart: less than its epsilon alone allows.
+r"""How well an attacker can distinguish neighbours under K-norm noise: less than epsilon allows.
 
 The noise N has density proportional to exp(-||N||) in nuclear norm, and neighbours shift it by D,
-in units of its scale. tanh(epsilon/2) bounds the total variation of any epsilon, and is far above
-that of this noise.
+in units of its scale. tanh(epsilon/2) bounds the total variation of every mechanism with that
+epsilon; the total variation of this noise is far smaller.
 
 **The worst neighbours.** For any c > 0 the overlap O(D), the integral of min(f(N), c f(N - D)), is
 log-concave in D, as the integrand is in N and D together (Prékopa 1973), and even, as f is. A

@@ -27,8 +27,8 @@ noise N and H(Delta) = sup over E of P(N + Delta in E) - e^epsilon P(N in E).
    out, the zero-out profile. H(pp' - qq') is two orthogonal unit rows.
 6. The density |W|^((nu - 2)/2) e^(-tr W/2) on the cone is log-concave for nu >= 2, as ln|W| is.
 
-So the exact profile under replace is the larger of the zero-out profile and that of two orthogonal
-unit rows. The argument does not use the Wishart law but in 5 and 6.
+So the exact profile under replace is the larger of two: the zero-out profile, and the profile of
+two orthogonal unit rows. The argument does not use the Wishart law but in 5 and 6.
 
 **A Gaussian sketch** (`sketch_pair`) has no additive noise. Rows of the sketch are N(0, C + vv')
 or N(0, C + ww') with C >= w^2 I, w^2 the lift. In coordinates that diagonalise both covariances,

@@ -153,13 +153,13 @@ def l2_upper(problem: Problem) -> float:
 
 
 def l2_upper_attained(problem: Problem) -> bool:
-    """Return whether `l2_upper` is the true sensitivity: not known on boxes that are no cubes."""
+    """Return whether `l2_upper` is the true sensitivity: not known on boxes that are not cubes."""
     alike = len(set(problem.domain.half_widths)) <= 1
     return problem.relation is Relation.ZERO_OUT or alike
 
 
 def frobenius_attained(problem: Problem) -> bool:
-    """Return whether `frobenius` is the true sensitivity; on boxes that are no cubes a bound."""
+    """Return whether `frobenius` is the true sensitivity; a bound on boxes that are not cubes."""
     widths = problem.domain.half_widths
     if problem.relation is Relation.ZERO_OUT or len(set(widths)) <= 1:
         return True
@@ -167,7 +167,7 @@ def frobenius_attained(problem: Problem) -> bool:
 
 
 def nuclear_attained(problem: Problem) -> bool:
-    """Return whether `nuclear` is the true value; on boxes that are no cubes a bound."""
+    """Return whether `nuclear` is the true value; on boxes that are not cubes it is a bound."""
     widths = problem.domain.half_widths
     if problem.relation is Relation.ZERO_OUT or len(set(widths)) <= 1:
         return True

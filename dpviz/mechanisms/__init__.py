@@ -73,8 +73,8 @@ def mechanisms_among(objects: Iterable[object]) -> list[type[Mechanism]]:
 def featured() -> tuple[str, ...]:
     """Return the keys shown before a user chooses, the recommended ones first.
 
-    That is the best with a delta, then the best without one. What a plugin brings stands between
-    them, as it was named to be shown.
+    That is the best with a delta, then the best without one. A plugin's mechanisms come between
+    them, because somebody named the plugin.
     """
     everything = all_mechanisms()
     shown = {key: cls() for key, cls in everything.items() if cls.ours and cls.info.featured}
@@ -126,8 +126,8 @@ def parse_variant(text: str | Declared | type[Declared]) -> Mechanism:
 def parse_variants(texts: Sequence[str | Declared]) -> list[Mechanism]:
     """Return the variants named, without repeats, in the order named.
 
-    Nothing named means ``all``: every mechanism with its default parameters,
-    but those of which a variant is named beside it.
+    Nothing named means ``all``: every mechanism with its default parameters, except a mechanism of
+    which a variant is named beside ``all``.
 
     Raises
     ------

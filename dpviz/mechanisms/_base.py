@@ -116,7 +116,7 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 class MechanismInfo:
     """Facts about a mechanism that cards and lists show.
 
-    What an author of another package leaves out is said for them.
+    Defaults describe the mechanism of an author who leaves a fact out.
 
     Attributes
     ----------
@@ -138,7 +138,8 @@ class MechanismInfo:
     guarantee : str
         ``pure``, ``approximate`` or ``none``.
     order : int
-        Fixed place in lists, unique; adding one moves nobody. Those of other packages come last.
+        Fixed place in lists, unique; adding a mechanism moves no other. Mechanisms of other
+        packages come last.
     law, calibration : str
         LaTeX of the released law and of how its scale follows from the budget.
     complexity : str
@@ -160,8 +161,8 @@ class MechanismInfo:
     redraws : bool
         Whether a changed epsilon draws afresh instead of rescaling one draw.
     timed : bool
-        Whether how long a release takes depends on the data, as with samplers that reject: whoever
-        sees the time learns something that no guarantee covers.
+        Whether the time of a release depends on the data, as with samplers that reject. Anyone who
+        sees the time then learns something that no guarantee covers.
     discrete : str
         Which discrete noise makes a release by this mechanism safe on a computer:
         ``discrete Gaussian`` or ``discrete Laplace``; empty where no such sampler
@@ -200,7 +201,7 @@ class MechanismInfo:
 
 @dataclass(frozen=True)
 class _OneRow:
-    """What protects a person with several rows, as a mechanism is asked for one row.
+    """The problem and budget of one row that protect a person with several rows.
 
     Attributes
     ----------
@@ -431,7 +432,7 @@ class Mechanism(Declared, ABC):
         super().__init_subclass__()
         package, _, module = cls.__module__.rpartition(".")
         cls.ours = package == __name__.rpartition(".")[0]
-        # elsewhere many classes may share a file, and a notebook is no name
+        # elsewhere many classes may share a file, and a notebook has no name
         cls.key = module if cls.ours else _WORD.sub("_", cls.__name__).lower()
         for name in vars(cls).keys() & set(_OF_ONE_ROW):
             setattr(cls, name, _for_person(name, vars(cls)[name]))
@@ -690,14 +691,14 @@ class Mechanism(Declared, ABC):
     ) -> FloatArray | None:
         """Return the noisy table itself, or None if no rows are released.
 
-        To be given where the release is a table with a row for each person. It
-        is the table whose second moment `release_many` draws, in law. Memory is
-        that of ``size`` tables: ask for one draw at a time.
+        To be given where the release is a table with a row for each person. It is the table whose
+        second moment `release_many` draws, in law. It needs the memory of ``size`` tables: ask for
+        one draw at a time.
 
         Parameters
         ----------
         rows : ndarray of shape (n, d)
-            Bounded rows, n and d those of the problem.
+            Bounded rows, with the problem's n and d.
         calibration : Calibration
         draws : Draws
 
@@ -854,7 +855,7 @@ def released(
 ) -> Release:
     """Return the releases of a batch; all code releases through this function.
 
-    The simulation does, and a mechanism that buys its directions from another one.
+    The simulation calls it, and so does a mechanism that takes its directions from another one.
 
     Raises
     ------
@@ -874,7 +875,7 @@ def released(
         raise CannotRun(mechanism.text, f"{type(error).__name__} in {where}") from error
 
 
-# An author's rounding is no reason to refuse a frame, and a mistake is far above it.
+# Do not refuse a frame for its author's rounding; a mistake is far larger.
 _NEARLY = 1e-6
 
 

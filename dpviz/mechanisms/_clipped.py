@@ -8,11 +8,11 @@ moves as one of rows on the unit ball does: neither a row bound nor the domain e
 thousand times too long counts as one row. S has trace 1 where A has the mean of |x|^2/R^2, while
 the noise is the same.
 
-What is estimated. For rows of an elliptical law about the centre the eigenvectors of S are those
-of the covariance, in the same order; otherwise they are another summary of directions, and the
-captured variance has a limit below 1 that no budget lifts. Eigenvalues of S are no variances, so
-the subspace alone is released. The same happens to every other mechanism under a row bound below
-the length of the shortest row.
+What is estimated. For rows of an elliptical law about the centre the eigenvectors of S are those of
+the covariance, in the same order; otherwise they are another summary of directions, and the
+captured variance has a limit below 1 that no budget lifts. Eigenvalues of S are not variances, so
+only the subspace is released. The same happens to every other mechanism under a row bound below the
+length of the shortest row.
 
 Clipped rows. In units of a radius r a row enters as a uu' with a = min(1, |x|^2/r^2). Whatever r
 is, a row of a table moves the sum of them by |a vv' - b ww'| with unit v and w and a, b in [0, 1]:
@@ -22,11 +22,11 @@ r may be any function of what was released before.
 
 **Which radius.** The family runs from spherical (radius 0) to the full second moment (a radius
 above every row). Noise on rows clipped at r grows with r^2, so the best radius is a quantile of the
-rows' lengths that falls as noise grows against one row. What it follows is public: tau, the edge of
-the noise's spectrum in units of r^2 over sqrt(2); for a GOE of scale t that is t sqrt(d). `beyond`
-is the share of rows that it pays to clip at a tau. Its shape and the taus above which no quantile
-pays were fitted on the tuning half of the tables of docs/defaults.md, which reads them on the other
-half, beside twice the share (as good) and half of it (worse).
+rows' lengths that falls as noise grows against one row. It depends on a public number alone: tau,
+the edge of the noise's spectrum in units of r^2 over sqrt(2). For a GOE of scale t, tau is t
+sqrt(d). `beyond` is the share of rows that it pays to clip at a tau. Its shape and the taus above
+which no quantile pays were fitted on the tuning half of the tables of docs/defaults.md, which reads
+them on the other half, beside twice the share (as good) and half of it (worse).
 
 **Where no radius is worth its price** the rows enter as directions alone. Which of both, and at
 which rank, is decided by the calibration, from public numbers: it has a ``rank`` where one is

@@ -389,7 +389,7 @@ class DirectionalMechanism(FollowsAllocation):
         ----------
         calibration : Calibration
         directions : Directions, optional
-            Those of a release; the features if not given.
+            Directions of a release; the features if not given.
 
         Returns
         -------

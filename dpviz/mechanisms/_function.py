@@ -132,10 +132,10 @@ def mechanism(
     *bare : callable
         None: a function alone does not say what it claims, which is an error.
     claim : {"pure", "approximate", "none"}
-        What is promised: (epsilon, 0), (epsilon, delta), or nothing.
+        The promise: (epsilon, 0), (epsilon, delta), or nothing.
     release : {"subspace", "matrix"}
-        What the function returns: k orthonormal columns, shape (d, k), or a symmetric estimate of
-        A = X'X/n, shape (d, d).
+        The function returns k orthonormal columns, shape (d, k), or a symmetric estimate of A =
+        X'X/n, shape (d, d).
     label : str, optional
         Its name on pages; the function's if not said.
     calibrate : callable, optional
@@ -154,7 +154,7 @@ def mechanism(
     Raises
     ------
     WrongArgument
-        If the function takes other arguments, or stands in place of the claim.
+        If the function takes other arguments, or is given in place of the claim.
     InvalidSetting
         If the claim or the release is none of these.
 
@@ -227,7 +227,7 @@ def black_box(function: Callable[..., Any], delta: float, d: int, k: int) -> Fun
     delta : float
         What is claimed; 0 is a pure claim.
     d, k : int
-        Of a table that it is called on once: what comes back says what it releases.
+        Problem of a table on which the function is called once: its answer shows what it releases.
     """
     name = str(getattr(function, "__name__", type(function).__name__))
     probe = np.shape(

@@ -95,7 +95,7 @@ def averaged(
 def moments_inside(rows: FloatArray, bases: FloatArray) -> FloatArray:
     """Return the second moment of unit rows projected to each basis, shape (size, m, m).
 
-    Of few rows many draws are made at once; the bytes of a draw do not depend on it.
+    With few rows many draws are made at once; the bytes of a draw do not depend on that.
     """
     n, m = len(rows), bases.shape[-1]
     step = max(_NEAR // (n * m), 1)

@@ -29,8 +29,8 @@ class PowerMethod(Mechanism):
     come in order of variance, so the first k are released as components.
 
     Convergence takes of the order lambda_k/(lambda_k - lambda_{p+1}) ln(d/error) steps, and each
-    costs privacy. The spectrum is not public, so the automatic number of steps goes by how small
-    the noise of a single step would be, in units of the row bound.
+    costs privacy. The spectrum is not public. So the automatic number of steps depends on the noise
+    of a single step, in units of the row-norm bound.
     """
 
     steps: int | None = integer(

@@ -1,9 +1,8 @@
 """Who supplies private directions, what they cost, and what is left for the release.
 
-A share of epsilon and delta buys the eigenvectors of a private matrix: by
-default one with exact Gaussian noise, or, where the whole is to be pure, with
-the difference of two Wisharts. Any mechanism that releases a matrix or a
-subspace with a claim that holds may supply them instead. What it releases is
+The eigenvectors of a private matrix use a share of epsilon and delta. By default that matrix has
+exact Gaussian noise, or, for a pure release, the difference of two Wisharts. Any mechanism that
+releases a matrix or a subspace with a claim that holds may supply them instead. That release is
 public, so everything done with it is post-processing.
 """
 
@@ -35,7 +34,7 @@ DELTA_DIRECTIONS = "delta_directions"
 SCALE_DIRECTIONS = "scale_directions"
 
 DEFAULT_LABELS = {True: "Wishart difference", False: "exact Gaussian noise"}
-"""What supplies directions where nobody is named, by whether the whole is pure."""
+"""The default supplier of directions, by whether the whole release is pure."""
 
 
 # --- who may supply ---------------------------------------------------------------------------
@@ -107,7 +106,7 @@ class Supply:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What it costs, for the account of the whole."""
+        """Its cost, for the account of the whole release."""
         if self.calibration.parts:
             return self.calibration.parts
         reason = f"{self.mechanism.info.label} for the directions"
@@ -153,14 +152,14 @@ def _supply(text: str, problem: Problem, budget: Budget) -> Supply | None:
 
 @dataclass(frozen=True)
 class Purchase:
-    """What directions cost, and what is left for the release.
+    """The budget of the directions, and the budget that is left for the release.
 
     Attributes
     ----------
     bought : Budget or None
         The share spent on directions; None if they are free.
     rest : Budget
-        By simple addition: both budgets sum to the whole.
+        Simple addition: both budgets sum to the whole.
     scale : float
         Noise scale of what supplies the directions.
     parts : tuple of Part
@@ -196,7 +195,7 @@ class Purchase:
 
     @property
     def epsilon_left(self) -> float:
-        """What a pure release may spend, rounded down: the budget less what is really spent."""
+        """The budget of a pure release, rounded down: the whole minus the directions' loss."""
         if self.supply is None or self.bought is None:
             return self.rest.epsilon / SAFE  # parts add up with roundings of their own
         whole = self.bought.epsilon + self.rest.epsilon
@@ -237,7 +236,7 @@ def purchase(problem: Problem, budget: Budget, *, pure: bool) -> Purchase:
 
 
 def _bought(problem: Problem, budget: Budget, *, pure: bool) -> Budget:
-    """Return the share that buys the directions; a pure supplier leaves its delta."""
+    """Return the budget of the directions; a pure supplier leaves its delta."""
     share, supplier = problem.allocation.share, problem.allocation.supplier
     free_of_delta = pure or (supplier and parse_variant(supplier).info.guarantee == "pure")
     return Budget(share * budget.epsilon, 0.0 if free_of_delta else share * budget.delta)
@@ -277,8 +276,8 @@ def why_not_bought(problem: Problem, budget: Budget, *, pure: bool) -> str | Non
 def completed(frames: FloatArray) -> FloatArray:
     """Return orthonormal bases (m, d, d) whose first columns are given frames (m, d, q).
 
-    The other columns follow from the frame alone: reflections of the standard
-    basis (a Householder QR). They stand in no particular order.
+    The other columns follow from the frame alone: reflections of the standard basis (a Householder
+    QR). They have no particular order.
     """
     q = frames.shape[-1]
     bases = np.linalg.qr(frames, mode="complete").Q

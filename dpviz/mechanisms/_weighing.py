@@ -1,9 +1,9 @@
 """Features weighed by what their noisy sizes say, before the top k are taken: post-processing.
 
 Under rotation-invariant noise no rotation-equivariant rule beats the top k of the noisy matrix.
-What else is known is the basis: features differ in size, and a random basis would not. So sizes s
-are estimated from the released diagonal alone, by empirical Bayes, and the components are the top k
-of M - k t^2 diag(1/s), t the noise's standard deviation along a direction: the mode, over
+Only the basis adds knowledge: features differ in size, and columns of a random basis would not. So
+sizes s are estimated from the released diagonal alone, by empirical Bayes, and the components are
+the top k of M - k t^2 diag(1/s), t the noise's standard deviation along a direction: the mode, over
 subspaces, of the likelihood of M (its signal spread evenly over k components) times a normal prior
 whose variance on feature i is in proportion to s_i, with the prior's logarithm counted twice, a
 choice made on the tuning half of the tables of docs/defaults.md. As t falls it tends to the top k
@@ -55,7 +55,7 @@ def feature_sizes(
     Parameters
     ----------
     noisy : ndarray of shape (size, d)
-        The x_i; those of a draw sum to about its total.
+        The x_i; the x_i of one draw sum to about its total.
     std : float
         Of their noise, above 0.
     totals : ndarray of shape (size,)
@@ -192,7 +192,7 @@ class Weighing(Mechanism):
         held = matrices.copy()
         diagonal = np.einsum("sii->si", held)  # a view
         traces = diagonal.sum(axis=1)
-        # without a public sum the noisy one; what is below its own noise is no signal
+        # without a public sum take the noisy one; a sum below its own noise holds no signal
         totals = (
             np.maximum(traces, std) if public_total is None else np.full(len(traces), public_total)
         )

@@ -1,4 +1,4 @@
-"""Gaussian noise on rows clipped at a private quantile of their lengths: no row bound needed."""
+"""Gaussian noise on rows clipped at a private quantile of their norms: no row-norm bound needed."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class ClippedGaussian(OfClippedRows):
     Notes
     -----
     The branch. tau = D sqrt(d)/(n mu), with D = sqrt(2) (replace) or 1 (zero-out) and mu that of
-    the budget, is public. Where it is above .04, or half of the rows are fewer than three standard
-    deviations of the counts below, no quantile is worth its price: the release is that of
-    `spherical`, the second moment of directions, of which no variance can be read.
+    the budget, is public. If tau is above .04, or half of the rows are fewer than three standard
+    deviations of the counts below, no quantile is worth its price. Then the release is the release
+    of `spherical`: the second moment of directions, which shows no variance.
 
     The radius. N(r) rows are longer than r. Six noisy counts walk down a binary search over the
     octaves 2^-32 to 2^31, up while N(r) + s1 Z > n/2, to an octave b about the median. Four more
@@ -145,7 +145,7 @@ class ClippedGaussian(OfClippedRows):
         return calibration.scale
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 3: the least regret where rows are at hand."""
+        """Return 3: the least regret if rows are available."""
         return 3.0
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:

@@ -1,4 +1,4 @@
-"""Pure privacy on rows clipped at a private quantile of their lengths: no row bound needed."""
+"""Pure privacy on rows clipped at a private quantile of their lengths: no row-norm bound needed."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class ClippedPure(ChosenNoise, OfClippedRows):
         return self.law(d).direction_std(d) * calibration.scale
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 4: the least regret where rows are at hand."""
+        """Return 4: the least regret if rows are available."""
         return 4.0
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:

@@ -33,8 +33,8 @@ class DataGaussian(Mechanism):
     Notes
     -----
     A row moves the table by at most 2 R (replace, by opposite rows) or R (zero-out) in l2 norm
-    (`dpviz.accounting.sensitivity.rows_l2`): a Gaussian mechanism of mu = that over s. What is
-    made of the noisy table is post-processing.
+    (`dpviz.accounting.sensitivity.rows_l2`): a Gaussian mechanism of mu = that over s. Everything
+    computed from the noisy table is post-processing.
     """
 
     info = MechanismInfo(

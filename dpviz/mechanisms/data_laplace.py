@@ -31,10 +31,9 @@ class DataLaplace(Mechanism):
 
     Notes
     -----
-    A row moves the table in l1 norm by at most what
-    `dpviz.accounting.sensitivity.rows_l1` says, on the ball 2 sqrt(d) R
-    (replace) or sqrt(d) R (zero-out), and the log density ratio of the noise is
-    at most that over b. What is made of the noisy table is post-processing.
+    A row moves the table in l1 norm by at most what `dpviz.accounting.sensitivity.rows_l1` says, on
+    the ball 2 sqrt(d) R (replace) or sqrt(d) R (zero-out), and the log density ratio of the noise
+    is at most that over b. Everything computed from the noisy table is post-processing.
 
     Laplace noise is not rotation invariant, so the law of the noisy moment
     depends on the rows and not only on X'X.

@@ -36,11 +36,10 @@ class DirectionalWishartDifference(DirectionalMechanism):
 
     Notes
     -----
-    The proof of `wishart_difference` with tr(C^-1 P)/2 in place of tr(P)/(2c):
-    the log density ratio of neighbours is at most half the nuclear norm of
-    C^-1/2 D C^-1/2. On the box, c_j = reach_j^2/(theta_j P) with a linear
-    precision budget P. By default private directions come from a
-    `wishart_difference` release; pure epsilons add.
+    The proof of `wishart_difference` with tr(C^-1 P)/2 in place of tr(P)/(2c): the log density
+    ratio of neighbours is at most half the nuclear norm of C^-1/2 D C^-1/2. On the box, c_j =
+    reach_j^2/(theta_j P) with a linear precision budget P. Private directions come from a
+    `wishart_difference` release by default; pure epsilons add.
     """
 
     estimate: str = estimate_param("weighted")
@@ -76,7 +75,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
             scales, _ = self.shape(calibration, features, None)
             spent = mahalanobis_nuclear(problem, features, scales) / 2
             attained = mahalanobis_nuclear_attained(problem, features, scales)
-        # half of the nuclear norm, as tr(C^-1 P)/2 stands in the Wishart density
+        # half of the nuclear norm, because the Wishart density holds tr(C^-1 P)/2
         part = PurePart(
             spent,
             "log density ratio is at most half the nuclear norm",
@@ -100,7 +99,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
     ) -> tuple[FloatArray, FloatArray]:
         """Return c and theta: c scaled until epsilon is what the budget leaves."""
         problem, epsilon = calibration.problem, calibration.values["epsilon_release"]
-        # the nuclear norm of a replaced row is twice that of a zeroed one
+        # the nuclear norm of a replaced row is twice the norm of a zeroed row
         sides = 1 if problem.relation is Relation.REPLACE else 2
         terms = 1 if problem.domain.kind == "box" else problem.d
         return exact_shape(

@@ -217,7 +217,7 @@ class Funnel(OfDirections):
             return components
         std = math.sqrt(variance[0])
         matrix = seen @ both[0] @ seen.T
-        if size == m:  # its diagonal is that of both looks
+        if size == m:  # both looks have this diagonal
             sizes = sizes_of(matrix, std)
         frame = np.zeros((d, k))
         frame[kept] = top(shrunk(matrix, std, sizes, _STRENGTH), k)

@@ -34,11 +34,12 @@ class KapralovTalwar(Ranged):
 
     Notes
     -----
-    Each of k rounds has epsilon/k, shared between the direction and its value. What is subtracted
-    has been released, so it is public and neighbours still differ by the same D/n: v'Av moves by at
-    most R^2/n in every round, under both relations. A direction of concentration b costs 2 b R^2/n
-    under replace and half under zero-out, where every score moves the same way. The last value
-    would serve nothing and is not released, so the last direction has a whole round's budget.
+    Each of k rounds has epsilon/k, shared between the direction and its value. The subtracted
+    matrix has been released, so it is public, and neighbours still differ by the same D/n. v'Av
+    moves by at most R^2/n in every round, under both relations. A direction of concentration b
+    costs 2 b R^2/n under replace and half under zero-out, where every score moves the same way. The
+    last value would serve nothing and is not released, so the last direction has a whole round's
+    budget.
 
     The directions are not orthogonal: what is left of a direction after a noisy value may be drawn
     again. The components are their orthonormalisation in the order drawn (post-processing).

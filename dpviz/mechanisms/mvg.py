@@ -41,13 +41,12 @@ class Mvg(DirectionalMechanism):
 
     Notes
     -----
-    The directions' variances are sigma_i = 1/sqrt(theta_i P), with P the
-    theorem's bound B. The matrix as released is not symmetric; its symmetric
-    part, S^1/2 GOE S^1/2, is independent of the rest, so components lose
-    nothing. What it really spends is exact: it is a Gaussian mechanism of mu =
-    the Mahalanobis sensitivity of S. Where directions are bought, the paper's
-    split of epsilon and delta is followed. Theorem 2's alpha contains gamma^2
-    without a factor 1/n, so its noise has a floor that more rows do not lower.
+    The directions' variances are sigma_i = 1/sqrt(theta_i P), with P the theorem's bound B. The
+    matrix as released is not symmetric; its symmetric part, S^1/2 GOE S^1/2, is independent of the
+    rest, so components lose nothing. Its actual loss is exact: it is a Gaussian mechanism whose mu
+    is the Mahalanobis sensitivity of S. Where directions are bought, the paper's split of epsilon
+    and delta is followed. Theorem 2's alpha contains gamma^2 without a factor 1/n, so its noise has
+    a floor that more rows do not lower.
     """
 
     theorem: str = choice(

@@ -39,10 +39,9 @@ class MvgData(FollowsAllocation):
 
     Notes
     -----
-    gamma = R sqrt(n) and s2 = 2R (replace, as published for a box) or R
-    (zero-out). P = B^2/n and the variance along direction i is
-    1/sqrt(theta_i P). What it really spends is exact: a Gaussian mechanism
-    whose mu is the largest distance of two rows in the metric of S.
+    gamma = R sqrt(n) and s2 = 2R (replace, as published for a box) or R (zero-out). P = B^2/n and
+    the variance along direction i is 1/sqrt(theta_i P). Its actual loss is exact: it is a Gaussian
+    mechanism whose mu is the largest distance of two rows in the metric of S.
     """
 
     tail: str = tail_param()
@@ -66,7 +65,7 @@ class MvgData(FollowsAllocation):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published budget; the scale is the std of uniform noise on a cell."""
         bought = self.purchase(problem, budget)
-        # the query is X' itself, d x n: gamma and s2 are those of the table
+        # the query is X' itself, d x n: the table has gamma and s2
         bound = precision_of_theorem(
             problem.d,
             problem.n,

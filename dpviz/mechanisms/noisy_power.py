@@ -171,7 +171,7 @@ class NoisyPower(PowerMethod):
         return epsilon_of(budget.delta, row * math.sqrt(steps - 1) / std)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what an entry costs, and what a row can cost whoever sees which frames."""
+        """Return the cost of an entry, and the cost of a row whichever frames are seen."""
         assert spent is not None
         entry = (
             "Promised for tables where one entry of X'X changes, which spends at most epsilon "

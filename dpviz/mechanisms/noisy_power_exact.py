@@ -26,9 +26,9 @@ class NoisyPowerExact(PowerMethod):
     -----
     A changed row moves A Q by at most min(sqrt(p), sqrt(2)) R^2/n in Frobenius norm under replace
     and R^2/n under zero-out, for every orthonormal Q (`projected_frobenius`), so L adaptive steps
-    of std s, all seen, are one Gaussian mechanism with mu = D sqrt(L)/s; whoever sees the last
-    frame only learns less. From two columns on, more
-    columns are free of charge, so the frame is wider than k by default.
+    of std s, all seen, are one Gaussian mechanism with mu = D sqrt(L)/s. Anyone who sees only the
+    last frame learns less. From two columns on, more columns are free of charge, so the frame is
+    wider than k by default.
     """
 
     info = MechanismInfo(

@@ -139,7 +139,7 @@ def renyi(order: int, rate: float, multiplier: float) -> float:
     if rate == 1:
         return order / (2 * multiplier**2)
     k = np.arange(order + 1)
-    # in logarithms: at orders in the thousands the terms themselves are no doubles
+    # in logarithms: at orders in the thousands the terms themselves overflow
     terms = _binomials(order) + (order - k) * math.log1p(-rate) + k * math.log(rate)
     terms = terms + k * (k - 1.0) / (2 * multiplier**2)
     top = float(terms.max())
@@ -212,7 +212,7 @@ def least_epsilon(delta: float) -> float:
 
 _MOST_STEPS = 200
 _LEAST_BATCH = 8
-_AIM = 0.015  # noise of a step, in squared row bounds, that the automatic steps allow
+_AIM = 0.015  # noise of a step, in squared row-norm bounds, that the automatic steps allow
 _MOST_RATE = 100.0
 _DECAY = 3.0  # so that late steps average the noise of early ones
 
@@ -325,7 +325,7 @@ class Oja(Mechanism):
         return None
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the std of one step over all rows, and that of the steps taken."""
+        """Return the std of one step over all rows, and the std of the steps taken."""
         steps = self.length(problem, budget)
         scale = self._unit(problem, budget) * (1 + 1e-15)
         values = {"steps": float(steps)}

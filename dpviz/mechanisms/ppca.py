@@ -43,7 +43,7 @@ class Ppca(Mechanism):
     loss cannot occur and n epsilon/R^2 gives the same epsilon.
 
     With unit rows A is the second moment of directions (`dpviz.mechanisms._clipped`), which one row
-    moves as one of the unit ball does: R is 1, and no row bound enters.
+    moves as one of the unit ball does: R is 1, and no row-norm bound enters.
     """
 
     sweeps: int | None = integer(

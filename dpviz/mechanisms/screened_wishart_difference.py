@@ -43,9 +43,9 @@ class ScreenedWishartDifference(OfDirections):
     dimensions/guess)^2, is largest.
 
     The components: rows are cut to the kept features and brought to length one again, so their
-    second moment moves by at most 2/n or 1/n in nuclear norm, whichever features were kept; the
-    log density ratio of the noise is at most that over its scale. Pure epsilons add, also where
-    the second step depends on the first. What the sizes say weighs features inside as well
+    second moment moves by at most 2/n or 1/n in nuclear norm, whichever features were kept; the log
+    density ratio of the noise is at most that over its scale. Pure epsilons add, also where the
+    second step depends on the first. The sizes also weigh the features inside
     (`dpviz.mechanisms._weighing`): post-processing.
     """
 
@@ -87,7 +87,7 @@ class ScreenedWishartDifference(OfDirections):
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the scale of the components' noise, and that of the sizes'."""
+        """Return the scale of the components' noise, and the scale of the sizes' noise."""
         # in l1 norm of the sizes, and in nuclear norm of the second moment
         reach = nuclear(on_the_sphere(problem))
         first = self.spent_on_sizes(problem, budget.epsilon)

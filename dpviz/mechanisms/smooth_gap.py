@@ -62,7 +62,7 @@ class SmoothGap(Mechanism):
     The test passes where the noise on P has an edge below a quarter of the gap of P. Where it fails
     the same budget adds noise to A (the exact Gaussian mechanism), a choice that c alone makes.
 
-    What adapting to the gap can bring. To first order in 1/n noise on A turns the subspace by
+    The gain from adapting to the eigengap. To first order in 1/n noise on A turns the subspace by
     noise over gap, too: under replace (D_F = sqrt(2), 2a = 2) both routes give the same, under
     zero-out (D_F = 1, 2a = 1) the projection needs 1/sqrt(2) of the noise. The test is paid on top.
     """

@@ -33,8 +33,8 @@ class SphericalKNorm(PureNoise, OfDirections, Weighing):
     Notes
     -----
     Replacing a row moves S by (uu' - vv')/n with unit u and v, of nuclear norm at most 2/n,
-    attained by orthogonal rows, and 1/n under zero-out. By the triangle inequality the log density
-    ratio of the noise is at most that over s.
+    attained by orthogonal rows, and 1/n under zero-out. The log density ratio of the noise is at
+    most that norm over s, by the triangle inequality.
     """
 
     info = MechanismInfo(

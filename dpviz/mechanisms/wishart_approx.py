@@ -28,7 +28,7 @@ class WishartApprox(Mechanism):
 
     Notes
     -----
-    What it spends is exact under both relations (`dpviz.accounting.profiles`). k R^2 I could be
+    Its actual loss is exact under both relations (`dpviz.accounting.profiles`). k R^2 I could be
     subtracted from the release; that would move every eigenvalue alike and no eigenvector, so the
     release stays as it is, positive semi-definite.
 

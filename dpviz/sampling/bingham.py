@@ -215,14 +215,14 @@ def sample_bingham(eigenvalues: ArrayLike, draws: Draws) -> BinghamDraws:
 
 @dataclass(frozen=True)
 class Convergence:
-    """What the traces of chains with opposite starts say.
+    """The evidence of the traces of chains with opposite starts.
 
     Attributes
     ----------
     gap : ndarray of shape (sweeps + 1,), or None
-        Mean trace of the chains from the mode minus that of the chains from
-        uniform frames, in units of its standard error: within about 2 once the
-        start is forgotten. None if a group has fewer than two chains.
+        Mean trace of the chains from the mode minus the mean trace of the chains from uniform
+        frames, in standard errors: within about 2 once the start is forgotten. None if a group has
+        fewer than two chains.
     split_rhat : float or None
         Split R-hat of the second half of the sweeps, near 1 at convergence.
         None below eight sweeps, or when the trace cannot move.

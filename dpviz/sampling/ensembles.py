@@ -87,9 +87,9 @@ def wishart(draws: Draws, d: int, df: float) -> FloatArray:
 
 
 def wishart_numbers(draws: Draws, d: int, df: float) -> tuple[FloatArray, FloatArray]:
-    """Return what `wishart` takes from the streams, for whoever makes matrices later together.
+    """Return what `wishart` takes from the streams, so that matrices can be made later together.
 
-    Parameters and errors are those of `wishart`; the shapes are (size, d) and (size, d(d - 1)/2).
+    Parameters and errors are as of `wishart`; the shapes are (size, d) and (size, d(d - 1)/2).
     """
     _check(d, df)
     halves = _halved_freedoms(d, df)
@@ -142,8 +142,7 @@ def bartlett_factor(draws: Draws, d: int, df: float) -> FloatArray:
 def wishart_from_uniforms(draws: Draws, d: int, df: float) -> FloatArray:
     """Return L L' for `bartlett_factor`'s L: W_d(df, I), smooth in df.
 
-    Parameters and errors are those of `bartlett_factor`; the result has shape
-    (size, d, d).
+    Parameters and errors are as of `bartlett_factor`; the result has shape (size, d, d).
     """
     return _gram(bartlett_factor(draws, d, df))
 

@@ -5,9 +5,8 @@ settle on a fixed law, and what the noise does to any matrix follows from that
 law's R-transform alone. Three laws cover every additive mechanism here; each is
 a semicircle, or a sum of free Poisson jumps, or both.
 
-The limit is what edges and thresholds are stated for. A prediction at the d at
-hand does better with `FreeNoise.matched`: the law of the same kind whose first
-cumulants are the finite matrix's own.
+The limit is what edges and thresholds are stated for. A prediction at a given d does better with
+`FreeNoise.matched`: the law of the same kind whose first cumulants are the finite matrix's own.
 """
 
 from __future__ import annotations
@@ -195,8 +194,8 @@ class SemiCircle(FreeNoise):
     d : int
         Dimension.
     diagonal : float
-        Variance of a diagonal entry over that of another: 1 for i.i.d. entries,
-        2 for a GOE.
+        Variance of a diagonal entry over the variance of another entry: 1 for i.i.d. entries, 2 for
+        a GOE.
     tails : (float, float)
         Fourth and sixth cumulant of an entry, in its standard deviations: 0 and
         0 for a normal, 3 and 30 for a Laplace.
@@ -209,7 +208,7 @@ class SemiCircle(FreeNoise):
 
     @property
     def matched(self) -> FreeNoise:
-        """The law whose second moment is that of the finite matrix, and its tails.
+        """The law with the finite matrix's second moment, and its tails.
 
         An entry's cumulants of order 4 and 6 add d times themselves to the free
         cumulants; a pair of free Poisson parts of sizes +-b carries both when
@@ -375,7 +374,7 @@ class MarchenkoPasturLaw(FreeNoise):
     d : int
         Dimension.
     offset : float
-        What is added to the diagonal, such as -m c where the mean is subtracted.
+        The shift of the diagonal, such as -m c if the mean is subtracted.
     """
 
     m: float

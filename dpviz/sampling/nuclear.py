@@ -11,12 +11,12 @@ points: over all x_1 > .. > x_d below x it is the Pfaffian of the skew matrix
     A_ik(x) = integral over s < t < x of phi_i(s) phi_k(t) - phi_k(s) phi_i(t),
 
 bordered by the integrals of phi_i below x where d is odd. So the largest eigenvalue has the
-distribution function Pf A(x)/Pf A(inf). Given it, what is left is the same problem for d - 1
-points below it and those combinations of the phi_i that vanish there: each eigenvalue is drawn
-from its exact conditional law by inverting a distribution function. There is no chain and nothing
-to converge, no data enter, and one uniform makes one eigenvalue, downwards.
+distribution function Pf A(x)/Pf A(inf). Given it, what is left is the same problem for d - 1 points
+below it and those combinations of the phi_i that vanish there: each eigenvalue is drawn from its
+exact conditional law by inverting a distribution function. No Markov chain has to converge, no data
+enter, and one uniform makes one eigenvalue, downwards.
 
-What is numerical: integrals by Gauss-Legendre on panels (20 nodes for at most one and a half
+Numerical are: integrals by Gauss-Legendre on panels (20 nodes for at most one and a half
 eigenvalues), polynomials orthonormal in exp(-2|x|) by Stieltjes' procedure, Pfaffians as square
 roots of determinants. Rounding grows downwards, as the combinations left become small below the
 last point: `tests/unit/test_sampling_nuclear.py` holds distribution functions against 60 digits
@@ -405,7 +405,7 @@ def _halved(series: FloatArray, share: FloatArray) -> FloatArray:
 
     The first halvings are predicted by Newton's method and all read at once; a draw with one that
     was predicted wrong begins again. Later, every point that the next few can ask for is read at
-    once. The path is that of single halvings, to the last bit.
+    once. The path is the path of single halvings, to the last bit.
     """
     low, right = _leapt(series, share)
     places = _halved_on(series, share, low, low + 2.0 ** (1 - _LEAP), _STEPS - _LEAP)

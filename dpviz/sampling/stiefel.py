@@ -78,7 +78,7 @@ def _starts(draws: Draws, d: int, k: int, start: Start) -> tuple[FloatArray, Boo
     elif start == "uniform":
         from_mode = np.zeros(draws.size, dtype=np.bool_)
     elif start == "both":
-        # By the trial's number: the start must not hang on the chain's place in the batch.
+        # Use the trial's number: the start must not depend on the chain's place in the batch.
         from_mode = np.array([number % 2 == 0 for number in draws.numbers])
     else:
         raise InvalidSetting("start", "one of mode, uniform, both", start)
