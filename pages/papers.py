@@ -39,12 +39,11 @@ from dpviz.report.figures.reproduction import (
     chart_panels,
     claims_html,
     counts_of,
-    curves_exhibit,
     exhibit_place,
     exhibit_rows,
     key_html,
     paper_html,
-    table_exhibit,
+    table_figure,
 )
 from dpviz.studies.reproduce import Reproduced, steps
 from pages.ui import controls, limits, parts, shell, state
@@ -112,17 +111,22 @@ def exhibit(found: Findings, stage: str) -> None:
     """Draw the paper's own and ours in the same axes; what is neither a table has charts."""
     info, rows = found.experiment.info, exhibit_rows(found.claims)
     charts = drawn(found)
+    place, note, alt = info.place, "", charts[0].title if charts else "printed and measured"
     if info.frames and charts:
-        st.html(curves_exhibit(found.points, charts[0], info.frames, info.place, info.legend))
-    elif len(rows) > 2:
-        st.html(table_exhibit(rows, exhibit_place(info.place, found.claims)))
-    elif charts:
-        panels = chart_panels(found.points, charts[0])[:2]
-        st.plotly_chart(
-            chart_figure(found.points, charts[0], panels),
-            key=f"papers.exhibit.{stage}",
-            alt=charts[0].title,
+        figure = chart_figure(found.points, charts[0], frames=info.frames)
+        note = (
+            "The printed frames with our curves in them: means with 95 % intervals. Legend as "
+            f"printed: {', '.join(info.legend)}."
         )
+    elif len(rows) > 2:
+        place, figure = exhibit_place(place, found.claims), table_figure(rows)
+    elif charts:
+        figure = chart_figure(found.points, charts[0], chart_panels(found.points, charts[0])[:2])
+    else:
+        return
+    st.markdown(f"## {place}")
+    st.plotly_chart(figure, key=f"papers.exhibit.{stage}", alt=alt)
+    st.caption(note)
 
 
 def details(chosen: Experiment) -> None:

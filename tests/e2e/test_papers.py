@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.harness import Server, open_app, rerun, wait_idle
 
 CHARTS = '[data-testid="stPlotlyChart"]'
-EXHIBIT = ".dp-exhibit img"  # printed and measured in one
+EXHIBIT = '[class*="st-key-papers-exhibit-"]'  # printed and measured in one
 SCREEN = 450  # pixels from the top within which the exhibit begins
 GENERATED = "papers?v=1&table=iris&trials=5&experiment=jiang_table1"
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from html import escape
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +22,20 @@ from dpviz.papers.report import drawn, lines_table, markdown
 from dpviz.papers.run import Findings
 from dpviz.papers.said import Claim, ClaimAnswer, Stated
 from dpviz.report.figures.axes import log_axis
-from dpviz.report.figures.svg import image
-from dpviz.report.figures.theme import DASHES, GREY, MARKERS, colour_of_key, scatter, told
+from dpviz.report.figures.theme import (
+    BELOW,
+    DASHES,
+    GREY,
+    MARKERS,
+    colour_of_key,
+    scatter,
+    told,
+    wrapped,
+)
 from dpviz.report.tables.projection import LABEL_COLOURS
 
 _COLUMNS = 3
-_PANEL_HEIGHT = 300
+_PANEL_HEIGHT, _FRAME_HEIGHT = 300, 190
 
 
 # --- answers as marks -------------------------------------------------------------------------
@@ -69,9 +74,6 @@ a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
 .dp-claims small { font-size: 15px; line-height: 1.3; opacity: .85; }
 .dp-claims th, .dp-claims td { padding: 5px 10px 5px 0; border-bottom: 1px solid #8886;
   vertical-align: top; }
-.dp-exhibit h2 { margin: 0; padding: 0; }
-.dp-exhibit p { margin: 0 0 4px; font-size: 15px; opacity: .85; }
-.dp-exhibit img { width: 100%; height: auto; display: block; color-scheme: inherit; }
 .dp-claims th:nth-child(1) { width: 9%; } .dp-claims th:nth-child(2) { width: 28%; }
 .dp-claims th:nth-child(3) { width: 21%; } .dp-claims th:nth-child(4) { width: 15%; }
 @media (max-width: 700px) {
@@ -181,7 +183,6 @@ def _short(claim: Claim) -> str:
 
 # --- exhibits: printed and measured in the same axes --------------------------------------------
 
-_ROW, _LINE, _LEFT, _WIDE, _LETTERS_WIDE = 32, 16, 190, 640, 26
 Row = tuple[str, Stated, Mean]
 
 
@@ -210,240 +211,50 @@ def _row_name(item: str) -> str:
     return name[0].upper() + name[1:]
 
 
-def table_exhibit(rows: Sequence[Row], place: str) -> str:
-    """Return a table of the paper as one chart: from what is printed to what we measure.
+def table_figure(rows: Sequence[Row]) -> go.Figure:
+    """Draw a table of the paper as one chart: from what is printed to what we measure.
 
     Parameters
     ----------
     rows : sequence of (str, Stated, Mean)
-        Drawn by what we measure.
-    place : str
-        "Table 4".
+        Drawn by what we measure, the least on top.
     """
     rows = sorted(rows, key=lambda row: row[2].value)
-    names = [textwrap.wrap(name, _LETTERS_WIDE) for name, _, _ in rows]
-    tops = list(accumulate((_ROW + _LINE * (len(name) - 1) for name in names), initial=0))
-    axis = _Axis.of(rows, _LEFT, _WIDE - 110)
-    parts = []
-    for name, top, (_, stated, mean) in zip(names, tops, rows, strict=False):
-        y = top + 18
-        parts.append(
-            f'<path d="M{axis(stated.value)} {y}H{axis(mean.value)}" stroke="currentColor" '
-            'stroke-width="3" opacity=".35"/>'
-            + axis.mark(y, stated)
-            + axis.mark(y, mean)
-            + _text(_WIDE - 2, y + 5, f"{_number(stated)} → {_number(mean)}", "end")
-            + "".join(_text(0, y + 5 + _LINE * line, words) for line, words in enumerate(name))
-        )
-    bottom = tops[-1] + 10
-    drawn = _svg(_WIDE, bottom + 20, axis.ticks(bottom) + "".join(parts), "printed and measured")
-    return _exhibit(place, drawn, "Hollow: the paper, with its errors. Full: ours, with its 95 %.")
-
-
-def _number(of: Stated | Mean) -> str:
-    return numeral(of.value, 3)
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """The axis that printed and measured numbers share."""
-
-    low: float
-    high: float
-    left: float
-    right: float
-
-    @classmethod
-    def of(cls, rows: Sequence[Row], left: float, right: float) -> _Axis:
-        pairs = [(stated.value, stated.error) for _, stated, _ in rows]
-        pairs += [(mean.value, mean.half) for _, _, mean in rows]
-        # from 0, so that lengths compare as the numbers do
-        low = min(0.0, *(value - error for value, error in pairs))
-        return cls(low, max(value + error for value, error in pairs), left, right)
-
-    def __call__(self, value: float) -> float:
-        share = (value - self.low) / ((self.high - self.low) or 1.0)
-        return round(self.left + share * (self.right - self.left), 1)
-
-    def mark(self, y: float, of: Stated | Mean) -> str:
-        """Return a number with its error: hollow where it is printed."""
-        fill = "currentColor" if isinstance(of, Mean) else "none"
-        left, right = self(of.value - _error(of)), self(of.value + _error(of))
-        return (
-            f'<path d="M{left} {y}H{right}" stroke="currentColor" stroke-width="1.5"/>'
-            f'<circle cx="{self(of.value)}" cy="{y}" r="5" stroke="currentColor" '
-            f'stroke-width="2" fill="{fill}"/>'
-        )
-
-    def ticks(self, bottom: float) -> str:
-        """Return the lines and numbers of round places."""
-        return "".join(
-            f'<path d="M{self(t)} 2V{bottom}" stroke="currentColor" opacity=".18"/>'
-            + _text(self(t), bottom + 15, numeral(t), "middle")
-            for t in _ticks(self.low, self.high)
-        )
-
-
-def _error(of: Stated | Mean) -> float:
-    return of.half if isinstance(of, Mean) else of.error
-
-
-def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>'
-
-
-def _exhibit(head: str, drawn: str, told: str) -> str:
-    return (
-        f'{STYLE}<div class="dp-exhibit"><h2>{escape(head)}</h2>{drawn}<p>{escape(told)}</p></div>'
-    )
-
-
-_INK = (
-    "<style>svg{color:#1c2530;font-family:'Source Sans 3','Source Sans Pro',sans-serif}"
-    "@media (prefers-color-scheme:dark){svg{color:#e6e9ee}}</style>"
-)
-
-
-def _svg(width: float, height: float, body: str, label: str) -> str:
-    """Return a picture; the page takes no drawing as markup, and so gets it as an image."""
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height:.1f}" '
-        f'font-size="15" fill="currentColor">{_INK}{body}</svg>'
-    )
-    return image(svg, label, "width:100%;height:auto")
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return about four round places between two ends."""
-    if not high > low:
-        return [low]
-    step = 10 ** math.floor(math.log10((high - low) / 2))
-    while (high - low) / step > 5:
-        step *= 2 if (high - low) / step <= 10 else 2.5
-    first = math.ceil(low / step)
-    return [round(step * k, 12) for k in range(first, math.floor(high / step) + 1)]
-
-
-_CELL_HIGH = 150
-_ACROSS = {True: 3, False: 2}  # panels side by side, where there are more than four
-
-
-def curves_exhibit(
-    points: pd.DataFrame,
-    chart: Chart,
-    frames: Sequence[PrintedFrame],
-    place: str,
-    legend: Sequence[str],
-) -> str:
-    """Return a figure's printed frames with our curves in them.
-
-    A paper's curves are not in its text: what is printed are the frame, its marks and its legend;
-    a frame whose data is absent is grey.
-
-    Parameters
-    ----------
-    points : DataFrame
-    chart : Chart
-    frames : sequence of PrintedFrame
-        In the order of the paper.
-    place : str
-    legend : sequence of str
-        As printed.
-    """
-    wanted = _drawn(points, chart)
-    columns = _ACROSS[len(frames) > 4]
-    cells = []
-    for at, frame in enumerate(frames):
-        here = wanted[wanted["panel"] == frame.panel]
-        cell = _cell(here, chart, frame, _WIDE / columns)
-        x, y = round((at % columns) * _WIDE / columns, 1), (at // columns) * _CELL_HIGH
-        cells.append(f'<g transform="translate({x} {y})">{cell}</g>')
-    high = math.ceil(len(frames) / columns) * _CELL_HIGH
-    told = (
-        "The printed frames with our curves in them: means with 95 % intervals. "
-        f"{_legend(chart, wanted)} Legend as printed: {', '.join(legend)}."
-    )
-    return _exhibit(place, _svg(_WIDE, high, "".join(cells), chart.title), told)
-
-
-def _legend(chart: Chart, wanted: pd.DataFrame) -> str:
-    seen = set(wanted["series"])
-    names = [f"{_LETTERS[n]} {s.name}" for n, s in enumerate(chart.series) if s.name in seen]
-    return ", ".join(names) + "."
-
-
-_LETTERS = "abcdefghijklmnop"
-
-
-def _cell(here: pd.DataFrame, chart: Chart, frame: PrintedFrame, width: float) -> str:
-    """Return one panel: a printed frame with its marks, and our curves in it."""
-    left, top, wide, high = 46, 20, width - 62, _CELL_HIGH - 52
-    bottom, absent = top + high, here.empty
-    xs = [*frame.x, *here["x"]] or [0.0, 1.0]
-    ys = [*frame.y, *here["mean"]] or [0.0, 1.0]
-    one = _scaled(xs, chart.log_x and not frame.x, left, left + wide)
-    two = _scaled(ys, chart.log_y and not frame.y, bottom, top)
-    grey = ' fill="currentColor" fill-opacity=".13"' if absent else ' fill="none"'
-    parts = [
-        f'<text x="{left}" y="14" font-weight="600">{escape(frame.panel)}'
-        f"{': data absent' if absent else ''}</text>"
-        f'<rect x="{left}" y="{top}" width="{wide}" height="{high}" stroke="currentColor"'
-        f' stroke-opacity=".5"{grey}/>'
+    names = [
+        f"{wrapped(name, 26)}<br>{numeral(stated.value, 3)} → {numeral(mean.value, 3)}"
+        for name, stated, mean in rows
     ]
-    measured = not absent  # its ends are marked where the paper's text tells no marks
-    for mark in frame.x or ((min(xs), max(xs)) if measured else ()):
-        parts.append(
-            f'<path d="M{one(mark)} {bottom}v4" stroke="currentColor"/><text x="{one(mark)}" '
-            f'y="{bottom + 17}" text-anchor="middle" font-size="11">{numeral(mark)}</text>'
-        )
-    for mark in frame.y or ((min(ys), max(ys)) if measured else ()):
-        parts.append(
-            f'<path d="M{left} {two(mark)}h-4" stroke="currentColor"/><text x="{left - 6}" '
-            f'y="{two(mark) + 4}" text-anchor="end" font-size="11">{numeral(mark, 2)}</text>'
-        )
-    return "".join([*parts, *_lines(here, chart, one, two, bottom)])
-
-
-def _lines(
-    here: pd.DataFrame,
-    chart: Chart,
-    one: Callable[[float], float],
-    two: Callable[[float], float],
-    bottom: float,
-) -> list[str]:
-    """Return the curves of a panel, each with its letter at its end, on places of their own."""
-    parts, ends = [], []
-    for place, series in enumerate(chart.series):
-        line = here[here["series"] == series.name].sort_values("x")
-        if line.empty:
-            continue
-        colour = colour_of_key(series.key)
-        colour = LABEL_COLOURS[place % len(LABEL_COLOURS)] if colour == GREY else colour
-        path = "L".join(f"{one(x)} {two(y)}" for x, y in zip(line["x"], line["mean"], strict=True))
-        last = line.iloc[-1]
-        parts.append(f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>')
-        ends.append((two(last["mean"]), one(last["x"]), _LETTERS[place]))
-    ends.sort()
-    levels = list(accumulate((y for y, _, _ in ends), lambda above, y: max(y, above + 11)))
-    over = max([0.0, *(level - bottom for level in levels)])  # letters stand within
-    for level, (_, x, letter) in zip(levels, ends, strict=True):
-        parts.append(f'<text x="{x + 3}" y="{level - over + 4}" font-size="11">{letter}</text>')
-    return parts
-
-
-def _scaled(
-    values: Sequence[float], log: bool, low: float, high: float
-) -> Callable[[float], float]:
-    shown = [math.log10(v) for v in values if v > 0] if log else list(values)
-    first, last = min(shown), max(shown)
-    room = 0.04 * ((last - first) or 1.0)
-    first, last = first - room, last + room
-
-    def at(value: float) -> float:
-        here = math.log10(max(value, 1e-300)) if log else value
-        return round(low + (here - first) / (last - first) * (high - low), 1)
-
-    return at
+    printed = [(stated.value, stated.error) for _, stated, _ in rows]
+    measured = [(mean.value, mean.half) for _, _, mean in rows]
+    figure = go.Figure()
+    for words, symbol, numbers in (
+        ("printed, with its errors", "circle-open", printed),
+        ("measured, with its 95 %", "circle", measured),
+    ):
+        values, errors = zip(*numbers, strict=True)
+        figure.add_trace(
+            scatter(
+                x=values, y=list(range(len(rows))), mode="markers", name=words,
+                error_x={"type": "data", "array": errors, "thickness": 1.5, "width": 0},
+                marker={"symbol": symbol, "size": 10, "color": GREY, "line": {"width": 2}},
+                hovertext=told("{}", (values, 3)), hovertemplate="%{hovertext}",
+            )
+        )  # fmt: skip
+    for place, ((first, _), (last, _)) in enumerate(zip(printed, measured, strict=True)):
+        figure.add_shape(
+            type="line", x0=first, x1=last, y0=place, y1=place, line={"color": GREY, "width": 3},
+            opacity=0.5, layer="below",
+        )  # fmt: skip
+    # from 0, so that lengths compare as the numbers do
+    figure.update_xaxes(rangemode="tozero", automargin=True)
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))), ticktext=names, autorange="reversed", automargin=True
+    )
+    lines = sum(name.count("<br>") + 1 for name in names)
+    return figure.update_layout(
+        overwrite=True, height=110 + 24 * lines, margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        legend=BELOW,
+    )  # fmt: skip
 
 
 # --- charts of one experiment -----------------------------------------------------------------
@@ -455,7 +266,10 @@ def chart_panels(points: pd.DataFrame, chart: Chart) -> list[str]:
 
 
 def chart_figure(
-    points: pd.DataFrame, chart: Chart, panels: Sequence[str] | None = None
+    points: pd.DataFrame,
+    chart: Chart,
+    panels: Sequence[str] | None = None,
+    frames: Sequence[PrintedFrame] = (),
 ) -> go.Figure:
     """Draw one quantity along x, a panel per data set, with the interval of each mean.
 
@@ -466,22 +280,30 @@ def chart_figure(
     chart : Chart
     panels : sequence of str, optional
         Default `chart_panels`.
+    frames : sequence of PrintedFrame
+        Instead of panels: what the paper prints, in its order. Its curves are not in its text, but
+        the marks of its axes are; a frame whose data is absent is empty and says so.
     """
     wanted = _drawn(points, chart)
-    panels = chart_panels(points, chart) if panels is None else panels
+    printed = {frame.panel: frame for frame in frames}
+    panels = [*printed] or (chart_panels(points, chart) if panels is None else panels)
     wide = max(1, min(_COLUMNS, len(panels)))
     rows = max(1, math.ceil(len(panels) / wide))
     many = len(panels) > 1  # a grid of one takes ten times as long as the figure
+    there = set(wanted["panel"])
+    titles = [
+        panel if panel in there or not frames else f"{panel}: data absent" for panel in panels
+    ]
     figure = (
         make_subplots(
             rows=rows,
             cols=wide,
-            subplot_titles=panels,
+            subplot_titles=titles,
             vertical_spacing=min(0.2, 0.22 / rows + 0.02),
             horizontal_spacing=0.08,
         )
         if many
-        else go.Figure(layout={"annotations": [_TITLE | {"text": panel} for panel in panels]})
+        else go.Figure(layout={"annotations": [_TITLE | {"text": title} for title in titles]})
     )
     # A chart that compares no mechanisms, but settings or formulas, has the labels' colours.
     plain = [colour_of_key(series.key) == GREY for series in chart.series]
@@ -506,16 +328,21 @@ def chart_figure(
                 )
                 named.add(series.name)
         limits = wanted if chart.share_y else here
-        figure.update_xaxes(**_axis(chart.x_label, here["x"], chart.log_x), **cell)
-        bars = pd.concat([limits["mean"], limits["mean_low"], limits["mean_high"]])
+        bars = pd.concat([limits["mean"], limits["mean_low"], limits["mean_high"]]).dropna()
         # a column of its own axis titles costs width: the first of each row says it for all
         title = "" if place % wide else chart.y_label
-        figure.update_yaxes(**_axis(title, bars.dropna(), chart.log_y, chart.share_y), **cell)
+        marks = printed.get(panel, PrintedFrame(panel))
+        if here.empty:
+            figure.add_trace(scatter(x=[None], y=[None], showlegend=False), **cell)
+        x_title = "" if frames and place < len(panels) - wide else chart.x_label
+        figure.update_xaxes(**_axis(x_title, here["x"], chart.log_x, marks.x), **cell)
+        figure.update_yaxes(**_axis(title, bars, chart.log_y, marks.y, chart.share_y), **cell)
+    high = _PANEL_HEIGHT if not frames else _FRAME_HEIGHT
     figure.update_layout(
         overwrite=True,
-        height=_PANEL_HEIGHT * rows + 110,
+        height=high * rows + 110,
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
-        legend={"orientation": "h", "yanchor": "top", "y": -75 / (_PANEL_HEIGHT * rows), "x": 0},
+        legend={"orientation": "h", "yanchor": "top", "y": -75 / (high * rows), "x": 0},
         hovermode="closest",
     )
     return figure
@@ -560,8 +387,17 @@ def _curve(line: pd.DataFrame, name: str, look: tuple[str, int], legend: bool) -
     )
 
 
-def _axis(title: str, values: pd.Series, log: bool, fixed: bool = False) -> dict[str, Any]:
-    """Return the kind, limits and ticks of an axis that shows these values."""
+def _axis(
+    title: str, values: pd.Series, log: bool, marks: Sequence[float], fixed: bool = False
+) -> dict[str, Any]:
+    """Return the kind, limits and ticks of an axis that shows these values and printed marks."""
+    if marks:
+        ends = [*marks, *values]
+        room = 0.04 * (max(ends) - min(ends))
+        return {
+            "title": title, "type": "linear", "range": [min(ends) - room, max(ends) + room],
+            "tickvals": marks, "ticktext": [numeral(mark) for mark in marks],
+        }  # fmt: skip
     shown = values[values > 0] if log else values
     if shown.empty:
         return {"title": title, "type": "linear"}

@@ -17,20 +17,6 @@ def source(svg: str) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
-def image(svg: str, words: str, style: str) -> str:
-    """Return an SVG as an image element.
-
-    Parameters
-    ----------
-    svg : str
-    words : str
-        What the picture says, for those who do not see it.
-    style : str
-        Of the element, in CSS.
-    """
-    return f'<img src="{source(svg)}" alt="{escape(words)}" style="{style}">'
-
-
 IN_COLOUR = "#2a7fd0"
 
 
