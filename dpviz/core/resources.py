@@ -33,7 +33,7 @@ def kernel() -> str:
     """Return the BLAS libraries in use with their kernels, such as ``openblas 0.3.30 Haswell``.
 
     A library picks a kernel by the processor. Another one adds in another order, so numbers of the
-    same seed differ from about the twelfth digit on (``python -m benchmarks.kernels``).
+    same seed differ from about the twelfth digit on.
     """
     import scipy.linalg  # noqa: F401  # brings a library of its own, which has to be there by now
 
