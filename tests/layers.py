@@ -108,8 +108,8 @@ LAYERS: tuple[Layer, ...] = (
     Layer("types", 45, command=("-m", "mypy", "--strict", "dpviz"), yields=True),
     Layer("unit", 400, folder="unit", workers=0, yields=True),
     Layer("contract", 190, folder="contract", workers=0, yields=True, shared=True),
-    # It waits more than half of its time, as others run beside it.
-    Layer("process", 460, folder="process", workers=0, load=0.6),
+    # Two processes, as each waits half of its time.
+    Layer("process", 300, folder="process", load=1.0),
     Layer("golden", 30, folder="golden", workers=0, yields=True, shared=True),
     Layer("answers", 240, folder="answers", workers=0, yields=True),
     # One process: it builds the site once, and types what README and docs print into one shell.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from functools import cache, partial
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
@@ -41,19 +41,24 @@ _BEATS = 15.0
 """Seconds after which a stream says that it is there, so that no box on the way closes it."""
 
 
-def _here(request: Request) -> Room | None:
-    found = room()
-    given = request.path_params["room"].upper()
-    return found if found is not None and given == found.name else None
+def _of_room(
+    answer: Callable[[Request, Room], Awaitable[Response]], *, keyed: bool = False
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint of the open room; where it is keyed, of whoever has the room's key."""
+
+    async def endpoint(request: Request) -> Response:
+        opened = room()
+        key = request.query_params.get("key") or request.headers.get("x-room-key", "")
+        there = opened is not None and request.path_params["room"].upper() == opened.name
+        if opened is None or not there or (keyed and not opened.knows(key)):
+            return PlainTextResponse("There is no such room.\n", 404)
+        return await answer(request, opened)
+
+    return endpoint
 
 
-def _none() -> Response:
-    return PlainTextResponse("There is no such room.\n", 404)
-
-
-async def _phone(request: Request) -> Response:
-    found = _here(request)
-    return _none() if found is None else HTMLResponse(_page("phone").replace("ROOM", found.name))
+async def _phone(request: Request, opened: Room) -> Response:
+    return HTMLResponse(_page("phone").replace("ROOM", opened.name))
 
 
 @cache
@@ -61,22 +66,20 @@ def _page(name: str) -> str:
     return (Path(__file__).parent / f"class_{name}.html").read_text(encoding="utf-8")
 
 
-async def _wall(request: Request) -> Response:
+async def _wall(request: Request, opened: Room) -> Response:
     """Play a round of in or out and show it: the address says which, as a lesson's does."""
-    found, asked = _here(request), request.query_params
-    if found is None or not found.knows(asked.get("key", "")):
-        return _none()
+    asked = request.query_params
     language = asked.get("language", "en")
     try:
         require(language)
         played = Round(
-            found.key, _number(asked, "epsilon", float), _number(asked, "round", int), language
+            opened.key, _number(asked, "epsilon", float), _number(asked, "round", int), language
         )
     except InvalidSetting as error:
         return PlainTextResponse(f"{error}\n", 400)
-    found.play(played, phone_words(language))
+    opened.play(played, phone_words(language))
     told = {
-        **entrance(found),
+        **entrance(opened),
         "step": played.step,
         "language": language,
         "words": wall_words(language),
@@ -101,10 +104,7 @@ def _number(asked: QueryParams, name: str, kind: Callable[[str], _N]) -> _N:
         raise InvalidSetting(name, allowed, given) from None
 
 
-async def _bet(request: Request) -> Response:
-    found = _here(request)
-    if found is None:
-        return _none()
+async def _bet(request: Request, opened: Room) -> Response:
     body = b""
     try:
         async for part in request.stream():
@@ -119,66 +119,47 @@ async def _bet(request: Request) -> Response:
     except (ValueError, KeyError, TypeError):
         return PlainTextResponse("Not a bet.", 400)
     try:
-        found.bet(step, phone, value)
+        opened.bet(step, phone, value)
     except RoomClosed as error:
         return PlainTextResponse(str(error), 409)
     return PlainTextResponse("sent")
 
 
-async def _show(request: Request) -> Response:
-    found = _here(request)
-    if found is None or not found.knows(request.headers.get("x-room-key", "")):
-        return _none()
-    found.show()
+async def _show(request: Request, opened: Room) -> Response:
+    opened.show()
     return PlainTextResponse("shown")
 
 
-async def _events(request: Request) -> Response:
-    found = _here(request)
-    if found is None:
-        return _none()
+async def _events(request: Request, opened: Room) -> Response:
     # The projector hears of every bet; a phone only of a new question, and of the end.
-    wall = found.knows(request.query_params.get("key", ""))
-
+    wall = opened.knows(request.query_params.get("key", ""))
     phone = request.query_params.get("phone", "")[:_LONGEST]
 
-    def mark() -> Any:
-        return (found.version, found.ended, (found.count, found.dealt) if wall else 0)
+    async def stream() -> AsyncIterator[str]:
+        seen, silent = None, 0.0
+        while True:
+            now = (opened.version, opened.ended, (opened.count, opened.dealt) if wall else 0)
+            if now != seen:
+                seen, silent = now, 0.0
+                told = opened.for_wall() if wall else opened.for_phones(phone)
+                yield f"data: {json.dumps(told)}\n\n"
+                if opened.ended:
+                    return
+            elif silent >= _BEATS:
+                silent = 0.0
+                yield ": here\n\n"
+            await asyncio.sleep(_LOOKS)
+            silent += _LOOKS
 
-    return StreamingResponse(
-        _stream(
-            mark,
-            found.for_wall if wall else partial(found.for_phones, phone),
-            lambda: found.ended,
-        ),
-        media_type="text/event-stream",
-        headers={"cache-control": "no-store", "x-accel-buffering": "no"},
-    )
-
-
-async def _stream(
-    mark: Callable[[], Any], tell: Callable[[], dict[str, Any]], over: Callable[[], bool]
-) -> AsyncIterator[str]:
-    seen, silent = None, 0.0
-    while True:
-        now = mark()
-        if now != seen:
-            seen, silent = now, 0.0
-            yield f"data: {json.dumps(tell())}\n\n"
-            if over():
-                return
-        elif silent >= _BEATS:
-            silent = 0.0
-            yield ": here\n\n"
-        await asyncio.sleep(_LOOKS)
-        silent += _LOOKS
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)
 
 
 ROUTES = [
-    Route("/c/{room}", _phone),
-    Route("/c/{room}/wall", _wall),
-    Route("/c/{room}/bet", _bet, methods=["POST"]),
-    Route("/c/{room}/show", _show, methods=["POST"]),
-    Route("/c/{room}/events", _events),
+    Route("/c/{room}", _of_room(_phone)),
+    Route("/c/{room}/wall", _of_room(_wall, keyed=True)),
+    Route("/c/{room}/bet", _of_room(_bet), methods=["POST"]),
+    Route("/c/{room}/show", _of_room(_show, keyed=True), methods=["POST"]),
+    Route("/c/{room}/events", _of_room(_events)),
 ]
 """Of a class; each says that there is no such room where there is none."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
@@ -23,7 +23,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import DpvizError
-from dpviz.core.platform import server_options
+from dpviz.core.platform import ServerOptions, server_options
 from dpviz.report.sentences.phrases import duration
 from pages.ui.turns import Turn, Turns
 
@@ -33,18 +33,11 @@ CHUNK_LIMIT = 20.0
 
 
 @dataclass(frozen=True)
-class Caps:
-    """What a server allows.
+class Caps(ServerOptions):
+    """What a server allows: its options, and what they leave to a visitor.
 
     Attributes
     ----------
-    public : bool
-        Whether strangers use it: no uploads, no release, nothing written.
-    uploads, releases : bool
-    hosts : tuple of str
-        Names that it is reached by, beside those of this machine.
-    sessions : int
-        People at a time.
     trials : int
         Most draws of one view.
     work : float
@@ -53,11 +46,6 @@ class Caps:
         Most bytes of uploads that all sessions may have on the server together.
     """
 
-    public: bool = False
-    uploads: bool = True
-    releases: bool = True
-    hosts: tuple[str, ...] = ()
-    sessions: int = 20
     trials: int = 1_000
     work: float = 180.0
     held: int = 2**30
@@ -71,9 +59,9 @@ def caps() -> Caps:
     InvalidSetting
         If a variable is set to something else than it may be.
     """
-    said = server_options()
-    found = Caps(said.public, said.uploads, said.release, said.hosts, said.sessions)
-    return replace(found, trials=50, work=30.0) if said.public else found
+    options = server_options()
+    less = {"trials": 50, "work": 30.0} if options.public else {}
+    return Caps(**(vars(options) | less))
 
 
 @dataclass

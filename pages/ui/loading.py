@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from dpviz.core.allocation import parse_allocation
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.settings import Settings, left_out_in
-from dpviz.datasets import RawTable, Table, builtin_tables
+from dpviz.core.settings import Settings
+from dpviz.datasets import RawTable, ReadOptions, Table, builtin_tables
 from dpviz.preparation.bounding import Prepared
 from pages.ui import (
     bounds,
@@ -131,16 +131,11 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     check.arrive(raw, file_id)
     settings = state.settings()
     label = _label(raw)
-    left = left_out_in(settings.leave_out) or ()
     name = printable(st.session_state.get("upload.name", "")) or "table"
-    reading = (
-        f"{settings.decimal} {settings.encoding} {settings.codes} {settings.read_as} "
-        f"{settings.levels} {raw.sheet}"
-    )
-    unit = (settings.rows_a_person, settings.person)
-    coded = check.coded(raw, label)
-    options = (label, settings.categorical, settings.missing, reading, left, unit, coded, name)
-    return table_cache.uploaded(file_id, *options, raw), f"{file_id}/{options!r}"
+    options = ReadOptions.of(settings)
+    options = replace(options, label=label, leave_out=options.leave_out or ())
+    how = (options, check.coded(raw, label), name)
+    return table_cache.uploaded(file_id, *how, raw), f"{file_id}/{how!r}"
 
 
 def _label(raw: RawTable) -> str | None:

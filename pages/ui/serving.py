@@ -18,9 +18,7 @@ import webbrowser
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,7 +29,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -71,7 +69,6 @@ HEALTH, METRICS, UPLOAD = "/_stcore/health", "/_stcore/metrics", "/_stcore/uploa
 DOWNLOADS = "streamlit.runtime.backend_operation_handler"
 """Logger of what writes a file when its button is pressed."""
 
-_PAGES = Path(st.__file__).parent / "static"
 _READING = ("GET", "HEAD", "OPTIONS", "DELETE")
 _EVERYWHERE = ("0.0.0.0", "::")
 _TOLD = 20
@@ -219,11 +216,6 @@ class Guard:
             if page is not None:
                 await page(scope, receive, send)
                 return
-        inside = scope["path"].removeprefix(f"{_base()}/")
-        if scope["type"] == "http" and scope["method"] == "GET" and inside in _addresses():
-            answer = Response(_other_page(), 200, {"cache-control": "no-cache"}, "text/html")
-            await answer(scope, receive, send)
-            return
         if not _stores(scope):
             await self._app(scope, receive, send)
             return
@@ -279,23 +271,6 @@ class Guard:
             self._told.add((what, given))
             LOG.warning("dpviz: refused the %s %r; DPVIZ_HOSTS has the names it may have",
                         what, printable(given))  # fmt: skip
-
-
-@cache
-def _other_page() -> bytes:
-    """Return Streamlit's page for an address below the server's, which it says to a browser.
-
-    A browser would ask below the page first, twice in vain. It alone knows what a proxy takes off.
-    """
-    own = (_PAGES / "index.html").read_text(encoding="utf-8")
-    where = 'window.__streamlit = {BACKEND_BASE_URL: new URL("./", location).href}'
-    return own.replace("<head>", f"<head><script>{where}</script>", 1).encode()
-
-
-@cache
-def _addresses() -> frozenset[str]:
-    """Return the addresses of the pages."""
-    return frozenset(info.path.stem for info in menu.infos())
 
 
 async def _refuse(why: HTTPException, scope: Scope, receive: Receive, send: Send) -> None:
@@ -474,7 +449,7 @@ def _announce() -> None:
     secure = "s" if st.get_option("server.sslCertFile") else ""
     address = f"http{secure}://{named}:{st.get_option('server.port')}{_base()}"
     print(f"dpviz: {address}", flush=True)
-    if limits.caps().releases and not can_release():
+    if limits.caps().release and not can_release():
         print(f"dpviz: no page Release, as {NO_OPENDP}", flush=True)
     if not st.get_option("server.headless"):
         asyncio.get_running_loop().run_in_executor(None, webbrowser.open, address)

@@ -64,7 +64,7 @@ def _page(info: PageInfo) -> StreamlitPage:
 
 def no_releases() -> str | None:
     """Return why no real release can be made here, if none can."""
-    if not limits.caps().releases:
+    if not limits.caps().release:
         return "Releases are switched off here."
     # a browser has its own sentence, on the page
     return None if can_release() or in_browser() else f"{NO_OPENDP[:1].upper()}{NO_OPENDP[1:]}."

@@ -81,12 +81,7 @@ def builtin(key: str) -> Table:
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Reading columns", show_time=True)
 def uploaded(
     file_id: str,
-    label: str | None,
-    categorical: str,
-    missing: str,
-    reading: str,
-    leave_out: tuple[str, ...],
-    unit: tuple[int | None, str | None],
+    options: ReadOptions,
     coded: bool,
     name: str,
     _raw: RawTable,
@@ -95,17 +90,7 @@ def uploaded(
 
     Where ``coded``, its labels are numbered and not shown.
     """
-    rows_a_person, person = unit
-    table = _raw.to_table(
-        datasets.ReadOptions(
-            label=label,
-            categorical=categorical,
-            missing=missing,
-            leave_out=leave_out,
-            rows_a_person=rows_a_person,
-            person=person,
-        )
-    )
+    table = _raw.to_table(options)
     if coded and table.labels is not None:
         classes, which = np.unique(table.labels, return_inverse=True)
         numbers = np.array([f"class {j}" for j in range(1, len(classes) + 1)])

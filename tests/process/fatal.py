@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,3 +34,17 @@ class Fatal:
             (self.folder / f"died {self.number} {len(deaths)}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return {"process": np.array([float(os.getpid())])}
+
+
+def gone(process: int) -> bool:
+    """Return whether a process has ended, waiting for it."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.02)
+    return False

@@ -1,8 +1,11 @@
-"""A Dask cluster of two workers gives the same bytes and the same moments."""
+"""A Dask cluster gives the same bytes and the same moments, also where it loses a worker."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets.dataframes import FrameBatches
 from dpviz.preparation.bounding import prepare, prepare_batches
+from dpviz.simulation.jobs import Progress
 from dpviz.simulation.store import Store
 from dpviz.simulation.sweep import sweep
 
@@ -33,16 +37,17 @@ SETTINGS = Settings(
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def cluster() -> Iterator[Any]:
+    """Return a cluster that puts another worker in the place of one that dies."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=2, dashboard_address=":0", processes=True
-    ) as cluster:
-        yield cluster.scheduler_address
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
+    ) as found:
+        yield found
 
 
 @pytest.fixture
-def client(address: str) -> Iterator[Any]:
-    with distributed.Client(address) as found:
+def client(cluster: Any) -> Iterator[Any]:
+    with distributed.Client(cluster.scheduler_address) as found:
         yield found
 
 
@@ -109,3 +114,42 @@ def test_a_frame_on_the_threads_of_this_process() -> None:
         prepare_batches(dask_frame.from_pandas(frame, npartitions=4), Settings())
     with pytest.raises(InvalidTable, match="frame must have at least 2 numeric columns; it has 1"):
         prepare_batches(dask_frame.from_pandas(frame[["a", "word"]], npartitions=1), Settings())
+
+
+def test_a_sweep_survives_a_killed_worker(cluster: Any, client: Any) -> None:
+    over = {"epsilon": [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0], "k": [1, 2]}
+    alone = sweep("wine", over, SETTINGS)
+    victims = [worker.pid for worker in cluster.workers.values()]
+    killed: list[int] = []
+
+    def tell(progress: Progress) -> None:
+        if progress.done >= 3 and not killed:
+            killed.append(victims[0])
+            os.kill(victims[0], signal.SIGKILL)
+
+    together = sweep("wine", over, SETTINGS, executor=client.get_executor(), progress=tell)
+    assert killed == victims[:1]
+    pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
+
+
+def fatal(frame: pd.DataFrame, mark: str) -> pd.DataFrame:
+    """Return the partition; whoever is first to see the fourth one dies."""
+    if float(frame["a"].iloc[0]) == 3.0 and not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return frame
+
+
+@pytest.mark.usefixtures("client")
+def test_moments_survive_a_worker_that_dies_on_a_partition(tmp_path: Path) -> None:
+    rows = generator(0, "lost").standard_normal((600, 3))
+    rows[::100, 0] = np.arange(6)
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"])
+    mark = tmp_path / "died"
+    spread = dask_frame.from_pandas(frame, npartitions=6)
+    spread = spread.map_partitions(fatal, str(mark), meta=frame.iloc[:0])
+    parts = prepare_batches(spread, Settings())
+    assert mark.exists()
+    whole = prepare(datasets.Table("lost", rows, ("a", "b", "c")), Settings())
+    np.testing.assert_allclose(parts.moment.A, whole.moment.A, atol=1e-14)
+    assert parts.n == 600

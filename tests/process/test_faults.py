@@ -17,6 +17,7 @@ import pytest
 
 from dpviz.core.errors import CannotWrite
 from dpviz.simulation.store import Store
+from tests.process.fatal import gone
 
 ROOT = Path(__file__).resolve().parents[2]
 SWEEP = ["sweep", "iris", "--over", "epsilon", "--values", "0.1:10:12", "--trials", "40",
@@ -178,13 +179,6 @@ def children(pid: int) -> set[int]:
     return found
 
 
-def alive(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_kills_lose_nothing_and_workers_go_too(tmp_path: Path) -> None:
     """Killed again and again, a sweep ends with the bytes of one that never was."""
@@ -203,10 +197,7 @@ def test_kills_lose_nothing_and_workers_go_too(tmp_path: Path) -> None:
         process.wait()
         assert not out.exists()
     assert workers
-    deadline = time.monotonic() + 20
-    while any(alive(worker) for worker in workers):
-        assert time.monotonic() < deadline, "workers outlive the process that started them"
-        time.sleep(0.1)
+    assert all(gone(worker) for worker in workers), "workers outlive who started them"
     for name, more in (
         ("out.csv", ["--cache", str(cache)]),
         ("whole.csv", ["--cache", "none", "--workers", "1"]),

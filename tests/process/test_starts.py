@@ -20,32 +20,6 @@ HEAVY = (
 )  # fmt: skip
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run the program as a user does."""
-    return subprocess.run(
-        [sys.executable, "-m", "dpviz", *words],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_same_seed_same_bytes_in_two_processes() -> None:
-    words = ("compare", "wine", "--trials", "4", "--seed", "3", "--format", "json")
-    one, two = run(*words), run(*words)
-    assert one.returncode == 0, one.stderr
-    assert one.stdout == two.stdout
-    assert json.loads(one.stdout)["results"]
-
-
-def test_bad_input_stops_the_process_with_status_2() -> None:
-    stopped = run("compare", "iris", "--epsilon", "0")
-    assert (stopped.returncode, stopped.stdout) == (2, "")
-    assert stopped.stderr == ("dpviz: --epsilon must be a number from 0.0001 to 1e6; got '0'.\n")
-
-
 _SESSION = """
 import json, sys, dpviz
 told = {"before": [m for m in sys.modules if m.startswith("dpviz.")]}

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -24,12 +23,11 @@ from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.simulation.jobs import Progress, work
 from dpviz.simulation.store import Store
 from dpviz.simulation.sweep import sweep
-from tests.process.fatal import Fatal
+from tests.process.fatal import Fatal, gone
 
 SETTINGS = Settings(table="iris", delta=1e-3, trials=4, seed=3, mechanisms=("gaussian", "laplace"))
 OVER = {"epsilon": [0.1, 0.3, 1.0, 3.0, 10.0], "k": [1, 2, 3]}
 CELLS = 30
-PATIENCE = 20.0  # seconds; what is waited for takes a moment
 
 
 @cache
@@ -67,20 +65,6 @@ def test_workers_that_always_end_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(Ended, match="as it does where memory runs out"):
         list(work([Fatal(place, tmp_path, dies=99) for place in range(2)], workers=2))
     assert len(list(tmp_path.glob("died *"))) <= 6
-
-
-def gone(process: int) -> bool:
-    """Return whether a process has ended, waiting for it."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.02)
-    return False
 
 
 _MAKER = """
@@ -133,52 +117,3 @@ def test_interrupted_workers_keep_what_was_finished(tmp_path: Path) -> None:
     assert kept == 7
     found = sweep(iris(), OVER, SETTINGS, store=Store(tmp_path))
     assert (found.reused, found.computed) == (kept, CELLS - kept)
-
-
-_SCRIPT = """
-import signal
-import sys
-from pathlib import Path
-from dpviz.core.settings import Settings
-from dpviz.simulation.store import Store
-from dpviz.simulation.sweep import sweep
-from tests.process.fatal import Fatal
-
-def tell(progress):
-    print(progress.done, flush=True)
-
-# A shell starts background jobs with interrupts ignored, and children inherit that.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-settings = Settings(table="iris", trials=40, mechanisms=("gaussian", "laplace"))
-over = {"epsilon": [0.1 * step for step in range(1, 1001)]}
-try:
-    sweep("iris", over, settings, store=Store(Path(sys.argv[1])), progress=tell)
-except KeyboardInterrupt:
-    print("stopped", flush=True)
-"""
-
-
-def test_a_signal_leaves_whole_cells(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SCRIPT, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        cwd=Path(__file__).resolve().parents[2],
-    )
-    assert process.stdout is not None
-    with process.stdout as lines:
-        for line in lines:
-            if line.strip() == "25":
-                break
-        process.send_signal(signal.SIGINT)
-        rest = lines.read().split()
-    assert process.wait() == 0
-    assert rest[-1] == "stopped"
-    told = max([25, *map(int, rest[:-1])])
-    # What was told is kept; one more may have been written when the signal came.
-    assert told <= len(files(tmp_path)) <= told + 1
-    assert not list(tmp_path.rglob("*.part"))
-    keep = Store(tmp_path)
-    for path in files(tmp_path):
-        assert keep.get(path.stem) is not None

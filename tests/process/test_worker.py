@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,7 @@ import pytest
 from dpviz.core.cancelling import cancelled_by
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.core.worker import Ended, own_process
-
-PATIENCE = 20.0  # seconds; what is waited for takes a moment
+from tests.process.fatal import gone
 
 
 class Unwanted(Exception):
@@ -27,20 +25,6 @@ class Unwanted(Exception):
 
 def refuse(name: str) -> None:
     raise InvalidSetting("n", "a number", name)
-
-
-def gone(pid: int) -> bool:
-    """Return whether a process has ended, waiting for it."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_one_process_does_piece_after_piece() -> None:

@@ -135,11 +135,6 @@ def other_pages(page: str) -> list[str]:
     return [name for name in ("mechanisms", "papers") if name != page]
 
 
-def test_there_are_pages() -> None:
-    assert "explore" in PAGES
-    assert len(PAGES) == len(set(PAGES))
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_page_renders_without_error_and_with_every_mechanism(page: str) -> None:
     at = start(page, **QUICK)

@@ -280,38 +280,6 @@ def test_a_slider_that_a_link_has_widened_can_be_moved_again_and_again(linked: s
         assert held(at, "trials") == shown_value(at, "view.trials") == value
 
 
-# Words of a link that are wrong, each with the value in its place.
-BAD_LINKS: list[dict[str, tuple[str, object]]] = [
-    {
-        "epsilon": ("nan", 1.0), "delta": ("1", None), "k": ("0", 2), "trials": ("0", 20),
-        "relation": ("both", "replace"), "seed": ("-1", 0), "center": ("median", None),
-    },
-    {
-        "epsilon": ("1e9", 1.0), "delta": ("-1", None), "k": ("2.5", 2),
-        "row_bound": ("quantile:2", "max"),
-    },
-    {"epsilon": ("-3", 1.0), "k": ("x", 2), "domain": ("sphere", "ball")},
-    {"epsilon": ("<script>", 1.0)},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("bad", BAD_LINKS)
-def test_bad_values_in_a_link_are_replaced_and_each_is_said(
-    bad: dict[str, tuple[str, object]],
-) -> None:
-    query = {name: text for name, (text, _) in bad.items()}
-    at = start(**({"table": "iris", "trials": "5"} | query))
-    said = notices(at)
-    assert errors(at) == []
-    assert len(said) == len(bad)
-    assert all(sentence.startswith("In the link, ") for sentence in said)
-    for name, (_, kept) in bad.items():
-        assert held(at, name) == kept
-    # Said once: the next change of a setting ends it.
-    change(at, "view.seed", 3)
-    assert notices(at) == []
-
-
 @pytest.mark.parametrize("written", ["nonsense", "ppca[nothing=3]", "gaussian["])
 def test_a_bad_mechanism_in_a_link_is_one_sentence(written: str) -> None:
     at = start(**QUICK, m=written, epsilon="2")

@@ -49,21 +49,10 @@ SETTINGS = {
     "table": "iris", "epsilon": "2.5", "k": "2", "relation": "zero-out", "trials": "5", "seed": "4",
 }  # fmt: skip
 
+# What is wrong with others, tests of reading see; a page says each in the same way.
 BAD = {
     "empty.csv": b"",
-    "header-only.csv": b"a,b,c\n",
-    "one-row.csv": b"a,b\n1,2\n",
-    "one-numeric-column.csv": b"a,b\n1,x\n2,y\n3,x\n",
-    "constant.csv": b"a,b\n1,2\n1,2\n1,2\n",
-    "text-only.csv": b"a,b\nx,y\nz,w\nx,w\n",
     "ragged.csv": b"a,b,c\n1,2,3\n4,5\n6,7,8,9\n",
-    "wrong-delimiter.csv": b"a^b^c\n1^2^3\n4^5^7\n",
-    "infinite.csv": b"a,b\n1,2\ninf,3\n4,5\n",
-    "huge.csv": b"a,b\n1,2\n1e308,3\n4,5\n",
-    "all-missing.csv": b"a,b\nnan,1\nnan,2\nnan,4\n",
-    "not-utf8.csv": "a,b,c\n1,2,caf\xe9\n2,5,na\xefve\n3,1,caf\xe9\n".encode("latin-1"),
-    "picture.csv": b"\x89PNG\r\n\x1a\n" + bytes(100),
-    "cut.csv.gz": gzip.compress(CSV, mtime=0)[:-20],
     "cut.parquet": b"PAR1" + bytes(60) + b"PAR1",
     "kills-its-reader.xls": killing_workbook(),
 }
@@ -120,21 +109,6 @@ def test_a_bad_upload_is_one_sentence_and_loses_nothing(name: str, page: str) ->
     change(at, "view.table", builtin_tables()["iris"].label)
     assert errors(at) == []
     assert held(at, "epsilon") == 2.5
-
-
-@pytest.mark.parametrize("cell", ["31337.25", "SECRETCELL"])
-@pytest.mark.parametrize("template", ["a,b,c\n1,2,{0}\n4,5\n", "a,b\n{0},x\n1,y\n", "a\n{0}\n1\n"])
-def test_no_cell_is_ever_in_the_sentence(template: str, cell: str) -> None:
-    at = upload(start(**SETTINGS), "t.csv", template.format(cell).encode())
-    (said,) = errors(at)
-    assert cell not in said
-
-
-def test_a_gzip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpviz.datasets.files.TEXT_BYTES", 1 << 20)
-    bomb = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 20))
-    (said,) = errors(upload(start(**SETTINGS), "bomb.csv.gz", bomb))
-    assert one_sentence(said.replace("bomb.csv.gz", "it"))
 
 
 def test_a_file_of_two_columns_begins_with_one_component() -> None:

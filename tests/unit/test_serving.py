@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -42,13 +41,10 @@ class Streamlit:
         await send({"type": "http.response.body", "body": b"ok"})
 
 
-PICTURE = HTMLResponse("<!doctype html>", headers={"link": "<./first>; rel=preload"})
-
-
 @pytest.fixture(autouse=True)
-def picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let one link alone have a picture."""
-    monkeypatch.setattr(serving.first_picture, "page", {b"table=iris": PICTURE}.get)
+def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no link have a picture of its own."""
+    monkeypatch.setattr(serving.first_picture, "page", lambda query: None)
 
 
 @pytest.fixture
@@ -84,24 +80,20 @@ def ask(
     guard: serving.Guard,
     path: str = "/",
     *,
-    query: bytes = b"",
     method: str = "GET",
     host: str | None = f"localhost:{PORT}",
+    other_host: str | None = None,
     origin: str | None = None,
     client: str | None = "127.0.0.1",
     body: tuple[bytes, ...] = (),
     length: int | None = None,
     kind: str = "http",
-    packing: str | None = None,
 ) -> list[Message]:
     """Return what is answered; a body that is read is given in pieces."""
-    said = (
-        ("host", host), ("origin", origin), ("content-length", length),
-        ("accept-encoding", packing),
-    )  # fmt: skip
+    said = (("host", host), ("host", other_host), ("origin", origin), ("content-length", length))
     headers = [(name.encode(), str(text).encode()) for name, text in said if text is not None]
     scope = {"type": kind, "method": method, "path": path, "headers": headers}
-    scope["query_string"] = query
+    scope["query_string"] = b""
     scope["client"] = None if client is None else (client, 50_000)
     pieces, sent = list(body), list[Message]()
 
@@ -160,17 +152,8 @@ def test_another_name_reaches_nothing(host: str | None) -> None:
 @pytest.mark.usefixtures("options")
 def test_two_names_in_one_request_are_none() -> None:
     behind = Streamlit()
-    guard, sent = serving.Guard(behind), list[Message]()
-    scope: Scope = {
-        "type": "http", "method": "GET", "path": "/", "client": ("127.0.0.1", 1),
-        "headers": [(b"host", b"evil.example"), (b"host", b"localhost")],
-    }  # fmt: skip
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    asyncio.run(guard(scope, None, send))  # type: ignore[arg-type]  # nothing is received
-    assert status(sent) == 421
+    answer = ask(serving.Guard(behind), host="evil.example", other_host="localhost")
+    assert status(answer) == 421
     assert behind.scopes == []
 
 
@@ -281,6 +264,12 @@ def test_every_answer_carries_the_policy() -> None:
         assert headers[b"x-content-type-options"] == b"nosniff"
 
 
+LINE: Scope = {
+    "type": "websocket", "path": "/_stcore/stream", "client": None,
+    "headers": [(b"host", b"localhost")],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("leaves", [True, False])
 @pytest.mark.usefixtures("options")
 def test_who_leaves_while_being_told_something_is_no_bug(leaves: bool) -> None:
@@ -304,12 +293,8 @@ def test_who_leaves_while_being_told_something_is_no_bug(leaves: bool) -> None:
         if message["type"] == "websocket.send" and leaves:
             raise BrokenPipeError
 
-    scope: Scope = {
-        "type": "websocket", "path": "/_stcore/stream", "client": None,
-        "headers": [(b"host", b"localhost")],
-    }  # fmt: skip
     with nullcontext() if leaves else pytest.raises(RuntimeError, match="once a close"):
-        asyncio.run(serving.Guard(app)(scope, receive, send))
+        asyncio.run(serving.Guard(app)({**LINE}, receive, send))
 
 
 @pytest.mark.parametrize("strange", [{"text": "a text"}, {"bytes": b"\xff no message"}])
@@ -337,11 +322,7 @@ def test_who_sends_no_message_is_hung_up_on_without_a_traceback(strange: dict[st
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope: Scope = {
-        "type": "websocket", "path": "/_stcore/stream", "client": None,
-        "headers": [(b"host", b"localhost")],
-    }  # fmt: skip
-    asyncio.run(serving.Guard(app)(scope, receive, send))
+    asyncio.run(serving.Guard(app)({**LINE}, receive, send))
     assert told == [frame]
     assert [one["type"] for one in sent] == ["websocket.accept", "websocket.close"]
     assert sent[-1]["code"] == 1003
@@ -389,7 +370,7 @@ def test_a_session_without_a_place_stores_nothing() -> None:
 
 def test_a_session_has_so_much_room(options: dict[str, Any], files: dict[str, Any]) -> None:
     let_in("mine", "other")
-    guard, behind = serving.Guard(Streamlit()), Streamlit()
+    behind = Streamlit()
     guard = serving.Guard(behind)
     most = options["server.maxUploadSize"] * MEGABYTE
     files["mine"] = {"0": SimpleNamespace(data=bytes(most - 10))}
