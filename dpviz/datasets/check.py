@@ -56,6 +56,7 @@ _OUTCOME = re.compile(
     r"gruppe|group|ergebnis)(?:$|[^a-z])",
     re.IGNORECASE,
 )
+_DATED = re.compile(r"(?:^|[^a-z])(?:date|datum|day|born|birth|dob)(?:$|[^a-z])", re.IGNORECASE)
 _NAMED = re.compile(r"(?:^|[^a-z])(?:(?:vor|nach)?name|surname|arzt|physician)(?:$|[^a-z])", re.I)
 _FULL_NAME = re.compile(r"[^\W\d_][\w'-]+,? [^\W\d_][\w'-]+\Z")
 
@@ -268,6 +269,9 @@ def _look_at_numbers(
         found.warnings.append(f"{kinds} different whole numbers: a code, or an amount?")
     if _may_be_dates(values):
         found.warnings.append("Could be dates written day.month: read as numbers.")
+    # 1954 to 2064, counted from 1900 or from 1904
+    if _DATED.search(column.name) and 20_000 <= values.min() <= values.max() <= 60_000:
+        found.warnings.append("Could be days that a spreadsheet counts: read as numbers.")
     far_out = middle > 0 and spreads.get(column.name, 0.0) > _SCALE * middle
     found.wide = not found.identifies and len(spreads) > 1 and far_out
     if found.wide:

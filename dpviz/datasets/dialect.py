@@ -36,18 +36,6 @@ _UNIT = re.compile(
     r"logical|date|categor(?:y|ical)|nominal|ordinal|score|ratio|index)\Z"
 )
 """What is a unit, or the type of a column, for sure."""
-_LINE = re.compile(r"sep=(.)\s*\Z", re.IGNORECASE)
-_WORD = re.compile(r"[^\W\d_]{2}")
-_UNIT = re.compile(
-    r"[/%\u00b0^\u00b5\u00b2\u00b3\u20ac$\u00a3]|\A[\[(].*[\])]\Z|\A(?:[yzafpnumcdhkMGTPEZY]?"
-    r"(?:m|g|s|l|L|A|K|mol|cd|Hz|N|Pa|J|W|C|V|F|T|H|Bq|Gy|Sv|bar|eV|cal|dB|B|U|M|t|IU|Ohm)|"
-    r"deg ?[CFK]?|mm ?Hg|cm ?H2O|rpm|bpm|pp[mbt]|in|ft|lbs?|oz|mi|mph|psi|hrs?|hours?|"
-    r"min(?:utes?)?|sec(?:onds?)?|days?|d|weeks?|months?|yrs?|years?|Jahre?|Tage?|Stunden|"
-    r"USD|EUR|GBP|CHF|units?|counts?|n|no\.?|none|text|string|char|numeric|integer|int|float|"
-    r"double|number|factor|logical|date|categor(?:y|ical)|nominal|ordinal|score|ratio|index|"
-    r"kg ?m-?2|m ?s-?1)\Z"
-)
-"""What is a unit, or the type of a column, for sure."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -408,13 +396,14 @@ def _names(rows: Sequence[list[str]]) -> tuple[str, ...] | None:
         for j in range(len(first))
     ]
     held = [sum(_are_numbers(column)) if column else 0 for column in columns]
-    if any(
-        held[j] > max(2, 0.9 * len(columns[j]))
-        and _WORD.search(cell)
-        and not _is_withheld(cell)
-        and not numeric[j]
-        for j, cell in enumerate(first)
-    ) or _are_numbers_for_names(first, numeric, columns):
+    above = [j for j in range(len(first)) if held[j] > max(2, 0.9 * len(columns[j]))]
+    heads = [first[j].strip() for j in above if not numeric[j]]
+    words = [cell for cell in heads if _WORD.search(cell) and not _is_withheld(cell)]
+    # letters name columns where each has its own
+    letters = 1 < len({*heads}) == len(above) and all(map(str.isalpha, heads))
+    if words or (letters and not any(map(_is_withheld, heads))):
+        return tuple(first)
+    if _are_numbers_for_names(first, numeric, columns):
         return tuple(first)
     # files put together have their names once more below: that is no sign against them
     repeated = [row for row in below if row == first]

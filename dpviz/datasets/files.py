@@ -6,6 +6,7 @@ a ``.parquet`` holds text, or a ``.json`` no records.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from dpviz.datasets.columns import (
     POINT,
     Judged,
     Kind,
+    RawColumn,
     counts_rows,
     distinct,
     is_number,
@@ -250,8 +252,32 @@ def _raw_table(name: str, settled: list[Judged], notes: list[str], cells: int) -
             notes.append(
                 f"'{item.column.name}' counts the rows: if it is a row number, leave it out."
             )
+    if _are_variables([item.column for item in settled], len(settled[0].values)):
+        notes.append(
+            "Each row looks like a variable and each column like a sample: if so, transpose the "
+            "table before, as a row is what is analysed and protected."
+        )
     data = pa.table([item.values for item in settled], names=[item.column.name for item in settled])
     return RawTable(name, tuple(item.column for item in settled), tuple(notes), data, cells)
+
+
+_VARIABLE = re.compile(
+    r"(?:^|[^a-z])(?:gene|probe|transcript|protein|peptide|metabolite|compound|tax(?:on|a)|otu|asv|"
+    r"cpg|snp|marker|analyte|feature|variable)s?(?:$|[^a-z])|ensembl",
+    re.IGNORECASE,
+)
+_SAMPLE = re.compile(
+    r"(?:gsm|samples?|patient|subject|donor|case|control)[ _.-]?\d+", re.IGNORECASE
+)
+
+
+def _are_variables(columns: Sequence[RawColumn], rows: int) -> bool:
+    """Return whether the names say that rows are variables and columns are samples."""
+    first, *others = columns
+    if first.categories != rows or len(others) < 3 or not all(one.is_feature for one in others):
+        return False
+    samples = all(_SAMPLE.fullmatch(one.name) for one in others)
+    return samples or _VARIABLE.search(first.name) is not None
 
 
 def flat_columns(name: str, schema: Any) -> tuple[list[str], list[str]]:

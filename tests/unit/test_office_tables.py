@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpviz.core.errors import InvalidSetting, InvalidTable, OtherEncoding
+from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.settings import Settings, names_listed
 from dpviz.datasets import Kind, RawTable, ReadOptions, check_columns, read_raw
 from dpviz.datasets.batches import FileBatches
@@ -25,73 +24,6 @@ def with_first(cells: list[str], delimiter: str = ",", mark: str = ".") -> RawTa
         for j, cell in enumerate(cells)
     ]
     return read_raw("\n".join([delimiter.join("abc"), *rows, ""]).encode(), name="t.csv")
-
-
-@pytest.mark.parametrize(
-    ("written", "delimiter", "mark"),
-    [
-        ("{:.2f}D+01", ",", "."),
-        ("{:.3f}d-02", " ", "."),
-        ("${:.2f}", ",", "."),
-        ("{:.1f} €", ";", ","),
-        ("£ {:.0f}", ",", "."),
-        ("-{:.1f}€", ";", "."),
-        ("{:.0f} ¥", "\t", "."),
-    ],
-)
-def test_currencies_and_exponents_of_fortran_are_numbers(
-    written: str, delimiter: str, mark: str
-) -> None:
-    numbers = [1.5 + j for j in range(N)]
-    raw = with_first([written.format(x).replace(".", mark) for x in numbers], delimiter, mark)
-    assert raw.columns[0].kind is Kind.NUMERIC
-    digits = {"D": 10.0, "d": 0.01}
-    scale = next((factor for letter, factor in digits.items() if letter in written), 1.0)
-    places = int(written[written.index(":.") + 2])
-    sign = -1 if written.startswith("-") else 1
-    expected = [sign * scale * float(f"{x:.{places}f}") for x in numbers]
-    assert raw.data["a"].to_pylist() == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_letter_that_is_no_currency_makes_a_text() -> None:
-    assert with_first([f"{j}.5 X" for j in range(N)]).columns[0].kind is Kind.CATEGORICAL
-
-
-@pytest.mark.parametrize("written", ["<{}.5", "> {}", "{}±2", "{}:30", "{} q", "{} - 9", "{}/4"])
-def test_a_column_of_numbers_with_something_beside_them_is_said(written: str) -> None:
-    raw = with_first([written.format(j % 9) for j in range(N)])
-    assert not raw.columns[0].is_feature
-    assert any(note.startswith("'a' counts as text") for note in raw.notes) or (
-        raw.columns[0].kind is Kind.DATE
-    )
-
-
-def test_below_a_limit_of_detection_is_said() -> None:
-    raw = with_first([f"<{j}.5" if j % 4 == 0 else f"{j}.25" for j in range(N)])
-    (note,) = [note for note in raw.notes if "detection" in note]
-    assert "10 cells" in note
-    assert "<0.5" not in note
-
-
-def test_points_that_may_be_thousands_beside_decimal_points_are_said() -> None:
-    raw = with_first([f"{j + 1}.{500 + j}" for j in range(N)], ";")
-    assert any("'a'" in note and "thousands" in note for note in raw.notes)
-    assert not any("thousands" in note for note in with_first(["1.5"] * N, ";").notes)
-
-
-@pytest.mark.parametrize("under", ["Source: own survey 2020\n", "\nSource: own survey\nn = 40\n"])
-def test_lines_under_a_table_are_left_out_and_said(under: str) -> None:
-    rows = [f"{j}.5,{j % 7},{j % 5}" for j in range(N)]
-    raw = read_raw(("a,b,c\n" + "\n".join(rows) + "\n" + under).encode(), name="t.csv")
-    assert raw.shape == (N, 3)
-    assert any("under the table" in note for note in raw.notes)
-
-
-def test_lines_of_delimiters_alone_are_nobody() -> None:
-    rows = [f"{j}.5,{j % 7},{j % 5}" if j % 9 else ",," for j in range(N)]
-    raw = read_raw(("a,b,c\n" + "\n".join(rows) + "\n").encode(), name="t.csv")
-    assert raw.shape == (N - 5, 3)
-    assert "5 empty lines were left out." in raw.notes
 
 
 @pytest.mark.parametrize(
@@ -165,47 +97,6 @@ def test_what_columns_are_read_as_is_number_or_category(wrong: str) -> None:
         stated(["1", "2"] * 20, read_as="z=number")
 
 
-ROWS: list[list[object]] = [[j + 0.5, float(j % 7), float(j % 5)] for j in range(N)]
-
-
-def test_a_report_s_title_offset_and_footer_are_no_part_of_its_table() -> None:
-    sheet: list[list[object]] = [
-        ["Clinic report 2020"],
-        ["For internal use"],
-        [None],
-        [None, "age", "height", "bmi"],
-    ]
-    sheet += [[None, *row] for row in ROWS] + [
-        [None],
-        [None, "Source: the register"],
-        ["* preliminary"],
-    ]
-    raw = read_raw(workbook({"Report": sheet}), name="t.xlsx")
-    assert [column.name for column in raw.columns] == ["age", "height", "bmi"]
-    assert raw.shape == (N, 3)
-
-
-def test_a_table_beside_the_table_costs_no_rows() -> None:
-    sheet: list[list[object]] = [["age", "height", "bmi", None, "Summary", None]]
-    beside: list[list[object]] = [["mean", 3.5], ["sd", 1.5]]
-    sheet += [[*row, None, *(beside[j] if j < 2 else [])] for j, row in enumerate(ROWS)]
-    raw = read_raw(workbook({"Data": sheet}), name="t.xlsx")
-    assert [column.name for column in raw.columns] == ["age", "height", "bmi"]
-    assert any("beside the table" in note for note in raw.notes)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "name"),
-    [("shift_jis", "体重"), ("gbk", "城市"), ("cp1251", "город"), ("cp1250", "věk")],
-)
-def test_other_encodings_are_read_where_they_are_chosen(encoding: str, name: str) -> None:
-    rows = "\n".join(f"{j}.5,{j % 7}" for j in range(N))
-    data = f"{name},b\n{rows}\n".encode(encoding)
-    with pytest.raises(OtherEncoding, match=encoding):
-        read_raw(data, name="t.csv")
-    assert read_raw(data, name="t.csv", encoding=encoding).columns[0].name == name
-
-
 @pytest.mark.parametrize(
     ("at", "more"), [([0], ","), ([3, 7], ",,"), ([39], ", ,"), ([1, 2, 3], ',""'), ([20], ",")]
 )
@@ -228,19 +119,6 @@ def test_lines_that_end_in_more_delimiters_are_whole_rows(
     # a cell that is not blank is nobody's to drop
     with pytest.raises(InvalidTable, match="the same number of cells on every line"):
         read_raw(data.replace(b"\n2.5", f"\n2.5{delimiter}8".encode()), name="t.csv")
-
-
-@pytest.mark.parametrize(
-    ("encoding", "stray"),
-    [("cp1252", b"\x81"), ("cp1250", b"\x83"), ("cp1251", b"\x98"), ("shift_jis", b"\xfd"),
-     ("gbk", b"\xff"), ("cp1252", b"\x8d\xc3\xa9")],
-)  # fmt: skip
-def test_a_stray_byte_costs_a_letter_and_not_the_table(encoding: str, stray: bytes) -> None:
-    rows = [f"{j}.5,{j % 7},w".encode() + (stray if j % 9 == 0 else b"") for j in range(N)]
-    raw = read_raw(b"\n".join([b"a,b,c", *rows, b""]), name="t.csv", encoding=encoding)
-    assert raw.data["a"].to_pylist() == [j + 0.5 for j in range(N)]
-    assert raw.data["b"].to_pylist() == [j % 7 for j in range(N)]
-    assert any("5 bytes that mean no letter" in note for note in raw.notes)
 
 
 def test_a_hospital_s_workbook_is_read_right_at_the_first_try() -> None:
@@ -273,17 +151,3 @@ def test_a_hospital_s_workbook_is_read_right_at_the_first_try() -> None:
     assert [name for name, check in checks.items() if check.use == "drop"] == [
         "Patient Nr", "Admitted", "Remarks"
     ]  # fmt: skip
-
-
-def test_hidden_rows_are_read_and_said() -> None:
-    xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra dpviz[excel]")
-    out = io.BytesIO()
-    with xlsxwriter.Workbook(out) as book:
-        sheet = book.add_worksheet("Data")
-        for i, row in enumerate([["a", "b", "c"], *ROWS]):
-            sheet.write_row(i, 0, row)
-        for i in (5, 6, 7):
-            sheet.set_row(i, None, None, {"hidden": True})
-    raw = read_raw(out.getvalue(), name="t.xlsx")
-    assert raw.shape[0] == N
-    assert "3 hidden rows were read like all others." in raw.notes
