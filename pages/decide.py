@@ -104,16 +104,11 @@ def ask(measured: Measured | None) -> None:
         inline("hand_out", list(what), what.__getitem__, 290)
         if measured is not None:
             say(f"of **{plain(measured.name)}** ({measured.n:,} × {measured.d});")
-            person = state.get("rows_a_person")
             if state.get("source", VIEW) == "table":
-                say("each row is")
-                known = {None: "not said whose", 1: "another person"}
-                box = st.popover(known.get(person, f"one of at most {person} of a person"))
-                with box:
-                    if state.get("table") == state.UPLOAD:
-                        check.ask_person()
-                    else:
-                        unit.ask("decide", measured.columns)
+                if state.get("table") == state.UPLOAD:
+                    check.ask_person()
+                else:
+                    unit.ask("decide", measured.columns)
         say("At least")
         kept = params_of(Answers)["survive"].choices
         inline("survive", list(kept), kept.__getitem__, 110)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 current = shell.through_entry()
 
+DRAWN = "explore.table"
+
 
 def take_away(comparison: Comparison) -> None:
     """Draw what can be taken along: the numbers and the command."""
@@ -133,7 +135,10 @@ if asked is not None:
     st.switch_page(shell.page(asked), query_params={})
 with st.container(key="unseen"):  # for screen readers: the board needs the room
     st.title("How small can epsilon be before the structure disappears?", anchor=False)
-with guard():
+before, st.session_state[DRAWN] = st.session_state.get(DRAWN), current.data_key[:1]
+# what was drawn of another table goes at once, while this one computes
+place = st if before == current.data_key[:1] else st.empty()
+with place.container(), guard():
     if current.prepared is not None:
         prepared = current.prepared
         publishable = board.publishable(prepared)

@@ -17,7 +17,7 @@ from dpviz.datasets.columns import listed
 NAMELESS = "table"
 """What results call a table that was read from a file, unless the user says a name."""
 
-WORKING_VIEW = "working view of real rows: nothing here may leave the room"
+WORKING_VIEW = "working view of real rows: internal, do not share"
 """What every picture of rows carries that are not public."""
 
 NOT_PUBLISHED = (

@@ -25,7 +25,7 @@ from dpviz.datasets import Kind, RawColumn, RawTable, check_columns, rows_lost, 
 from dpviz.datasets.check import ColumnCheck, exposed, in_order, sentinel_effects, word_cells
 from dpviz.datasets.columns import MAX_CATEGORIES, counted, listed
 from dpviz.datasets.files import ENCODED
-from pages.ui import parts, state, unit
+from pages.ui import controls, parts, state, unit
 from pages.ui.texts import plain
 
 _USE_WORDS = {
@@ -175,7 +175,7 @@ def step(
     quiet: bool = False,
     folded: bool = False,
 ) -> None:
-    """Show every column with its kind, gaps, use and what to look at, to be changed.
+    """Say in a line how the file was read; a click on a guess corrects it.
 
     Parameters
     ----------
@@ -185,62 +185,109 @@ def step(
     few : str or None
         That its rows are too few for the chosen delta.
     quiet : bool
-        Whether nothing that the rows decide is said before the check is opened.
+        Whether nothing that the rows decide is said before it is asked for.
     folded : bool
-        Whether it never opens by itself, but for a table that cannot be used; the page asks for
-        the person where it likes (`ask_person`).
+        Whether the page asks for the person where it likes (`ask_person`).
     """
     store = st.session_state
-    left = left_out_in(state.get("leave_out")) or ()
-    store["check.now"] = checks = check_columns(raw, left)
-    now = uses(raw, checks)
-    looks = sum(bool(check.warnings) for check in checks) + (few is not None)
-    # rows that are left out are the first thing to know
-    looks += state.get("missing") == "drop" and _lost(raw, now) > 0
-    if raw.notes:
-        # what became of names, units and persons is the first thing to be wrong
-        with st.container(border=True, key="check.read"):
-            st.markdown(
-                "**How the file was read**\n" + "".join(f"\n- {plain(n)}" for n in raw.notes)
-            )
-    if not folded:
-        ask_person(quiet=quiet)
-    seen: set[str] = store.setdefault("check.looked", set())
-    file_id = store["check.file"]
-    said = unit.answered()
-    asks = any(check.asks(person=said, used=now[check.name] != "drop") for check in checks)
-    must = asks and not (quiet or folded) and file_id not in seen
-    if quiet:
-        words = "" if file_id in seen else ", not looked at yet"
-    else:
-        words = f", {looks} to look at" if looks else ", nothing stands out"
-    # closed for one file is not closed for the next, open on one page not open on the next
-    own = f"check~{store['check.number']}.{store[state.PAGE]}"
-    box = st.expander(
-        f"Check your table: {len(checks)} columns{words}",
-        # other words make it another box, which is as open as the one before
-        expanded=problem is not None or must or own in store.get("check.open", ()),
-        icon=":material/fact_check:",
-        key=own,
-        on_change="rerun",
-    )
-    store["check.open"] = {own} if box.open else set()
-    if not box.open:
-        if must:
-            seen.add(file_id)
+    store["check.now"] = checks = check_columns(raw, left_out_in(state.get("leave_out")) or ())
+    now, file_id = uses(raw, checks), store["check.file"]
+    out = [name for name, use in now.items() if use == "drop"]
+    colour = next((name for name, use in now.items() if use == "colour"), "none")
+    lost = _lost(raw, now)
+    shape, columns, gaps = f"{len(checks)} columns", "use of columns", "missing values"
+    if not quiet:
+        shape = f"{raw.shape[0]:,} rows, {shape}"
+        columns = f"left out: {counted(len(out), 'column')}" if out else "every column is used"
+        filled = "filled with medians" if state.get("missing") == "median" else "left out"
+        gaps = (
+            f"{counted(lost, 'row')} with missing values: {filled}" if lost else "nothing missing"
+        )
+    if store.get("check.correct") == file_id and problem is None:
+        st.button(
+            f"Read as {shape}", key="check.again", type="tertiary", icon=":material/fact_check:",
+            help="How the file was read", on_click=lambda: store.pop("check.correct"),
+        )  # fmt: skip
         return
-    if quiet:
-        seen.add(file_id)
-    with box:
-        _codes(raw, checks)
+
+    def use() -> None:
         _scales(raw, checks)
-        _words(raw, checks, now)
         _nearly_numbers(raw, now)
         _editor(raw, checks, now)
-        if few is not None:
-            st.warning(few, icon=":material/groups:")
-        _gaps(raw, now)
         _ways(checks)
+
+    def missing() -> None:
+        if quiet:
+            _open_questions(raw, checks, now, few)
+        _gaps(raw, lost)
+
+    with st.container(key="check-read"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f"**Read as {shape}:**", width="content")
+            if not folded:
+                ask_person(quiet=quiet)
+            _guess("columns", columns, use)
+            _guess("missing", gaps, missing)
+            _guess("colour", f"colour: {colour}", partial(_colour, raw))
+            _guess("marks", "decimal mark", _marks)
+            st.button(
+                "All correct", key="check.correct.all",
+                on_click=lambda: store.update({"check.correct": file_id}),
+            )  # fmt: skip
+        if raw.notes:
+            # what became of names, units and persons is the first thing to be wrong
+            st.caption(plain(" ".join(raw.notes)))
+    if not quiet:
+        _open_questions(raw, checks, now, few)
+
+
+def _guess(name: str, label: str, draw: Callable[[], None]) -> None:
+    """Offer a guess to be corrected; what it rests on is sent once it is opened."""
+    store, key = st.session_state, f"check.{name}~{st.session_state['check.number']}"
+    if store.get(key) and store.get(f"check.{name}.label") != label:
+        store[key] = True  # under other words it is another box, and as open
+    store[f"check.{name}.label"] = label
+    box = st.popover(plain(label), key=key, on_change="rerun")
+    if box.open:
+        with box:
+            draw()
+
+
+def _open_questions(
+    raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str], few: str | None
+) -> None:
+    """Draw what must be looked at before anything is made of the table."""
+    _codes(raw, checks)
+    _words(raw, checks, now)
+    if few is not None:
+        st.warning(few, icon=":material/groups:")
+
+
+def _colour(raw: RawTable) -> None:
+    """Draw the choice of the column that colours the picture."""
+
+    def labelled(at: int | None) -> None:
+        st.session_state.label_index = at
+        state.put("categories", "")  # they were those of another column
+
+    controls.control(
+        st.selectbox,
+        "Label column",
+        "upload.label",
+        st.session_state.label_index,
+        labelled,
+        options=[None, *range(len(raw.label_choices))],
+        format_func=lambda at: "none" if at is None else raw.label_choices[at],
+        help="Colours the picture; it is left out of the analysis.",
+    )
+    if st.session_state.label_index is not None:
+        controls.setting("categories")
+
+
+def _marks() -> None:
+    """Draw how cells of text are read."""
+    for name in ("decimal", "encoding", "categorical"):
+        controls.setting(name)
 
 
 def coded(raw: RawTable, label: str | None) -> bool:
@@ -277,16 +324,10 @@ def ask_person(*, quiet: bool = False) -> None:
     """
     checks: tuple[ColumnCheck, ...] = st.session_state["check.now"]
     likely = next((check for check in checks if check.repeats), None)
-    with st.container(border=not unit.folded(), key="check.unit"):
-        columns = [check.name for check in checks]
-        unit.ask("check", columns, likely.name if likely else "")
-        if likely and state.get("person") is None and not quiet:
-            st.caption(
-                plain(
-                    f"'{likely.name}' may name the person: up to {likely.repeats} rows have one "
-                    "value."
-                )
-            )
+    hint = ""
+    if likely and not quiet:
+        hint = f"'{likely.name}' may name the person: up to {likely.repeats} rows have one value."
+    unit.ask("check", [check.name for check in checks], likely.name if likely else "", hint)
 
 
 def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
@@ -485,29 +526,22 @@ def _lost(raw: RawTable, now: dict[str, str]) -> int:
     return rows_lost(raw, [name for name, use in now.items() if use == "feature"])
 
 
-def _gaps(raw: RawTable, now: dict[str, str]) -> None:
-    """Say how many rows gaps cost, and offer the median."""
-    n, lost = raw.shape[0], _lost(raw, now)
-    if not lost:
-        st.caption(f"{n:,} rows, none with a gap in a feature.")
-        return
-    st.caption(
-        "In a release no row is dropped: an empty cell becomes the typical value that you state "
-        "there, in its own row."
-    )
-    if state.get("missing") == "median":
-        st.caption(f"{lost:,} of {n:,} rows have gaps, filled with their columns' medians.")
-    else:
-        st.caption(f"{lost:,} of {n:,} rows have a gap in a feature and are left out.")
-
-    def other() -> None:
-        state.put("missing", "drop" if state.get("missing") == "median" else "median")
-
-    st.button(
-        "Fill with medians" if state.get("missing") == "drop" else "Leave those rows out",
-        key="check.median",
-        on_click=state.on_change(other),
-    )
+def _gaps(raw: RawTable, lost: int) -> None:
+    """Say how many rows have missing values, and what becomes of them."""
+    said = f"{raw.shape[0]:,} rows, none with a missing value in a feature."
+    if lost:
+        became = (
+            "filled with their columns' medians"
+            if state.get("missing") == "median"
+            else ("left out")
+        )
+        said = (
+            f"{lost:,} of {raw.shape[0]:,} rows have missing values in features and are {became}. "
+            "In a release no row is dropped: an empty cell becomes the typical value that you "
+            "state there, in its own row."
+        )
+    st.caption(said)
+    controls.setting("missing")
 
 
 def _ways(checks: tuple[ColumnCheck, ...]) -> None:

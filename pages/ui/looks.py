@@ -92,6 +92,12 @@ div:has(> .st-key-unseen) { position: absolute; width: 1px; }
   [data-testid="stMainBlockContainer"] { padding: 4.2rem 12px 11rem; }
   [data-testid="stToastContainer"] { bottom: 10rem !important; } /* above the bar of epsilon */
 }
+/* amber: guessed, to be corrected by a click */
+.st-key-check-read {
+  padding: .4rem .9rem; border-left: 6px solid #b98900; gap: .2rem;
+  background: color-mix(in srgb, #b98900 12%, transparent);
+}
+.st-key-check-read button { min-height: 2rem; padding: .1rem .6rem; }
 /* They come and go while a slider is moved, and move nothing. */
 .st-key-notes {
   position: fixed; z-index: 90; bottom: .6rem; left: 1.4rem; right: 1.4rem; margin: 0 auto;

@@ -135,7 +135,6 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
             setting("sheet")
         return
     assert raw is not None
-    choices = raw.label_choices
     if len(raw.sheets) > 1:
         control(
             st.selectbox, "Sheet", "upload.sheet", raw.sheet,
@@ -150,27 +149,6 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         persist_state="session",
         help="What boards, reports and cards call the table; they never carry your file's name.",
     )
-
-    def labelled(index: int | None) -> None:
-        st.session_state.label_index = index
-        state.put("categories", "")  # they were those of another column
-
-    control(
-        st.selectbox,
-        "Label column",
-        "upload.label",
-        st.session_state.label_index,
-        labelled,
-        options=[None, *range(len(choices))],
-        format_func=lambda index: "none" if index is None else choices[index],
-        help="Colours the picture; it is left out of the analysis.",
-    )
-    if st.session_state.label_index is not None:
-        setting("categories")
-    setting("categorical")
-    setting("missing")
-    setting("decimal")
-    setting("encoding")
     if current.prepared is not None and len(current.prepared.table.columns) >= state.MAX_FEATURES:
         st.caption(
             f"Pages show at most {state.MAX_FEATURES} features; the command line has no limit."

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import streamlit as st
 
+from dpviz.core.number_text import rows_words
 from dpviz.core.problem import Unit, protects
 from dpviz.core.settings import MOST_ROWS_A_PERSON
 from dpviz.releasing.schema import Schema
 from pages.ui import controls, state
+from pages.ui.texts import plain
 
 UNKNOWN = "unit.unknown"
 """What the session holds where somebody said that nobody knows."""
-_CHANGING = "unit.changing"
-"""Holds the page on which the answer is being changed: the question stands there as a whole."""
 _ANSWERS = {
     "one": "each row is another person",
     "some": "a person has several rows",
@@ -27,11 +27,6 @@ _ANSWERS = {
 def answered() -> bool:
     """Return whether the question was answered, be it that nobody knows."""
     return state.get("rows_a_person") is not None or UNKNOWN in st.session_state
-
-
-def folded() -> bool:
-    """Return whether the answer takes one line here."""
-    return answered() and st.session_state.get(_CHANGING, "") != st.session_state.get(state.PAGE)
 
 
 def protected() -> Unit:
@@ -53,24 +48,17 @@ def take(schema: Schema) -> None:
         state.put("person", schema.person or None)
 
 
-def _folded(place: str, rows: int | None) -> None:
-    """Draw the answer in one line, with a way to change it."""
-
-    def change() -> None:
-        st.session_state[_CHANGING] = st.session_state.get(state.PAGE)
-
-    with st.container(horizontal=True, vertical_alignment="center", key=f"{place}-unit-said"):
-        st.markdown(_protects(rows), width="content")
-        st.button(
-            "Change", key=f"{place}.person.change", type="tertiary",
-            on_click=state.on_change(change),
-        )  # fmt: skip
+def _answer() -> str:
+    """Return the answer in a few words."""
+    rows, column = state.get("rows_a_person"), state.get("person")
+    if column is not None:
+        return f"'{column}' is the person, at most {rows_words(rows)} each"
+    unknown = _ANSWERS["open"] if answered() else "rows of one person: not said"
+    return {None: unknown, 1: _ANSWERS["one"]}.get(rows, f"at most {rows} rows a person")
 
 
-def ask(place: str, columns: Sequence[str], likely: str = "") -> None:
-    """Ask how many rows one person has, and say what is protected until that is known.
-
-    What is answered takes one line, with the question a click away.
+def ask(place: str, columns: Sequence[str], likely: str = "", hint: str = "") -> None:
+    """Say how many rows one person has; a click asks, and says what is protected.
 
     Parameters
     ----------
@@ -80,20 +68,22 @@ def ask(place: str, columns: Sequence[str], likely: str = "") -> None:
         Each may be the person.
     likely : str
         The one that is offered first.
+    hint : str
+        Why it is.
     """
+    with st.popover(plain(_answer()), key=f"{place}-unit"):
+        _question(place, columns, likely)
+        if hint and state.get("person") is None:
+            st.caption(plain(hint))
+
+
+def _question(place: str, columns: Sequence[str], likely: str) -> None:
     rows, column = state.get("rows_a_person"), state.get("person")
-    here = st.session_state.get(state.PAGE)
-    if folded():
-        st.session_state.pop(_CHANGING, None)  # whoever comes back finds one line
-        _folded(place, rows)
-        return
     unknown = "open" if UNKNOWN in st.session_state else None
     now = "column" if column is not None else {None: unknown, 1: "one"}.get(rows, "some")
 
     def picked(answer: str) -> None:
         st.session_state.pop(UNKNOWN, None)
-        # a number of rows, or a column, is still to be said
-        st.session_state[_CHANGING] = here if answer in ("some", "column") else ""
         if answer == "open":
             st.session_state[UNKNOWN] = True
         state.put("person", (likely or columns[0]) if answer == "column" else None)
@@ -108,36 +98,28 @@ def ask(place: str, columns: Sequence[str], likely: str = "") -> None:
         picked,
         options=list(_ANSWERS),
         format_func=_ANSWERS.__getitem__,
-        horizontal=True,
     )
-    # side by side where there is room, so that the page's own answer stays in sight
-    with st.container(horizontal=True, vertical_alignment="bottom", key=f"{place}-unit-rows"):
-        if now == "column":
-            controls.control(
-                st.selectbox,
-                "Which column is the person?",
-                f"{place}.person.name",
-                column,
-                lambda name: state.put("person", name),
-                options=list(dict.fromkeys([*columns, column])),
-                help="It is no feature. Of each person the first rows count.",
-                width=300,
-            )
-        if now in ("some", "column"):
-            controls.control(
-                st.number_input,
-                "Rows of one person, at most",
-                f"{place}.rows_a_person",
-                rows,
-                lambda number: state.put("rows_a_person", number),
-                min_value=1 if column is not None else 2,
-                max_value=MOST_ROWS_A_PERSON,
-                width=240,
-            )
-        st.markdown(_protects(rows), width="content")
-
-
-def _protects(rows: int | None) -> str:
-    """Return who is protected, with what it costs where a person has several rows."""
+    if now == "column":
+        controls.control(
+            st.selectbox,
+            "Which column is the person?",
+            f"{place}.person.name",
+            column,
+            lambda name: state.put("person", name),
+            options=list(dict.fromkeys([*columns, column])),
+            help="It is no feature. Of each person the first rows count.",
+        )
+    if now in ("some", "column"):
+        controls.control(
+            st.number_input,
+            "Rows of one person, at most",
+            f"{place}.rows_a_person",
+            rows,
+            lambda number: state.put("rows_a_person", number),
+            min_value=1 if column is not None else 2,
+            max_value=MOST_ROWS_A_PERSON,
+        )
     more = f" The noise is {rows} times as large." if rows is not None and rows > 1 else ""
-    return f":material/{'help' if rows is None else 'check'}: **This {protects(rows)}.**{more}"
+    st.markdown(
+        f":material/{'help' if rows is None else 'check'}: **This {protects(rows)}.**{more}"
+    )

@@ -259,7 +259,7 @@ def test_pictures_of_uploaded_rows_carry_a_ribbon_and_a_wall_shows_none_of_them(
     page: Page, server: Server
 ) -> None:
     """An upload is shown with noise alone; its rows are there on demand."""
-    words = "working view of real rows: nothing here may leave the room"
+    words = "working view of real rows: internal, do not share"
     open_app(page, server.url + "/" + TWO)
     ribbon = page.locator(f"{BOARD} .dpv-ribbon")
     expect(ribbon).to_be_hidden()  # a built-in table is anybody's
@@ -378,21 +378,22 @@ def test_from_a_hospitals_workbook_to_a_verified_card(
     open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian&k=1")
     send(page, "labor.xlsx", hospital())
     page.keyboard.press("Escape")
-    question = page.locator(".st-key-check-unit")
+    unit = page.locator(".st-key-check-unit")
+    question = page.get_by_role("radiogroup", name="At most how many rows has one person?")
     page.set_viewport_size(SCREEN)  # type: ignore[arg-type]
     visit(page, "Decide")
     expect(page.locator(".st-key-decide-open")).to_contain_text("this protects one ROW")
     answers_on_the_first_screen(page)  # also before it is said who the person is
-    page.get_by_role("button", name="not said whose").click()
+    unit.get_by_role("button", name="rows of one person: not said").click()
     with rerun(page):
         question.get_by_text("a column is the person", exact=True).click()
-    expect(question).to_contain_text("This protects a person, who has one row.")
+    expect(page.get_by_text("This protects a person, who has one row.")).to_be_visible()
     page.keyboard.press("Escape")
     answers_on_the_first_screen(page)
     visit(page, "Explore")
-    expect(question).to_contain_text("This protects a person, who has one row.")
+    expect(unit).to_contain_text("is the person")
     with rerun(page):
-        page.get_by_text("Check your table: 6 columns, not looked at yet").click()
+        page.get_by_role("button", name="missing values").click()
     code = page.locator('[class*="st-key-check-code-"]')
     expect(code).to_contain_text("Is -999 a value? It stands in 45 cells")
     with rerun(page):
@@ -403,12 +404,6 @@ def test_from_a_hospitals_workbook_to_a_verified_card(
     visit(page, "Decide")
     expect(page.locator(".st-key-decide-open")).not_to_contain_text("one ROW")
     answers_on_the_first_screen(page)
-    page.get_by_role("button", name="another person").click()
-    expect(question.get_by_role("radio")).to_have_count(0)  # what is answered takes one line
-    with rerun(page):
-        question.get_by_role("button", name="Change").click()
-    expect(question.get_by_role("radio")).to_have_count(4)
-    page.keyboard.press("Escape")
     with rerun(page):  # what a release is made of was not stated yet
         page.get_by_role("button", name="State the limits").click()
     expect(page.get_by_text("Sheet Labor, each cell by itself")).to_be_visible()

@@ -156,6 +156,13 @@ def upload(at: AppTest, name: str, content: bytes, *, working: bool = True) -> A
     return at.run()
 
 
+def corrected(at: AppTest, *guesses: str) -> AppTest:
+    """Return the dashboard with guesses of how the upload was read opened, to be corrected."""
+    for guess in guesses or ("columns", "missing", "colour", "marks"):
+        at.session_state[f"check.{guess}~{at.session_state['check.number']}"] = True
+    return at.run()
+
+
 def another(widget: Any) -> Any:
     """Return a legal value of a widget that it does not have, or None where there is none.
 

@@ -12,7 +12,18 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, left_out_in, names_in
 from dpviz.datasets import ReadOptions, load, read_raw
 from pages.ui import check
-from tests.ui.driver import change, errors, go, held, keys, press, start, upload
+from tests.ui.driver import (
+    change,
+    corrected,
+    errors,
+    go,
+    held,
+    keys,
+    nodes,
+    press,
+    start,
+    upload,
+)  # fmt: skip
 
 SETTINGS = {"trials": "5", "m": "gaussian"}
 
@@ -30,17 +41,6 @@ def left_out(at: AppTest) -> tuple[str, ...]:
     return names_in(held(at, "leave_out"))
 
 
-def opened(at: AppTest) -> AppTest:
-    """Return the dashboard with the check of its table open."""
-    return folded(at, open=True)
-
-
-def folded(at: AppTest, *, open: bool = False) -> AppTest:
-    """Return the dashboard after its reader has folded the check of its table, or opened it."""
-    at.session_state[f"check~{at.session_state['check.number']}.{at.session_state['page']}"] = open
-    return at.run()
-
-
 def facts(at: AppTest) -> str:
     return " ".join(caption.value for caption in at.caption)
 
@@ -50,7 +50,12 @@ def test_an_identifier_is_left_out_at_once_and_said() -> None:
     assert errors(at) == []
     assert left_out(at) == ("patient",)
     assert "3 features" in facts(at)
-    assert any("Check your table: 5 columns, 1 to look at" in box.label for box in at.expander)
+    labels = [node.proto.popover.label for node in nodes(at) if node.type == "popover"]
+    assert "left out: 2 columns" in labels
+    press(at, "check.correct.all")
+    assert "check.person" not in keys(at)
+    press(at, "check.again")
+    assert "check.person" in keys(at)
 
 
 def test_a_page_and_a_command_begin_with_the_same_features(tmp_path: Path) -> None:
@@ -123,7 +128,6 @@ def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> No
     at = upload(start("claims", **SETTINGS), "t.csv", visits())
     assert any("protects one ROW" in text.value for text in at.markdown)
     assert any("up to 3 rows have one value" in text for text in [facts(at)])
-    # something must be looked at, so the check is open by itself
     assert any("Is -999 a value?" in text.value for text in at.markdown)
     assert left_out(at) == ("Patient Nr",)
     change(at, "check.person", "some")
@@ -151,13 +155,12 @@ def test_a_guess_of_a_column_is_changed_at_one_click() -> None:
         lines.append(
             f"{'<0.5' if i % 6 == 0 else i / 4},{site},{i % 7},{i * i % 11},in pain since {i % 9} h"
         )
-    at = opened(upload(start("claims", **SETTINGS), "t.csv", "\n".join(lines).encode()))
+    at = corrected(upload(start("claims", **SETTINGS), "t.csv", "\n".join(lines).encode()))
     (number,) = [key for key in keys(at) if key.startswith("check.number.")]
     press(at, number)
     assert (held(at, "read_as"), errors(at)) == ("lead=number", [])
-    press(opened(at), "check.treat.Unknown")
+    press(at, "check.treat.Unknown")
     assert held(at, "codes") == "Unknown"
-    at = opened(at)
     assert errors(at) == []
     lines = at.dataframe[0].value.set_index("column")
     assert lines.at["lead", "read"] == "numeric, without 10 cells that hold none"
@@ -176,7 +179,7 @@ def test_words_that_are_counted_are_predicted_and_declared() -> None:
     file = "\n".join(["q,u,v", *lines]).encode()
     at = upload(start("decide", k="1", ceiling="25"), "q.csv", file)
     assert at.session_state["decide.prospect"][1].rows.schema.names_used == ("u", "v")
-    at = opened(at)
+    at = corrected(at)
     (known,) = [key for key in keys(at) if key.startswith("check.known.")]
     press(at, known)
     assert errors(at) == []
@@ -189,8 +192,7 @@ def test_words_that_are_counted_are_predicted_and_declared() -> None:
 def test_labels_that_find_people_are_numbered_until_confirmed() -> None:
     rare = patients().replace(b",u", b",erika muster", 3)
     at = upload(start("claims", **SETTINGS), "t.csv", rare)
-    change(at, "upload.label", 0)
-
+    change(corrected(at, "colour"), "upload.label", 0)
     assert any("Its classes are shown by number." in box.value for box in at.warning)
     press(at, "check.words.show")
     assert not any("shown by number" in box.value for box in at.warning)
@@ -204,8 +206,7 @@ def test_how_a_file_was_read_is_said_in_the_view_that_opens() -> None:
     lines = [head, *(f"s{i}," + ",".join(row) for i, row in enumerate(rows))]
     at = upload(start(**SETTINGS), "t.csv", "\n".join(lines).encode(), working=False)
     assert errors(at) == []
-    assert any("read as column names" in box.value for box in at.markdown)
-    assert not any(box.label.startswith("Check your table") and box.proto.expanded
-                   for box in at.expander)  # fmt: skip
+    assert "read as column names" in facts(at)
+    assert "check.treat.999" not in keys(at)
     upload(at, "headless.csv", "\n".join(lines[1:]).encode(), working=False)
-    assert any("has no line of column names" in box.value for box in at.markdown)
+    assert "has no line of column names" in facts(at)

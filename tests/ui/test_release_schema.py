@@ -332,7 +332,7 @@ def test_the_page_asks_how_many_rows_one_person_has(
     at = change(at, "schema.person", "open")  # nobody knows
     (said,) = errors(press(at, "release.look"))
     assert "adds up releases under the relation replace, one person at a time" in said
-    at = change(press(at, "schema.person.change"), "schema.person", "column")
+    at = change(at, "schema.person", "column")
     assert list(at.session_state["schema.now"]["use"]) == [False, True, True]
     at = change(at, "schema.person.name", "who")
     # the person is no feature, and the column that was proposed for it is one again

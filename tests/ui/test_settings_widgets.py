@@ -23,6 +23,7 @@ from tests.ui.driver import (
     SHARED,
     change,
     commands,
+    corrected,
     errors,
     found,
     go,
@@ -84,7 +85,7 @@ def test_each_option_has_a_widget_or_a_reason() -> None:
         "relation": "zero-out"
     }
     at = start(**QUICK, **paid, row_bound="private:0.9")
-    drawn = keys(more(upload(at, "example.csv", CSV)))
+    drawn = keys(corrected(more(upload(at, "example.csv", CSV))))
     missing = {name for name in params_of(Settings) if not widget_keys(name, drawn)}
     assert missing == set(WITHOUT_WIDGET)
     missing = {name for name in params_of(ExploreView) if not widget_keys(name, drawn, "explore")}

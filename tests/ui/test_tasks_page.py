@@ -23,6 +23,7 @@ from pages.ui.page_options import page_defaults
 from tests.ui.driver import (
     change,
     commands,
+    corrected,
     errors,
     found,
     go,
@@ -132,7 +133,7 @@ def test_what_is_measured_on_an_upload_stays_in_the_session(ran: list[str]) -> N
     ran.clear()
     upload(at, "people.csv", frame.to_csv(index=False).encode())
     assert "A task needs a label" in said(at)
-    change(at, "upload.label", "kind")
+    change(corrected(at), "upload.label", "kind")
     assert errors(at) == []
     assert len(table(at)) == 7
     assert ran

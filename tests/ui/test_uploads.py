@@ -26,6 +26,7 @@ from tests.ui.driver import (
     ROOT,
     change,
     component,
+    corrected,
     each_part,
     errors,
     found,
@@ -121,7 +122,7 @@ def test_a_file_of_two_columns_begins_with_one_component() -> None:
 
 
 def test_choices_for_a_file_change_the_table() -> None:
-    at = upload(start(**SETTINGS), "example.csv", CSV)
+    at = corrected(upload(start(**SETTINGS), "example.csv", CSV))
     facts = [caption.value for caption in at.caption if "people" in caption.value]
     change(at, "view.missing", "fill with the column's median")
     filled = [caption.value for caption in at.caption if "people" in caption.value]
@@ -136,7 +137,7 @@ def test_choices_for_a_file_change_the_table() -> None:
 
 def test_a_label_travels_as_a_number_and_never_by_name() -> None:
     at = upload(start(**SETTINGS), "example.csv", CSV)
-    change(more(at), "upload.label", "variety")
+    change(corrected(more(at)), "upload.label", "variety")
     assert errors(at) == []
     assert shown_value(at, "upload.label") == "variety"
     assert at.query_params["label"][0].isdigit()
@@ -145,7 +146,7 @@ def test_a_label_travels_as_a_number_and_never_by_name() -> None:
     assert "example" not in link
     again = start(**at.query_params)
     assert "Upload the file" in errors(again)[0]
-    upload(again, "renamed.csv", CSV)
+    corrected(upload(again, "renamed.csv", CSV))
     assert errors(again) == []
     assert shown_value(again, "upload.label") == "variety"
     assert results(again).equals(results(at))
@@ -156,7 +157,7 @@ def test_a_column_named_none_is_not_no_label() -> None:
     frame = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(**{"None": [0, 1, 2] * 10})
     at = upload(start(**SETTINGS), "t.csv", frame.to_csv(index=False).encode())
     assert any("4 features" in caption.value for caption in at.caption)
-    change(at, "upload.label", "None")
+    change(corrected(at), "upload.label", "None")
     assert any("3 features" in caption.value for caption in at.caption)
 
 
