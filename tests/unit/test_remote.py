@@ -23,7 +23,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pooch
 import pytest
 from hypothesis import given
@@ -35,7 +34,7 @@ from dpviz.datasets import remote
 from dpviz.datasets.remote import download
 from dpviz.datasets.remote.declared import File, Remote
 from dpviz.datasets.remote.download import Damaged, unpack_file
-from dpviz.datasets.remote.reading import read_numbers
+from dpviz.datasets.remote.readers import read_numbers
 from dpviz.datasets.table import Table
 from tests.serving import Answer, Site, serve
 
@@ -51,7 +50,7 @@ def sha(content: bytes) -> str:
 
 
 def read_pairs(folder: Path) -> Table:
-    return Table("pairs", read_numbers(folder / "sub/pairs.data", WIDTH, ","), ("a", "b", "c"))
+    return Table("pairs", read_numbers(folder / "sub/pairs.data", ","), ("a", "b", "c"))
 
 
 def pairs(*addresses: str, sha256: str | None = sha(CONTENT), **changes: Any) -> Remote:
@@ -111,9 +110,6 @@ def refused(key: str = "pairs") -> str:
     assert "\n" not in message
     assert re.search(r"\.\s+[A-Z]", message) is None, "one sentence"
     return message
-
-
-# The table of sets --------------------------------------------------------------------------
 
 
 # Finding and downloading --------------------------------------------------------------------
@@ -384,25 +380,6 @@ def test_a_file_without_a_digest_on_record_stays_the_one_downloaded_first(
     assert path.read_bytes() == other
 
 
-# Readers, on files made up in the form of the real ones --------------------------------------
-
-
-def write(folder: Path, name: str, lines: list[str], end: str = "\n") -> None:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = (end.join(lines) + end).encode()
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-
-
-def read(key: str, folder: Path) -> Table:
-    table = remote.sets()[key].read(folder)
-    assert table.name == key
-    assert table.rows.dtype == np.float64
-    assert len(table.columns) == len(set(table.columns)) == table.rows.shape[1]
-    assert np.isfinite(table.rows).all()
-    return table
-
-
 # The .Z format ------------------------------------------------------------------------------
 
 # What ncompress 4.2 wrote with -b 12 for the bytes of `sample`.
@@ -443,15 +420,3 @@ def test_compress_that_is_none(packed: bytes, tmp_path: Path) -> None:
 def test_any_bytes_behind_the_magic_are_unpacked_or_damaged(rest: bytes) -> None:
     with TemporaryDirectory() as folder, suppress(Damaged):
         uncompressed(b"\x1f\x9d" + rest, Path(folder))
-
-
-# By name ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def known(site: Site, declare: Callable[..., None]) -> Site:
-    """Make the made-up set known under its key, and another that is nowhere."""
-    site.answers["/pairs.data"] = Answer(CONTENT)
-    nowhere = pairs(f"{site.address}/none", key="gone", label="Gone", folder="gone")
-    declare(nowhere, pairs(f"{site.address}/pairs.data"))
-    return site

@@ -1,7 +1,7 @@
 """Data sets of the papers that are not shipped: found in a mirror or the cache, or downloaded.
 
-Each set is declared once, beside its reader, in the module of the paper that
-uses it. ``DPVIZ_DATA`` names a local mirror; see `dpviz.datasets.remote.download`.
+Each set is declared once in ``sets.toml``; `dpviz.datasets.remote.readers` holds
+its reader. ``DPVIZ_DATA`` names a local mirror; see `dpviz.datasets.remote.download`.
 A set that is absent is an error that says so, and is never replaced.
 """
 
@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from dpviz.core.errors import InvalidSetting, InvalidTable, NotAvailable
-from dpviz.datasets.remote import adult, chanyaswad, chaudhuri, xu
 from dpviz.datasets.remote import download as _download
-from dpviz.datasets.remote.declared import File, Remote
+from dpviz.datasets.remote.declared import File, Remote, declared
 from dpviz.datasets.remote.download import OnBytes, cache_folder
+from dpviz.datasets.remote.readers import AS_PAPER, READERS
 from dpviz.datasets.table import Table
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "unrecorded",
 ]
 
-_SETS = (*chanyaswad.SETS, *xu.SETS, *chaudhuri.SETS, *adult.SETS)
+_SETS = declared(READERS, AS_PAPER)
 
 
 def sets() -> dict[str, Remote]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dpviz.datasets.table import Table
 
-UCI = "https://archive.ics.uci.edu"
-UCI_LICENCE = "CC BY 4.0 (UCI Machine Learning Repository)"
+_UCI = "https://archive.ics.uci.edu"
+_UCI_LICENCE = "CC BY 4.0 (UCI Machine Learning Repository)"
+_HERE = Path(__file__).parent
 
-CHANYASWAD = "Chanyaswad et al. 2018"
-CHAUDHURI = "Chaudhuri et al. 2012"
-XU = "Xu et al. 2019"
+Read = Callable[[Path], Table]
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,10 @@ class Remote:
     page: str
     papers: tuple[str, ...]
     preparation: tuple[str, ...]
-    read: Callable[[Path], Table]
+    read: Read
     openml: str | None = None
     paper_d: int | None = None
-    read_as_paper: Callable[[Path], Table] | None = None
+    read_as_paper: Read | None = None
 
     @property
     def listed(self) -> str:
@@ -101,16 +102,42 @@ class Remote:
         return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def uci_page(number: int, words: str) -> str:
-    """Return the page of a UCI data set."""
-    return f"{UCI}/dataset/{number}/{words}"
+def declared(readers: Mapping[str, Read], as_paper: Mapping[str, Read]) -> tuple[Remote, ...]:
+    """Return the sets of ``sets.toml`` with their readers, in the order shown."""
+    sets = tomllib.loads((_HERE / "sets.toml").read_text(encoding="utf-8"))
+    return tuple(_entry(key, facts, readers[key], as_paper.get(key)) for key, facts in sets.items())
 
 
-def uci_zip(number: int, words: str) -> str:
-    """Return the archive of a UCI data set."""
-    return f"{UCI}/static/public/{number}/{words}.zip"
+def _entry(key: str, facts: dict[str, Any], read: Read, read_as_paper: Read | None) -> Remote:
+    uci = facts.pop("uci", "")
+    page = f"{_UCI}/dataset/{uci}" if uci else facts.pop("page")
+    archive = (f"{_UCI}/static/public/{uci}.zip",) if uci else ()
+    files = facts.pop("file", [])
+    if "listed" in facts:  # one digest a line
+        at, listed = facts.pop("at"), (_HERE / facts.pop("listed")).read_text(encoding="ascii")
+        pairs = (line.split() for line in listed.splitlines())
+        files = [{"name": name, "sha256": digest, "at": at} for digest, name in pairs]
+    return Remote(
+        key=key,
+        files=tuple(
+            File(
+                file["name"],
+                file.get("sha256"),
+                (*archive, *map(_address, file["at"])),
+                file.get("text"),
+            )
+            for file in files
+        ),
+        licence=_UCI_LICENCE,
+        page=page,
+        papers=tuple(facts.pop("papers")),
+        preparation=tuple(facts.pop("preparation")),
+        read=read,
+        read_as_paper=read_as_paper,
+        **facts,
+    )
 
 
-def uci_legacy(path: str) -> str:
-    """Return the address of a file in the repository's older layout."""
-    return f"{UCI}/ml/machine-learning-databases/{path}"
+def _address(path: str) -> str:
+    """Return an address as it is, and of a path the one in UCI's older layout."""
+    return path if path.startswith("https://") else f"{_UCI}/ml/machine-learning-databases/{path}"
