@@ -32,7 +32,7 @@ from dpviz.papers.report import (
     runs,
 )
 from dpviz.papers.run import Findings, absent_data
-from dpviz.papers.said import MEANINGS
+from dpviz.papers.said import MEANINGS, Claim
 from dpviz.papers.shipped import shipped
 from dpviz.report.figures.reproduction import (
     chart_figure,
@@ -68,6 +68,11 @@ def overview(shown: Experiment) -> None:
     found = all_shipped()
     papers = {name: printing_order(found, name) for name in PAPERS}
     most = max(len(claims) for claims in papers.values())
+    own = [
+        claim.key for claims in papers.values() for claim, item in claims if item.key == shown.key
+    ]
+    asked = state.get("claim", "papers")
+    opened = asked if asked in own else ""  # of another experiment it opens nothing
     st.html(
         _EXHIBIT_FIRST
         + key_html()
@@ -75,7 +80,11 @@ def overview(shown: Experiment) -> None:
             paper_html(
                 name,
                 [
-                    (claim, f"papers?v=1&experiment={item.key}", item.key == shown.key)
+                    (
+                        claim,
+                        f"papers?v=1&experiment={item.key}&claim={claim.key}",
+                        item.key == shown.key and opened in ("", claim.key),
+                    )
                     for claim, item in claims
                 ],
                 most,
@@ -258,8 +267,12 @@ def claims(found: Findings, stage: str) -> None:
         with st.expander(YIELDS, icon=":material/function:", expanded=False):
             st.markdown("\n".join(f"- {line}" for line in told[1:]))
     if found.claims:
-        here = found.experiment.info.place
-        st.html(claims_html(sorted(found.claims, key=lambda claim: claim.place != here)))
+        here, opened = found.experiment.info.place, state.get("claim", "papers")
+
+        def place(claim: Claim) -> tuple[bool, bool]:
+            return claim.key != opened, claim.place != here
+
+        st.html(claims_html(sorted(found.claims, key=place), opened))
     if drawn(found):
         with st.expander("All that was measured", icon=":material/bar_chart:", expanded=False):
             curves(found, stage)

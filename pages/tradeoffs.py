@@ -33,11 +33,23 @@ from dpviz.simulation.axes import AXES
 from dpviz.simulation.compare import WHY_THE_BASIS
 from dpviz.simulation.least import Predicted
 from dpviz.studies.curves import limit_table, scaling_table
-from pages.ui import controls, highlight, looks, parts, planning, shell, state, table_cache, targets
+from pages.ui import (
+    board,
+    controls,
+    highlight,
+    looks,
+    parts,
+    planning,
+    shell,
+    state,
+    table_cache,
+    targets,
+)
 from pages.ui import curves as asked_curves
 from pages.ui.ask import Paced
 from pages.ui.guard import guard
 from pages.ui.loading import Current
+from pages.ui.texts import plain
 
 current = shell.through_entry()
 
@@ -409,6 +421,17 @@ if current.prepared is not None:
             heading.title(answer, anchor=False)
         with lead:
             go_on(least)
+            of_all = st.empty()
+
+        def follow() -> None:
+            """Say of all mechanisms what Explore says."""
+            about = current.data_key, current.prepared, current.settings
+            goal = targets.goal_in_force(current.prepared, current.settings.k)
+            if goal.recovery is not None and (said := board.least(*about, goal.recovery)):
+                of_all.caption(f"{plain(said)}.")
+
+        if least:
+            shell.follow(follow)
 with guard():
     planning.section(current.settings, chosen_mechanisms, shown=current.prepared is None)
 highlight.watch()

@@ -107,6 +107,13 @@ class PapersView(Declared):
         help="A table, a figure or theorems of one of the four papers.",
         examples=(list(experiments())[-1],),
     )
+    claim: str = text(
+        "",
+        label="Claim",
+        help="The claim of the experiment that stands first.",
+        url="claim",
+        examples=("jiang-1",),
+    )
     effort: str = choice(
         "quick",
         {"quick": "few runs", "full": "as many as the paper"},

@@ -153,17 +153,24 @@ def test_absent_data_is_named_and_nothing_is_replaced(
     assert "Without measurement" in drawn_text(at)
 
 
-def test_every_claim_is_a_square_that_opens_its_exhibit_and_counts_once() -> None:
+def test_every_claim_is_a_square_that_opens_it_and_counts_once() -> None:
     at = open_at(OTHER)
     assert errors(at) == []
     shown = drawn_text(at)
     for item in experiments().values():
         for said in item.said:
             assert f"{said.place}: {said.says}: " in shown
-            assert f"papers?v=1&experiment={item.key}" in shown
+            assert f"papers?v=1&experiment={item.key}&claim={said.key}" in shown
     squares = re.findall(r'<a class="dp-mark dp-m\d( here)?" href="([^"]+)"', shown)
     outlined = {address for here, address in squares if here}
-    assert outlined == {f"papers?v=1&experiment={OTHER}"}
+    own = [f"papers?v=1&experiment={OTHER}&claim={said.key}" for said in experiments()[OTHER].said]
+    assert outlined == {*own}
+    last = start("papers", **QUICK, experiment=OTHER, claim=experiments()[OTHER].said[-1].key)
+    assert (
+        re.findall(r'<a class="dp-mark dp-m\d here" href="([^"]+)"', drawn_text(last)) == own[-1:]
+    )
+    first_row = drawn_text(last).split("<tbody>")[-1].split("</tr>")[0]
+    assert 'class="dp-here"' in first_row
     # the sums of the answer are those of the bars
     numbers = [int(number) for number in re.findall(r"\*\*(\d+)\*\*", words(at))[:5]]
     assert numbers[0] == sum(numbers[1:])

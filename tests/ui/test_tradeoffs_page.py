@@ -107,7 +107,9 @@ def test_the_headline_is_the_least_row_and_the_next_step_goes_there() -> None:
     assert not {"predicted without a draw", "random subspace"} & names(figure(at))
     rows = "".join(node.proto.body for node in nodes(at) if node.type == "html")
     (least,) = re.findall(r"<b>([\d.]+)</b> Gaussian, exact<", rows)
-    assert at.title[0].value == f"90\u00a0% of the structure needs about epsilon {least}"
+    assert at.title[0].value == (
+        f"With the mechanisms shown, 90\u00a0% of the structure needs about epsilon {least}"
+    )
     press(at, "page.next")
     assert float(least) <= held(at, "epsilon") < float(least) * 1.2
     assert found(at, "page.go").label == "See it on Explore"

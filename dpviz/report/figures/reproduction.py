@@ -70,6 +70,7 @@ a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
   font-weight: 600; min-width: 0; border-right: 1px solid Canvas; overflow: hidden; }
 .dp-squares { display: flex; flex-wrap: wrap; gap: 4px; }
 .dp-claims { border-collapse: collapse; width: 100%; font-size: 15px; }
+.dp-claims .dp-here td { background: #2f74b522; }
 .dp-claims th { text-align: left; font-weight: 600; font-size: 15px; }
 .dp-claims small { font-size: 15px; line-height: 1.3; opacity: .85; }
 .dp-claims th, .dp-claims td { padding: 5px 10px 5px 0; border-bottom: 1px solid #8886;
@@ -146,8 +147,11 @@ def paper_html(name: str, claims: Sequence[tuple[Claim, str, bool]], most: int) 
     )
 
 
-def claims_html(claims: Sequence[Claim]) -> str:
-    """Return claims as a table: where, what is printed, what we measure, answer, why."""
+def claims_html(claims: Sequence[Claim], opened: str = "") -> str:
+    """Return claims as a table: where, what is printed, what we measure, answer, why.
+
+    The row of the claim with the key ``opened`` is marked.
+    """
     heads = ("where", "the paper prints", "we measure ± 95 %", "answer, coverage", "why")
     rows = []
     for claim in claims:
@@ -162,7 +166,8 @@ def claims_html(claims: Sequence[Claim]) -> str:
             escape(claim.place), printed, measured,
             f"{mark_html(claim.answer)} {escape(str(claim.answer))}{cover}", escape(claim.reason),
         )  # fmt: skip
-        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+        mark = ' class="dp-here" aria-current="true"' if claim.key == opened else ""
+        rows.append(f"<tr{mark}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     head = "".join(f"<th>{name}</th>" for name in heads)
     return (
         f'{STYLE}<table class="dp-claims"><thead><tr>{head}</tr></thead>'

@@ -179,8 +179,8 @@ def least_headline(found: Sequence[Predicted], goal: Goal, what: str) -> str:
     kept = f"{per_cent(numeral(100 * share, 4))} of the structure"
     best, pure = best_of(found), best_of(found, pure=True)
     if best is None:
-        return f"Nothing tried here keeps {kept}"
-    said = f"{kept} needs about {_bare(best.least, what)}"
+        return f"No mechanism shown keeps {kept}"
+    said = f"With the mechanisms shown, {kept} needs about {_bare(best.least, what)}"
     said = f"{said} people" if what == "n" else said.replace("about", "about epsilon")
     if pure is None or pure is best:
         return said
