@@ -4,13 +4,9 @@ const held = new WeakMap(); // the board of each place in the page
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   let mine = held.get(parentElement);
-  let early = null; // a board that was drawn before Streamlit was there
   if (!mine) {
     mine = { sent: [], frames: null, draws: null, opened: null, asked: null };
-    const first = globalThis.dpvizFirst;
-    early = first?.take(data.shape, parentElement) && first;
-    if (early) Object.assign(mine, early.taken, { shape: data.shape });
-    else mine.root = parentElement.appendChild(document.createElement("div"));
+    mine.root = parentElement.appendChild(document.createElement("div"));
     const send = (name, value) => mine.trigger(name, value);
     mine.options = {
       onCommit: (epsilon) => {
@@ -49,7 +45,6 @@ export default function (component) {
     held.set(parentElement, mine);
   }
   mine.trigger = setTriggerValue;
-  early?.answer(mine.options);
 
   const { payload, token, shape, pin, draws } = data;
   if (mine.shape !== shape) {
@@ -57,6 +52,7 @@ export default function (component) {
     const whole = { ...payload, frames: [...payload.frames, ...framesOf(token)] };
     if (mine.board) mine.board.setPayload(whole);
     else mine.board = DpvizBoard.mount(mine.root, whole, mine.options);
+    globalThis.dpvizFirst?.(); // the picture that stood here until now
     mine.sent = [];
     take(mine.board, token);
   } else {

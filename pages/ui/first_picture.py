@@ -1,8 +1,8 @@
 """The board as a built-in table begins, in the page that Streamlit then starts in.
 
 A browser takes a second to load Streamlit's pages and to be sent anything. What ships of a first
-look (`pages.ui.first_sight`) is drawn meanwhile, by the script that draws the board: the component
-takes the drawn board over where it is about the same, and it goes where anything else comes.
+look (`pages.ui.first_sight`) is drawn meanwhile, by the script that draws the board. It takes no
+input, and goes when the page has drawn its own board or anything else comes.
 A link that asks for anything but a built-in table gets Streamlit's page as it is.
 """
 
@@ -14,19 +14,17 @@ import re
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl
 
 import streamlit as st
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from dpviz.core.settings import Settings
 from dpviz.datasets import builtin_tables
 from dpviz.report.figures.board import assets
 from pages.ui import limits, link
-from pages.ui.first_sight import ARCHIVE, BOARDS, board_key, item
+from pages.ui.first_sight import BOARDS, board_key
 from pages.ui.looks import FRAME, IN_A_PAGE
 from pages.ui.page_options import page_defaults
 
@@ -50,18 +48,14 @@ body:has(> #first-picture) { margin: 0; background: var(--st-background-color); 
 @media (max-width: 640px) { #first-picture { padding: 4.8rem 12px 5rem; } }
 </style>
 """
-_FIRST = (
-    "<./first/board.VERSION.js>; rel=modulepreload, "
-    "<./first/TABLE.VERSION.json>; rel=preload; as=fetch; crossorigin"
-)
 _COLOURS = {
     "text": "textColor", "background": "backgroundColor", "border": "borderColor",
     "secondary-background": "secondaryBackgroundColor", "primary": "primaryColor",
 }  # fmt: skip
 """Of a theme: how a component knows them, and how Streamlit's settings do."""
-_WHERE = """<div id="first-picture"></div>
-<script async type="module" id="first-picture-script" src="./first/board.VERSION.js"
- data-told="./first/TABLE.VERSION.json" data-followed="./first/TABLE.VERSION.frames"></script>
+_PICTURE = """<div id="first-picture" inert></div>
+<script type="application/json" id="first-picture-told">TOLD</script>
+<script async type="module" src="SCRIPT"></script>
 """
 
 
@@ -74,11 +68,12 @@ def page(query: bytes) -> Response | None:
         Of the address of Explore.
     """
     table = table_asked_for(query)
-    if table is None or told(table) is None:
+    text = None if table is None else _page(table)
+    if text is None:
         return None
     # before all that Streamlit needs: a browser asks in this order, a few at a time
-    links = _of(_FIRST, table)
-    return Response(_page(table), 200, {"cache-control": "no-cache", "link": links}, "text/html")
+    headers = {"cache-control": "no-cache", "link": f"<{_address()}>; rel=modulepreload"}
+    return Response(text, 200, headers, "text/html")
 
 
 def table_asked_for(query: bytes) -> str | None:
@@ -94,37 +89,11 @@ def table_asked_for(query: bytes) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def told(table: str) -> bytes | None:
-    """Return what a table's first board is drawn from, as JSON; None where it does not ship."""
-    board = BOARDS.get(board_key(_settings(table)))
+def _page(table: str) -> bytes | None:
+    """Return the page of a table as it begins; None where its board does not ship."""
+    board = BOARDS.get(board_key(replace(page_defaults(), table=table)))
     if board is None:
         return None
-    return _written({name: board[name] for name in ("token", "shape", "payload")})
-
-
-@lru_cache(maxsize=64)
-def followed(table: str) -> bytes | None:
-    """Return what a session sends to that board: its other frames, and what is expected."""
-    board = BOARDS.get(board_key(_settings(table)))
-    if board is None:
-        return None
-    parts = {board["told"]["part"]: board["told"]}
-    for part, name in board["parts"].items():
-        frames = item(name)
-        parts[part] = {"frames": [] if frames is None else json.loads(frames)}
-    return _written({"token": board["token"], "parts": parts})
-
-
-def _settings(table: str) -> Settings:
-    return replace(page_defaults(), table=table)
-
-
-def _written(what: dict[str, Any]) -> bytes:
-    return json.dumps(what, separators=(",", ":"), allow_nan=False).encode()
-
-
-@cache
-def _page(table: str) -> bytes:
     text = _INDEX.read_text(encoding="utf-8")
     font = re.search(r'href="([^"]+[.]woff2)"', text)
     place = _PLACE.replace("FONT", font[1] if font else "").replace("FRAME", FRAME)
@@ -132,13 +101,12 @@ def _page(table: str) -> bytes:
         place = place.replace(theme.upper(), _variables(theme))
     # before Streamlit's own code: the first that a session says is a step else
     place += f"<script>{_HISTORY.read_text(encoding='utf-8')}</script>"
-    for before, what in (("</head>", place), ("</body>", _of(_WHERE, table))):
+    # nothing in it can end the script that it stands in
+    told = json.dumps(board["payload"], separators=(",", ":"), allow_nan=False)
+    picture = _PICTURE.replace("SCRIPT", _address()).replace("TOLD", told.replace("<", "\\u003c"))
+    for before, what in (("</head>", place), ("</body>", picture)):
         text = text.replace(before, f"{what}{before}", 1)
     return text.encode()
-
-
-def _of(text: str, table: str) -> str:
-    return text.replace("TABLE", table).replace("VERSION", _version())
 
 
 def _variables(theme: str) -> str:
@@ -148,11 +116,9 @@ def _variables(theme: str) -> str:
     return f'{colours}--st-font: "Source Sans", sans-serif;'
 
 
-@cache
-def _version() -> str:
-    """Return the digest of what pictures are drawn from, and by."""
-    digest = hashlib.blake2b(ARCHIVE.read_bytes() + script(), digest_size=12)
-    return digest.hexdigest()
+def _address() -> str:
+    """Return the address of the script; another script has another."""
+    return f"./first/{hashlib.blake2b(script(), digest_size=12).hexdigest()}.js"
 
 
 @cache
@@ -162,19 +128,9 @@ def script() -> bytes:
     return f"{assets().js}\nconst STYLE = {style};\n{_SCRIPT.read_text(encoding='utf-8')}".encode()
 
 
-def _answer(request: Request) -> Response:
-    name, version, kind = (request.path_params[part] for part in ("name", "version", "kind"))
-    content = None
-    if version == _version():
-        if (name, kind) == ("board", "js"):
-            return Response(script(), 200, _KEPT, "text/javascript")
-        if name in builtin_tables() and kind in _TOLD:
-            content = _TOLD[kind](name)
-    if content is None:
-        return PlainTextResponse("There is no such picture.\n", 404)
-    return Response(content, 200, _KEPT, "application/json")
+async def _script(request: Request) -> Response:
+    return Response(script(), 200, _KEPT, "text/javascript")
 
 
-_TOLD = {"json": told, "frames": followed}
-ROUTES = [Route("/first/{name:str}.{version:str}.{kind:str}", _answer)]
-"""Of what a picture is drawn from, and by."""
+ROUTES = [Route("/first/{version:str}.js", _script)]
+"""Of what a picture is drawn by."""
