@@ -321,7 +321,8 @@ def second_table(chosen: Choices) -> pd.DataFrame | None:
     """Return the bands of the second table, or say why it has none."""
     found: list[CurvePoint] = []
     with guard():
-        table, key = table_cache.second(chosen.other, current.settings)
+        second = table_cache.builtin(chosen.other)
+        table, key = table_cache.prepared(chosen.other, second, current.settings)
         mechanisms = parse_variants(current.settings.mechanisms)
         about = Current(current.settings, table, key, None)
         found, _ = asked_curves.drawn(about, mechanisms, chosen.axis, axes.COARSE, chosen.metric)

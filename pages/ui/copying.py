@@ -7,7 +7,6 @@ that shows a command; a command here has one colour.
 from __future__ import annotations
 
 import html
-from pathlib import Path
 
 import streamlit as st
 
@@ -28,10 +27,6 @@ STYLE = """<style>
 .dp-copy button:hover { background: color-mix(in srgb, currentColor 12%, transparent); }
 @media print { .dp-copy button { display: none; } .dp-copy pre { padding-right: .9rem; } }
 </style>"""
-
-_COMPONENT = st.components.v2.component(
-    "dpviz_copying", js=(Path(__file__).parent / "copying.js").read_text(encoding="utf-8")
-)
 
 
 def copyable(text: str, *, prose: bool = False) -> None:
@@ -55,9 +50,3 @@ def copyable(text: str, *, prose: bool = False) -> None:
         f"{' class=dp-prose' * prose}>{words}</code></pre>"
         '<button type="button" aria-live="polite">copy</button></div>'
     )
-
-
-def watch() -> None:
-    """Copy where a button is pressed, on the whole page."""
-    with st.container(key="copying", height="content", gap=None):
-        _COMPONENT(key="copying.pressed", height=1)

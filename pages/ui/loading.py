@@ -88,12 +88,8 @@ def _prepared(settings: Settings, table: Table, key: str) -> Current:
         columns = tuple(st.session_state.get("columns") or table.columns[: state.MAX_FEATURES])[
             : state.MAX_FEATURES
         ]
-    preparation = table_cache.preparation_of(settings)
-    edited = bounds.in_force()
-    limits = () if edited is None else tuple(edited.items())
-    ready = table_cache.prepared(key, columns, preparation, limits, table, settings)
-    data_key = (key, *columns, *(value for _, value in preparation), repr(limits))
-    return Current(settings, ready, data_key, None)
+    edited = tuple((bounds.in_force() or {}).items())
+    return Current(settings, *table_cache.prepared(key, table, settings, columns, edited), None)
 
 
 def pinned() -> Current | None:

@@ -37,12 +37,13 @@ TAB_ICON = "🔍"
 
 
 # Runs a page again that was open while its server was restarted; the link says what was set. And
-# a page that adds its settings to the menu's address makes no step of history of it.
+# a page that adds its settings to the menu's address makes no step of history of it. And a button
+# beside a command copies it.
 _WINDOW = st.components.v2.component(
     "dpviz_window",
     js="".join(
         (Path(__file__).parent / name).read_text(encoding="utf-8")
-        for name in ("history.js", "window.js")
+        for name in ("history.js", "copying.js", "window.js")
     ),
 )
 _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
@@ -122,7 +123,6 @@ def _run() -> None:
             page.run()
         with st.container(key="window", height="content", gap=None):
             _WINDOW(key="window.back", on_back_change=lambda: None, height=1)
-        copying.watch()
         if info.term:
             glossary.info(info.term, "page")
             glossary.marks()

@@ -98,26 +98,36 @@ def uploaded(
     return replace(table, name=name)
 
 
+_Bounds = tuple[tuple[str, tuple[float, float]], ...]
+
+
 def prepared(
-    table_key: str,
-    columns: tuple[str, ...],
-    preparation: tuple[tuple[str, str], ...],
-    bounds: tuple[tuple[str, tuple[float, float]], ...],
+    key: str,
     table: Table,
     settings: Settings,
-) -> Prepared:
-    """Return the prepared table; ``preparation`` names what it depends on."""
-    options = {"columns": columns, "preparation": preparation, "bounds": bounds}
-    about = Rows(table, (table_key,))
-    return ask(_prepare, options, about, saying="", aside={"settings": settings})
+    columns: tuple[str, ...] = (),
+    bounds: _Bounds = (),
+) -> tuple[Prepared, tuple[str, ...]]:
+    """Return a prepared table, and all that its rows depend on.
+
+    Which steps are paid for depends on the relation too, and every draw on their shares.
+    """
+    params = params_of(Settings)
+    texts = (
+        *(params[name].format(getattr(settings, name)) for name in _PREPARATION),
+        repr(settings.private_shares),
+    )
+    options = {"columns": columns, "preparation": texts, "bounds": bounds}
+    ready = ask(_prepare, options, Rows(table, (key,)), saying="", aside={"settings": settings})
+    return ready, (key, *columns, *texts, repr(bounds))
 
 
 def _prepare(
     table: Table,
     *,
     columns: tuple[str, ...],
-    preparation: tuple[tuple[str, str], ...],
-    bounds: tuple[tuple[str, tuple[float, float]], ...],
+    preparation: tuple[str, ...],
+    bounds: _Bounds,
     settings: Settings,
 ) -> Prepared:
     if bounds:
@@ -125,20 +135,3 @@ def _prepare(
         settings = replace(settings, bounds=stated)
     with st.spinner("Preparing", show_time=True):
         return prepare(table.select(columns) if columns else table, settings)
-
-
-def preparation_of(settings: Settings) -> tuple[tuple[str, str], ...]:
-    """Return what a preparation depends on, as text.
-
-    Which steps are paid for depends on the relation too, and every draw on their shares.
-    """
-    params = params_of(Settings)
-    chosen = ((name, params[name].format(getattr(settings, name))) for name in _PREPARATION)
-    return (*chosen, ("paid", repr(settings.private_shares)))
-
-
-def second(key: str, settings: Settings) -> tuple[Prepared, tuple[str, ...]]:
-    """Return another built-in table, prepared as the first one is."""
-    preparation = preparation_of(settings)
-    ready = prepared(key, (), preparation, (), builtin(key), settings)
-    return ready, (key, *(value for _, value in preparation))
