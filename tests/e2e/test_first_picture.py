@@ -41,7 +41,7 @@ def test_the_board_is_there_before_streamlit_and_the_pages_own_takes_its_place(
     late = True
     page.route(CONNECTS, lambda route: held.append(route) if late else route.continue_())
     page.goto(f"{server.url}/?v=1&table=iris")
-    board = page.locator("#first-picture .dpv[data-complete]")
+    board = page.locator("#first-picture .dpv")
     board.wait_for(state="visible")
     assert not page.locator(".st-key-bar").count()
     assert page.locator("#first-picture").evaluate("host => host.inert")
