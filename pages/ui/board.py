@@ -305,33 +305,29 @@ def draw(
     def follow() -> None:
         if not wanted:
             return
-        told: dict[str, Any] = {}
         working = st.empty().container()  # where progress stands
         if not published:
             with working:
-                told = {"token": sent} | expected(current, epsilons)
-            send("board.frames.expected", told)
+                told = expected(current, epsilons)
+            send("board.frames.expected", {"token": sent} | told)
         # The order of the first run is kept, so that a later epsilon sends nothing again.
         orders: dict[str, list[tuple[float, ...]]] = st.session_state.setdefault("board.orders", {})
         order = orders.setdefault(token, [])
         order += [part for part in path.outwards(settings.epsilon) if part not in order]
         while len(orders) > 8:
             del orders[next(iter(orders))]
-        names = {}
         for number, part in enumerate(order):
             # Sending is also where Streamlit can stop a run that nobody wants any more.
             with working:
                 frames = path.some(part)
             if published:
                 frames = [_text(board.publishable_frame(json.loads(one))) for one in frames]
-            names[f"{number}/{len(part)}"] = _SNAPSHOTS.place(path.key(part))
             send(
                 f"board.frames.{number}",
                 {"token": sent, "part": f"{number}/{len(part)}"},
                 frames,
             )
-        first = {"token": sent, "shape": shape, "payload": payload, "told": told, "parts": names}
-        BOARDS.note(board_key(settings), first)
+        BOARDS.note(board_key(settings), payload)
 
     return follow
 

@@ -91,8 +91,8 @@ def table_asked_for(query: bytes) -> str | None:
 @lru_cache(maxsize=64)
 def _page(table: str) -> bytes | None:
     """Return the page of a table as it begins; None where its board does not ship."""
-    board = BOARDS.get(board_key(replace(page_defaults(), table=table)))
-    if board is None:
+    payload = BOARDS.get(board_key(replace(page_defaults(), table=table)))
+    if payload is None:
         return None
     text = _INDEX.read_text(encoding="utf-8")
     font = re.search(r'href="([^"]+[.]woff2)"', text)
@@ -102,7 +102,7 @@ def _page(table: str) -> bytes | None:
     # before Streamlit's own code: the first that a session says is a step else
     place += f"<script>{_HISTORY.read_text(encoding='utf-8')}</script>"
     # nothing in it can end the script that it stands in
-    told = json.dumps(board["payload"], separators=(",", ":"), allow_nan=False)
+    told = json.dumps(payload, separators=(",", ":"), allow_nan=False)
     picture = _PICTURE.replace("SCRIPT", _address()).replace("TOLD", told.replace("<", "\\u003c"))
     for before, what in (("</head>", place), ("</body>", picture)):
         text = text.replace(before, f"{what}{before}", 1)

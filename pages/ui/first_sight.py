@@ -85,7 +85,7 @@ class Shipped(Generic[Item]):
 
 
 BOARDS = Shipped[dict[str, Any]]("boards", json.loads, lambda board: json.dumps(board).encode())
-"""What a board begins with, and the names of the snapshots that follow it."""
+"""What a board begins with."""
 
 
 def board_key(settings: Settings) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from pages.ui import first_picture, first_sight
 from pages.ui.page_options import page_defaults
 
 SETTINGS = replace(page_defaults(), table="iris")
-BOARD = {"payload": {"texts": ["</script><b>"]}}
+BOARD = {"texts": ["</script><b>"]}
 
 
 @pytest.fixture
