@@ -1,6 +1,6 @@
 """Do two public libraries draw the Bingham vector from its law? Measured in their own environments.
 
-diffprivlib and OpenDP are installed, with the versions of `dpviz.extend.peers`, each into an
+diffprivlib and OpenDP are installed, with the versions of `benchmarks.libraries`, each into an
 environment of its own, and asked for one eigenvector whose law is known: density exp(8 u_1^2) on
 the sphere.
 
@@ -17,9 +17,9 @@ import json
 import tempfile
 from pathlib import Path
 
+from benchmarks.libraries import VERSIONS, python_of
 from benchmarks.peers_cells import known_law
 from dpviz.auditing.finds import PEERS_FILE, bingham_moment, sampler_table, sharper_moment
-from dpviz.extend.peers import VERSIONS, python_of
 
 NAMES = {"diffprivlib": "diffprivlib", "opendp": "OpenDP"}
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.libraries import REQUIREMENTS, VERSIONS, Worker, python_of
 from dpviz import datasets
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
-from dpviz.extend.peers import REQUIREMENTS, VERSIONS, Worker, python_of
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.bounding import prepare
 

@@ -312,7 +312,7 @@ def _files() -> list[str]:
 
 
 def _is_module(name: str) -> bool:
-    """Return whether a module of that name is installed, such as ``dpviz.extend.peers``."""
+    """Return whether a module of that name is installed, such as ``dpviz.extend``."""
     try:
         return not name.endswith(".py") and find_spec(name) is not None
     except (ImportError, ValueError):

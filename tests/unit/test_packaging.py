@@ -37,8 +37,8 @@ _COMES_WITH_FOR_TESTS = {
     "starlette": "streamlit",
     "websockets": "streamlit",
 }
-# Run by interpreters with environments of their own, which dpviz.extend.peers makes.
-_ELSEWHERE = {"dpviz/extend/peers/worker.py": {"diffprivlib"}}
+# Run by interpreters with environments of their own, which benchmarks.libraries makes.
+_ELSEWHERE = {"benchmarks/libraries/worker.py": {"diffprivlib"}}
 
 
 _APP = ("app", "files", "print")

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 import dpviz
+from benchmarks import libraries
 from dpviz.cli import main
 from dpviz.core import plugins
 from dpviz.core.errors import CannotRun
-from dpviz.extend import peers
 from dpviz.mechanisms import all_mechanisms
 
 pytestmark = pytest.mark.long
@@ -61,31 +61,31 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(tmp_path))} exec {sys.executable} "$@"\n'
     )
     python.chmod(0o755)
-    monkeypatch.setattr(peers, "python_of", lambda library, folder: python)
-    monkeypatch.setattr(peers, "SECONDS", 0.2)
+    monkeypatch.setattr(libraries, "python_of", lambda library, folder: python)
+    monkeypatch.setattr(libraries, "SECONDS", 0.2)
     return python
 
 
 def test_a_library_is_a_column_and_is_audited(
     fake: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    found = dpviz.compare(table(), mechanisms=[peers.diffprivlib, "gaussian"], trials=3).table()
+    found = dpviz.compare(table(), mechanisms=[libraries.diffprivlib, "gaussian"], trials=3).table()
     shown = found.set_index("mechanism")
     assert shown["status"].to_dict() == {"diffprivlib": "unproven", "gaussian": "holds"}
     assert shown.loc["diffprivlib", "recovery"] == pytest.approx(1.0)  # this one adds no noise
-    board = dpviz.board(table(), mechanisms=[peers.diffprivlib], trials=1)
+    board = dpviz.board(table(), mechanisms=[libraries.diffprivlib], trials=1)
     board.write(tmp_path / "board.html")
-    assert peers.diffprivlib.info.label in (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert libraries.diffprivlib.info.label in (tmp_path / "board.html").read_text(encoding="utf-8")
     # a fit is a message to a process: pairs are told apart by fewer, and counted by as many
     monkeypatch.setattr("dpviz.auditing.run._LEAST_PILOT", 10)
-    audited = dpviz.audit(peers.diffprivlib, trials=300, dimension=3, k=1)
+    audited = dpviz.audit(libraries.diffprivlib, trials=300, dimension=3, k=1)
     assert str(audited.verdict) == "refuted"
     # the same by the command line, which is told of it by name
     monkeypatch.setenv(plugins.VARIABLE, "")
     all_mechanisms.cache_clear()
     path = tmp_path / "table.csv"
     table().to_csv(path, index=False)
-    words = ["compare", str(path), "--plugin", "dpviz.extend.peers", "--mechanism", "diffprivlib"]
+    words = ["compare", str(path), "--plugin", "benchmarks.libraries", "--mechanism", "diffprivlib"]
     assert main([*words, "--trials", "2", "--format", "csv"]) == 0
     assert "diffprivlib,unproven" in capsys.readouterr().out
     monkeypatch.undo()
@@ -105,13 +105,13 @@ def test_what_does_not_end_or_fails_is_one_sentence(
     fake: Path, monkeypatch: pytest.MonkeyPatch, epsilon: float, words: str
 ) -> None:
     """Stopped by its own CPU, and by whoever waits where it takes none; the next one runs."""
-    monkeypatch.setattr(peers, "PATIENCE", 1.5 if epsilon == 7.0 else 60.0)
+    monkeypatch.setattr(libraries, "PATIENCE", 1.5 if epsilon == 7.0 else 60.0)
     start = time.monotonic()
     with pytest.raises(CannotRun) as caught:
-        dpviz.compare(table(), epsilon=epsilon, mechanisms=[peers.diffprivlib], trials=1)
+        dpviz.compare(table(), epsilon=epsilon, mechanisms=[libraries.diffprivlib], trials=1)
     assert str(caught.value) == f"diffprivlib cannot run: {words}"
     assert time.monotonic() - start < 30
-    found = dpviz.compare(table(), mechanisms=[peers.diffprivlib], trials=1)
+    found = dpviz.compare(table(), mechanisms=[libraries.diffprivlib], trials=1)
     assert len(found.table()) == 1
 
 
@@ -124,11 +124,11 @@ def test_the_worker_that_waits_for_the_next_question_ends_with_its_process(fake:
         import numpy as np
 
         import dpviz
-        from dpviz.extend import peers
+        from benchmarks import libraries
 
-        peers.python_of = lambda library, folder: Path(sys.argv[1])
+        libraries.python_of = lambda library, folder: Path(sys.argv[1])
         rows = np.random.default_rng(1).standard_normal((60, 4))
-        dpviz.compare(rows, mechanisms=[peers.diffprivlib], trials=1)
+        dpviz.compare(rows, mechanisms=[libraries.diffprivlib], trials=1)
     """
     words = [sys.executable, "-W", "always::ResourceWarning", "-c", code, str(fake)]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)

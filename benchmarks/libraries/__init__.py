@@ -1,11 +1,11 @@
 """Two public libraries as columns and as audits, each in an environment of its own.
 
-``--plugin dpviz.extend.peers`` brings them to any command and page; in Python they are given::
+``--plugin benchmarks.libraries`` brings them to any command and page; in Python they are given::
 
-    from dpviz.extend import peers
+    from benchmarks import libraries
 
-    dpviz.compare("wine", k=1, trials=5, mechanisms=[peers.diffprivlib, "ppca"])
-    dpviz.audit(peers.diffprivlib, dimension=5, k=1, trials=2000)
+    dpviz.compare("wine", k=1, trials=5, mechanisms=[libraries.diffprivlib, "ppca"])
+    dpviz.audit(libraries.diffprivlib, dimension=5, k=1, trials=2000)
 
 The first fit makes the environment with pip, in this user's cache, of the versions stated here. No
 code of theirs is part of dpviz, and no sampler of ours is tested by what they draw. A fit that uses
