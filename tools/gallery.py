@@ -15,12 +15,11 @@ import dpviz
 from dpviz.auditing import attack, exhibits
 from dpviz.auditing.account import account_view
 from dpviz.core.problem import Budget, Domain, Problem, Relation
-from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.papers import experiment
 from dpviz.papers.report import drawn
 from dpviz.papers.shipped import shipped
-from dpviz.report.figures import account, claims, precision, tasks
+from dpviz.report.figures import account, claims, precision
 from dpviz.report.figures.reproduction import chart_figure
 from dpviz.report.figures.room import loadings_figure, map_figure
 from dpviz.report.figures.theme import panels, panels_of
@@ -30,7 +29,6 @@ from dpviz.report.tables.precision import (
     noise_table,
     price_table,
 )
-from dpviz.simulation.tasks import Task, band_table, finish, load_labelled, plan_task
 from dpviz.studies.compare import Compared
 
 FEATURED = ("gaussian", "wishart_difference", "ppca", "analyze_gauss", "laplace", "wishart")
@@ -120,16 +118,10 @@ def least_epsilon() -> go.Figure:
 
 def task() -> go.Figure:
     """The score of a classifier after a private projection, along epsilon."""
-    settings = Settings(table="iris", mechanisms=("gaussian", "laplace"), trials=3)
-    wanted = Task(tuning="fixed", epsilons="0.1,1,10")
-    table, settings = load_labelled(settings)
-    variants = parse_variants(settings.mechanisms)
-    plan = plan_task(table, settings, wanted, None, variants)
-    bands = band_table(plan, finish(plan))
-    shown = panels_of(plan.mechanisms, *plan.problem_and_budget(0, plan.shown_epsilon))
-    return tasks.task_figure(
-        bands, shown, score=plan.learner.score, epsilons=plan.epsilons, now=settings.epsilon
+    found = dpviz.task(
+        "iris", mechanisms=["gaussian", "laplace"], trials=3, tuning="fixed", epsilons="0.1,1,10"
     )
+    return found.figure()
 
 
 # Claims ------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.mechanisms import parse_variants
-from dpviz.simulation.jobs import Progress
 from dpviz.simulation.store import Store
 from dpviz.simulation.tasks import (
     CLEAN,
@@ -30,8 +29,6 @@ from dpviz.simulation.tasks import (
     Labelled,
     Task,
     TaskPlan,
-    finish,
-    kept,
     plan_task,
     score_projected,
     score_table,
@@ -55,6 +52,12 @@ def planned(
 ) -> TaskPlan:
     table = datasets.load("iris") if table is None else table
     return plan_task(table, settings, task, None, parse_variants(settings.mechanisms), **more)
+
+
+def scores_of(plan: TaskPlan) -> pd.DataFrame:
+    """Return the scores of a plan that was run to its end."""
+    *_, last = work(plan)
+    return score_table(plan, last.scores)
 
 
 # Splits ---------------------------------------------------------------------------------------
@@ -162,7 +165,7 @@ def components_of(plan: TaskPlan, name: str = "gaussian") -> list[FloatArray]:
             number = trial % plan.task.splits
             data = plan.data(number)
             assert isinstance(data, Projecting)
-            found.append(plan._frames(part, data, range(trial, trial + 1)))
+            found.append(plan._frames(part, data, range(trial, trial + 1))[0])
     assert found
     return found
 
@@ -220,7 +223,7 @@ def test_an_exact_projection_scores_as_a_pipeline_does() -> None:
     assert table.labels is not None
     settings = replace(QUICK, trials=2, k=3)
     plan = planned(settings=settings, table=table)
-    found = finish(plan)
+    found = scores_of(plan)
     clean = found[(found["mechanism"] == CLEAN)].sort_values("split")["score"].to_numpy()
     for number in range(2):
         parts = split(178, (0.5, 0.25, 0.25), generator(0, "task", "split", number))
@@ -296,7 +299,7 @@ def test_only_training_rows_are_released_and_prepared_from() -> None:
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     store = Store(tmp_path)
     settings = replace(QUICK, trials=6)
-    whole = finish(planned(settings=settings))
+    whole = scores_of(planned(settings=settings))
 
     class Stopped(Exception):
         pass
@@ -312,17 +315,13 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         for _ in work(planned(settings=settings), store, tick):
             pass
-    before = kept(planned(settings=settings), store)
-    assert 0 < before.progress.done < before.progress.total
     part = score_table(planned(settings=settings), {})
     assert part.empty
-    told: list[Progress] = []
-    again = finish(planned(settings=settings), told.append, store)
-    pd.testing.assert_frame_equal(again, whole)
-    assert told[0].reused == told[0].done == before.progress.done
-    third: list[Progress] = []
-    finish(planned(settings=settings), third.append, store)
-    assert third[-1].reused == third[-1].total
+    before, *_, last = work(planned(settings=settings), store)
+    assert 0 < before.progress.reused == before.progress.done < before.progress.total
+    pd.testing.assert_frame_equal(score_table(planned(settings=settings), last.scores), whole)
+    again = next(work(planned(settings=settings), store))
+    assert again.progress.reused == again.progress.total
 
 
 def test_a_task_learns_on_directions_after_post_processing_if_asked() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,8 +149,9 @@ class Releasing:
 
     def read(self, released: FloatArray) -> Labelled:
         """Return a released table, shape (n, d + width), as rows and labels."""
-        features, cells = parted(released, self.d, self.measured.domain)
-        return Labelled(features, self.code.read(cells))
+        if self.measured.domain.kind == "ball" and self.code.width:
+            released = released * BESIDE
+        return Labelled(released[:, : self.d], self.code.read(released[:, self.d :]))
 
 
 def _prepared(table: Table, rows: Rows, settings: Settings) -> Prepared:
@@ -208,7 +209,9 @@ def releasing(
     with one_blas_thread():
         A = both.T @ both / len(both)
     moment = SecondMoment((A + A.T) / 2, len(both), both)
-    domain = joint_domain(ready.domain, code.width)
+    d, kind = ready.d + code.width, ready.domain.kind
+    joint = Domain.ball(d) if kind == "ball" else Domain.box(d)
+    domain = joint if ready.domain.bounded else Domain.unbounded(d)
     names = tuple(f"label {number}" for number in range(1, code.width + 1))
     measured = Measured(
         ready.name,
@@ -235,12 +238,13 @@ def _code(
     bounds: tuple[float, float] | None,
 ) -> Code:
     if learner.kind == CLUSTERING:
-        return NoCode()
+        return Code(learner.kind, 0)
     if learner.kind == REGRESSION:
         low, high = (float(train.min()), float(train.max())) if bounds is None else bounds
-        return NumberCode(low, high)
+        return Code(learner.kind, 1, low, high)
     # How many classes there are is public; which of them a split happens to hold is not asked.
-    return ClassCode(int(labels.max()) + 1, low=-1.0 if domain == "box" else 0.0)
+    count = int(labels.max()) + 1
+    return Code(learner.kind, 1 if count == 2 else count, low=-1.0 if domain == "box" else 0.0)
 
 
 def canonical(labels: NDArray[Any], learner: Learner) -> tuple[Labels, float]:
@@ -264,97 +268,58 @@ BESIDE = math.sqrt(2.0)
 """On a ball, features and code each have length at most 1, so both over this lie in it."""
 
 
-class Code(Protocol):
-    """Labels as cells in [-1, 1], together of length at most 1 on a ball."""
-
-    @property
-    def width(self) -> int:
-        """Number of cells."""
-
-    def write(self, labels: Labels) -> FloatArray:
-        """Return the cells of labels, shape (n, width)."""
-
-    def read(self, cells: FloatArray) -> Labels:
-        """Return the labels that noisy cells stand for, shape (n,)."""
-
-
 @dataclass(frozen=True)
-class NoCode:
-    """For clustering, which needs no label: none is released."""
+class Code:
+    """Labels as cells in [-1, 1], together of length at most 1 on a ball.
 
-    width: int = 0
-
-    def write(self, labels: Labels) -> FloatArray:
-        """Return no cells."""
-        return np.empty((len(labels), 0))
-
-    def read(self, cells: FloatArray) -> Labels:
-        """Return one label for all."""
-        return np.zeros(len(cells), dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class ClassCode:
-    """Classes 0 to count - 1: a sign for two, else one cell for each class.
+    Clustering needs no label, so none is released. A number is one cell. Two classes are a sign,
+    and more of them have a cell each.
 
     Attributes
     ----------
-    count : int
-    low : float
-        What the cells of the other classes hold: -1 in a box, 0 in a ball,
-        where the code must be short.
-    """
-
-    count: int
-    low: float
-
-    @property
-    def width(self) -> int:
-        """Number of cells."""
-        return 1 if self.count == 2 else self.count
-
-    def write(self, labels: Labels) -> FloatArray:
-        """Return the cells of classes, shape (n, width)."""
-        if self.count == 2:
-            signs: FloatArray = np.where(labels[:, None] == 1, 1.0, -1.0)
-            return signs
-        cells: FloatArray = np.where(labels[:, None] == np.arange(self.count), 1.0, self.low)
-        return cells
-
-    def read(self, cells: FloatArray) -> Labels:
-        """Return the class of the largest cell, or of the sign."""
-        classes: Labels = (cells[:, 0] > 0).astype(np.int64)
-        return classes if self.count == 2 else cells.argmax(axis=1)
-
-
-@dataclass(frozen=True)
-class NumberCode:
-    """Numbers between public bounds, as one cell in [-1, 1].
-
-    Attributes
-    ----------
+    kind : {"classification", "regression", "clustering"}
+    width : int
+        Number of cells.
     low, high : float
-        In units of the labels; equal where the label does not vary.
+        Public bounds of a number, equal where it does not vary. ``low`` is also what the cells of
+        the other classes hold: -1 in a box, 0 in a ball, where the code must be short.
     """
 
-    low: float
-    high: float
-    width: int = 1
+    kind: str
+    width: int
+    low: float = 0.0
+    high: float = 0.0
+
+    @property
+    def _middle(self) -> float:
+        return (self.low + self.high) / 2
 
     @property
     def _half(self) -> float:
         return (self.high - self.low) / 2 or 1.0
 
     def write(self, labels: Labels) -> FloatArray:
-        """Return the cells of numbers, clipped to the bounds; shape (n, 1)."""
-        cells: FloatArray = (labels - (self.low + self.high) / 2) / self._half
-        return np.clip(cells, -1.0, 1.0)[:, None]
+        """Return the cells of labels, shape (n, width); numbers are clipped to their bounds."""
+        if self.kind == REGRESSION:
+            cells: FloatArray = np.clip((labels - self._middle) / self._half, -1.0, 1.0)[:, None]
+            return cells
+        values = np.array([1]) if self.width == 1 else np.arange(self.width)
+        others = -1.0 if self.width == 1 else self.low
+        classes: FloatArray = np.where(labels[:, None] == values, 1.0, others)
+        return classes
 
     def read(self, cells: FloatArray) -> Labels:
-        """Return noisy numbers, clipped to the bounds: beyond them lies nothing but noise."""
-        middle = (self.low + self.high) / 2
-        numbers: Labels = np.clip(cells[:, 0], -1.0, 1.0) * self._half + middle
-        return numbers
+        """Return the labels that noisy cells stand for, shape (n,).
+
+        Numbers are clipped to their bounds: beyond them lies nothing but noise. A class is that of
+        the largest cell, or of the sign.
+        """
+        if self.kind == REGRESSION:
+            numbers: Labels = np.clip(cells[:, 0], -1.0, 1.0) * self._half + self._middle
+            return numbers
+        if self.width == 0:
+            return np.zeros(len(cells), dtype=np.int64)
+        return (cells[:, 0] > 0).astype(np.int64) if self.width == 1 else cells.argmax(axis=1)
 
 
 def joined(rows: FloatArray, cells: FloatArray, domain: Domain) -> FloatArray:
@@ -363,18 +328,3 @@ def joined(rows: FloatArray, cells: FloatArray, domain: Domain) -> FloatArray:
     if domain.kind == "ball" and cells.shape[1]:
         both /= BESIDE
     return both
-
-
-def parted(table: FloatArray, d: int, domain: Domain) -> tuple[FloatArray, FloatArray]:
-    """Return features and cells in the units they had before `joined`."""
-    if domain.kind == "ball" and table.shape[1] > d:
-        table = table * BESIDE
-    return table[:, :d], table[:, d:]
-
-
-def joint_domain(domain: Domain, width: int) -> Domain:
-    """Return where rows lie once their labels stand beside them."""
-    d = domain.d + width
-    if not domain.bounded:
-        return Domain.unbounded(d)
-    return Domain.ball(d) if domain.kind == "ball" else Domain.box(d)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -20,12 +19,17 @@ from dpviz.core.release import Verdict
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import FREE, Settings
-from dpviz.datasets import ReadOptions, read_in_memory
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
-from dpviz.preparation.load import with_bounds_read
 from dpviz.preparation.steps import PrivateSteps, private_steps
-from dpviz.simulation.cells import Skipped, account_of, evaluate, part_of, private_draws, why_not
+from dpviz.simulation.cells import (
+    PrivateDraws,
+    Skipped,
+    account_of,
+    part_of,
+    private_draws,
+    why_not,
+)
 from dpviz.simulation.compare import run_cell
 from dpviz.simulation.simulate import Cell, Named, simulate, simulate_tables
 from dpviz.simulation.store import own_code, source_digest
@@ -46,68 +50,8 @@ from dpviz.simulation.tasks.parts import (
     releasing,
     sides,
 )
-from dpviz.simulation.tasks.scores import Labelled, score_guess, score_projected, score_released
+from dpviz.simulation.tasks.scores import Labelled, score_guess, score_learned
 from dpviz.simulation.tasks.task import FIXED, LEAST_ROWS, PROJECTION, Task, learner_for
-
-
-def chain_scores(
-    cell: Cell,
-    data: Projecting | Releasing,
-    table: Table,
-    learner: str,
-    options: Mapping[str, Any],
-) -> FloatArray:
-    """Return the score of each trial of a cell.
-
-    Parameters
-    ----------
-    cell : Cell
-        With the steps that are paid for.
-    data : Projecting or Releasing
-    table : Table
-    learner : str
-        Key of `dpviz.simulation.tasks.learners.LEARNERS`.
-    options : mapping
-        Keywords of `score_projected` but ``numbers``.
-    """
-    scores = _projected if isinstance(data, Projecting) else _released
-    return np.array(scores(cell, data, table, learner, options))  # type: ignore[arg-type]
-
-
-def _projected(
-    cell: Cell, data: Projecting, table: Table, learner: str, options: Mapping[str, Any]
-) -> list[float]:
-    table_or_rows = data.with_rows(table) if cell.mechanism.needs_rows else data.measured
-    part = part_of(cell, table_or_rows)
-    assert part.private is not None, "the preparation is paid for"
-    (frames,) = simulate([part], lambda _, release: release.components)
-    scores: list[float] = []
-    for index, trial in enumerate(cell.trials):
-        train, test = data.prepared(table, part.private.transform(index, data.transform))
-        frame = frames[index][None]
-        options_of_trial = {**options, "numbers": [trial]}
-        scores += list(score_projected(learner, frame, train, test, cell.seed, **options_of_trial))
-    return scores
-
-
-def _released(
-    cell: Cell, data: Releasing, table: Table, learner: str, options: Mapping[str, Any]
-) -> list[float]:
-    steps = private_draws(cell, data.measured)
-    tables = simulate_tables(
-        cell.mechanism,
-        steps.calibration,
-        lambda index: data.beside(steps.rows(index)),
-        Named(cell.seed, cell.mechanism.key, cell.trials),
-    )
-    scores: list[float] = []
-    for index, (trial, released) in enumerate(zip(cell.trials, tables, strict=True)):
-        test = data.prepared_test(table, steps.transform(index, data.transform))
-        options_of_trial = {**options, "numbers": [trial]}
-        one = [data.read(released)]
-        scores += list(score_released(learner, one, test, cell.seed, **options_of_trial))
-    return scores
-
 
 CLEAN, CHANCE = "without privacy", "random subspace"
 
@@ -342,53 +286,83 @@ class TaskPlan:
     ) -> FloatArray:
         """Return the scores of trials that share a split."""
         data, seed = self.data(number), self.settings.seed
-        options: dict[str, Any] = {
-            "parameters": self._parameters(data), "numbers": trials, "tick": tick,
-        }  # fmt: skip
-        key = self.learner.key
         if part.name == self.learner.score.chance:
-            return np.full(len(trials), score_guess(key, data.train, data.test))
-        if self.private is not None and part.epsilon is not None:
-            return chain_scores(self._cell(part, trials), data, self.table, key, options)
+            return np.full(len(trials), score_guess(self.learner.key, data.train, data.test))
+        parameters = self._parameters(data)
         if isinstance(data, Projecting):
-            frames = self._frames(part, data, trials)
-            return score_projected(key, frames, data.train, data.test, seed, **options)
-        if part.name == CLEAN:
-            return score_released(key, data.train, data.test, seed, **options)
-        return score_released(key, self._tables(part, data, trials), data.test, seed, **options)
+            rounds = self._projected(part, data, trials)
+        else:
+            rounds = self._released(part, data, trials)
+        scores = [
+            score_learned(self.learner, train, test, seed, number, parameters, tick)
+            for number, (train, test) in zip(trials, rounds, strict=True)
+        ]
+        return np.array(scores)
 
     def drawn(self, part: TaskPart) -> Mechanism:
         """Return the caller's mechanism object for a part."""
         return next(one for one in self.mechanisms if one.text == part.name)
 
-    def _frames(self, part: TaskPart, data: Projecting, trials: range) -> FloatArray:
-        """Return the components of each trial, shape (trials, d, k)."""
+    def _projected(
+        self, part: TaskPart, data: Projecting, trials: range
+    ) -> Iterator[tuple[Labelled, Labelled]]:
+        """Yield projected training and test rows of each trial."""
+        frames, private = self._frames(part, data, trials)
+        for index, frame in enumerate(frames):
+            train, test = data.train, data.test
+            if private is not None:
+                train, test = data.prepared(self.table, private.transform(index, data.transform))
+            yield train.projected(frame), test.projected(frame)
+
+    def _frames(
+        self, part: TaskPart, data: Projecting, trials: range
+    ) -> tuple[FloatArray, PrivateDraws | None]:
+        """Return the components of each trial, shape (trials, d, k), and their preparation."""
         measured, k, seed = data.measured, self.settings.k, self.settings.seed
         if part.name == CLEAN:
             frames = measured.reference.eigenvectors[:, :k][None]
-            return np.broadcast_to(frames, (len(trials), measured.d, k))
+            return np.broadcast_to(frames, (len(trials), measured.d, k)), None
         if part.name == CHANCE:
             # normal columns span a subspace of which every direction is as likely
             normal = Draws.trials(seed, "task random subspace", trials).normal(measured.d, k)
             with one_blas_thread():
-                return np.linalg.qr(normal)[0]
+                return np.linalg.qr(normal)[0], None
         cell = self._cell(part, trials)
-        source = data.with_rows(self.table) if cell.mechanism.needs_rows else data.measured
-        if self.settings.post == FREE:
-            return run_cell(replace(cell, free=True), source, ()).components
-        return evaluate(cell, source).release.components
+        source = data.with_rows(self.table) if cell.mechanism.needs_rows else measured
+        if self.private is None and self.settings.post == FREE:
+            return run_cell(replace(cell, free=True), source, ()).components, None
+        drawn = part_of(cell, source)
+        (frames,) = simulate([drawn], lambda _, release: release.components)
+        return frames, drawn.private
 
-    def _tables(self, part: TaskPart, data: Releasing, trials: range) -> Iterator[Labelled]:
-        """Yield the released table of each trial, one at a time."""
+    def _released(
+        self, part: TaskPart, data: Releasing, trials: range
+    ) -> Iterator[tuple[Labelled, Labelled]]:
+        """Yield released training rows and clean test rows of each trial, one at a time."""
+        if part.name == CLEAN:
+            yield from itertools.repeat((data.train, data.test), len(trials))
+            return
         cell = self._cell(part, trials)
-        mechanism = cell.mechanism
-        mechanism.check(cell.problem, cell.budget)
-        calibration = mechanism.calibrate(cell.problem, cell.budget)
-        rows = data.measured.moment_with_rows.rows
-        assert rows is not None
-        streams = Named(self.settings.seed, mechanism.key, trials)
-        for released in simulate_tables(mechanism, calibration, lambda _: rows, streams):
-            yield data.read(released)
+        streams = Named(cell.seed, cell.mechanism.key, trials)
+        private = None if self.private is None else private_draws(cell, data.measured)
+        if private is None:
+            calibration = cell.mechanism.calibrate(cell.problem, cell.budget)
+        else:
+            calibration = private.calibration
+
+        def rows(index: int) -> FloatArray:
+            if private is not None:
+                return data.beside(private.rows(index))
+            bounded = data.measured.moment_with_rows.rows
+            assert bounded is not None
+            return bounded
+
+        tables = simulate_tables(cell.mechanism, calibration, rows, streams)
+        for index, released in enumerate(tables):
+            test = data.test
+            if private is not None:
+                test = data.prepared_test(self.table, private.transform(index, data.transform))
+            yield data.read(released), test
 
     def _cell(self, part: TaskPart, trials: range) -> Cell:
         mechanism = self.drawn(part)
@@ -423,18 +397,6 @@ class TaskPlan:
         code = "" if part.floor else own_code(self.drawn(part))
         facts = "\x1f".join([self.digest, part.name, code, repr(part.epsilon), repr(part.trials)])
         return hashlib.blake2b(facts.encode(), digest_size=20).hexdigest()
-
-
-def load_labelled(settings: Settings) -> tuple[Table, Settings]:
-    """Return the table that settings name, in memory, and settings with its bounds read.
-
-    Raises
-    ------
-    DpvizError
-        If there is no such table, or it is too large to be held in memory.
-    """
-    table = read_in_memory(settings.table, ReadOptions.of(settings))
-    return replace(table, name=settings.name or table.name), with_bounds_read(settings)
 
 
 def plan_task(

@@ -13,7 +13,7 @@ import pandas as pd
 from dpviz.core.arrays import FloatArray
 from dpviz.core.metrics import summarise
 from dpviz.simulation import jobs as engine
-from dpviz.simulation.jobs import Arrays, JobStep, Progress, Storage
+from dpviz.simulation.jobs import Arrays, Progress, Storage
 from dpviz.simulation.tasks.plan import CHANCE, CLEAN, TaskPart, TaskPlan
 
 
@@ -59,11 +59,6 @@ class TaskStep:
     scores: dict[TaskPart, FloatArray]
 
 
-def kept(plan: TaskPlan, store: Storage | None) -> TaskStep:
-    """Return the progress of a task from stored scores, without running anything."""
-    return _scored(plan, engine.kept(_jobs(plan), store))
-
-
 def work(
     plan: TaskPlan, store: Storage | None = None, tick: Callable[[], object] | None = None
 ) -> Generator[TaskStep, None, None]:
@@ -71,31 +66,11 @@ def work(
 
     Close the generator, or raise in ``tick``, to stop: what is kept stays.
     """
-    with closing(engine.work(_jobs(plan, tick), store)) as steps:
+    jobs = [RoundsJob(plan, part, tick) for part in plan.parts]
+    with closing(engine.work(jobs, store)) as steps:
         for step in steps:
-            yield _scored(plan, step)
-
-
-def _jobs(plan: TaskPlan, tick: Callable[[], object] | None = None) -> list[RoundsJob]:
-    return [RoundsJob(plan, part, tick) for part in plan.parts]
-
-
-def _scored(plan: TaskPlan, step: JobStep) -> TaskStep:
-    scores = {plan.parts[place]: arrays["score"] for place, arrays in step.done.items()}
-    return TaskStep(step.progress, scores)
-
-
-def finish(
-    plan: TaskPlan,
-    progress: Callable[[Progress], None] | None = None,
-    store: Storage | None = None,
-) -> pd.DataFrame:
-    """Run a plan to its end and return its scores as a `score_table`."""
-    for step in work(plan, store):
-        if progress is not None:
-            progress(step.progress)
-        last = step
-    return score_table(plan, last.scores)
+            scores = {plan.parts[place]: arrays["score"] for place, arrays in step.done.items()}
+            yield TaskStep(step.progress, scores)
 
 
 # As a table ---------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Scores of learners after a private projection, or on a private data release."""
+"""Scores of what is learned from some rows, on others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,25 +31,17 @@ class Labelled:
 
     Attributes
     ----------
-    rows : ndarray of shape (n, d), or (trials, n, d) for several releases
-    labels : ndarray of shape (n,), or (trials, n)
+    rows : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
         Texts or numbers.
     """
 
     rows: FloatArray
     labels: Labels
 
-    def __post_init__(self) -> None:
-        if self.rows.ndim not in (2, 3) or self.labels.shape != self.rows.shape[:-1]:
-            raise ValueError(
-                f"a label is needed for each row; rows have the shape {self.rows.shape} and "
-                f"labels {self.labels.shape}"
-            )
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return int(self.rows.shape[-2])
+    def projected(self, components: FloatArray) -> Labelled:
+        """Return the rows in the coordinates of components, shape (d, k), with the same labels."""
+        return Labelled(self.rows @ components, self.labels)
 
 
 def split(
@@ -94,7 +86,6 @@ def score_projected(
     *,
     parameters: Parameters | None = None,
     numbers: Sequence[int] | None = None,
-    tick: Callable[[], object] | None = None,
 ) -> FloatArray:
     """Return the score of a learner after projection on each of several subspaces.
 
@@ -117,9 +108,6 @@ def score_projected(
         of labels in the training rows.
     numbers : sequence of int, optional
         Trial numbers; from 0 if not given.
-    tick : callable, optional
-        Called before each fit, and all the time while a long one goes on in a process of its
-        own; what it raises ends the work.
 
     Returns
     -------
@@ -128,48 +116,13 @@ def score_projected(
         Rand index.
     """
     chosen = learner_of(learner)
-    scores = []
-    for number, frame in zip(_numbers(numbers, len(components)), components, strict=True):
-        inside = Labelled(train.rows @ frame, train.labels)
-        outside = Labelled(test.rows @ frame, test.labels)
-        scores.append(_score(chosen, inside, outside, seed, number, parameters, tick))
-    return np.array(scores)
-
-
-def score_released(
-    learner: str,
-    released: Labelled | Iterable[Labelled],
-    test: Labelled,
-    seed: int,
-    *,
-    parameters: Parameters | None = None,
-    numbers: Sequence[int] | None = None,
-    tick: Callable[[], object] | None = None,
-) -> FloatArray:
-    """Return the score on clean test rows of a learner of released rows and labels.
-
-    Parameters
-    ----------
-    learner : str
-        Key of `LEARNERS`.
-    released : Labelled or iterable of Labelled
-        One release; several as one `Labelled` with a leading axis, or one by
-        one, so that memory holds one at a time.
-    test : Labelled
-        Clean rows in the coordinates of the released ones.
-    seed, parameters, numbers, tick
-        As in `score_projected`.
-
-    Returns
-    -------
-    ndarray of shape (trials,)
-    """
-    chosen = learner_of(learner)
-    each = _one_by_one(released) if isinstance(released, Labelled) else released
-    scores = []
-    for index, train in enumerate(each):
-        number = index if numbers is None else numbers[index]
-        scores.append(_score(chosen, train, test, seed, number, parameters, tick))
+    each = zip(range(len(components)) if numbers is None else numbers, components, strict=True)
+    scores = [
+        score_learned(
+            chosen, train.projected(frame), test.projected(frame), seed, number, parameters
+        )
+        for number, frame in each
+    ]
     return np.array(scores)
 
 
@@ -186,26 +139,25 @@ def score_guess(learner: str, train: Labelled, test: Labelled) -> float:
     return chosen.score.measure(test.labels, np.full(len(test.labels), guess))
 
 
-def _one_by_one(released: Labelled) -> list[Labelled]:
-    if released.rows.ndim == 2:
-        return [released]
-    pairs = zip(released.rows, released.labels, strict=True)
-    return [Labelled(rows, labels) for rows, labels in pairs]
-
-
-def _numbers(numbers: Sequence[int] | None, count: int) -> Sequence[int]:
-    return range(count) if numbers is None else numbers
-
-
-def _score(
+def score_learned(
     learner: Learner,
     train: Labelled,
     test: Labelled,
     seed: int,
     number: int,
     parameters: Parameters | None,
-    tick: Callable[[], object] | None,
+    tick: Callable[[], object] | None = None,
 ) -> float:
+    """Return the score on test rows of what is learned from training rows in one trial.
+
+    Parameters are those of `score_projected`, and:
+
+    number : int
+        Of the trial.
+    tick : callable, optional
+        Called before each fit, and all the time while a long one goes on in a process of its
+        own; what it raises ends the work.
+    """
     state = int(generator(seed, "learner", learner.key, number).integers(2**31 - 1))
     given = (learner.key, train, test, state, parameters)
     if tick is None or not learner.is_long(train.rows, train.labels):
