@@ -22,20 +22,19 @@ from dpviz.report.figures.precision import (
 from dpviz.report.figures.theme import panels
 from dpviz.report.sentences import explore as explore_words
 from dpviz.report.sentences import precision as precision_words
-from dpviz.report.tables.precision import (
+from dpviz.simulation.compare import Comparison
+from dpviz.studies.precision import (
     account_table,
     direction_names,
     directions_warning,
-    falling_prices,
     gain_table,
     noise_table,
     precision_variants,
     price_table,
     spend_table,
     supplier_note,
-    unequal,
+    uneven,
 )
-from dpviz.simulation.compare import Comparison
 from pages.ui import board, bounds, examples, looks, parts, shares, shell
 from pages.ui import sections as views
 from pages.ui.guard import guard
@@ -88,7 +87,7 @@ def where_it_goes(comparison: Comparison) -> None:
     table = noise_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
     st.header("Where the noise goes", anchor="noise")
     caption = precision_words.noise_caption(table, comparison)
-    if not unequal(table):
+    if uneven(table).empty:
         st.caption(caption)  # flat lines and circles would say no more
         return
     figure = stds_figure(table, shown, names, problem.allocation.chosen)
@@ -149,7 +148,7 @@ def what_it_buys(comparison: Comparison) -> None:
     caption = precision_words.accounts_caption(table, comparison)
     parts.chart(accounts_figure(table, shown), "accounts", "Noise under each account", caption)
     prices = price_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
-    falling = falling_prices(prices)
+    falling = uneven(prices)
     if not falling.empty:
         st.html(looks.names_left_out("prices"))
         st.plotly_chart(

@@ -23,13 +23,13 @@ from dpviz.report.figures import account, claims, precision
 from dpviz.report.figures.reproduction import chart_figure
 from dpviz.report.figures.room import loadings_figure, map_figure
 from dpviz.report.figures.theme import panels, panels_of
-from dpviz.report.tables.precision import (
+from dpviz.studies.compare import Compared
+from dpviz.studies.precision import (
     account_table,
     gain_table,
     noise_table,
     price_table,
 )
-from dpviz.studies.compare import Compared
 
 FEATURED = ("gaussian", "wishart_difference", "ppca", "analyze_gauss", "laplace", "wishart")
 SHAPED = ("directional_gaussian", "gaussian", "directional_wishart_difference")

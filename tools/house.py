@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
     "accounting": 1_600, "auditing": 2_010, "benchmarks": 3_310, "cli": 1_850, "core": 3_330,
     "datasets": 4_920, "extend": 830, "lessons": 2_650, "mechanisms": 4_600, "pages": 7_630,
-    "papers": 5_810, "preparation": 1_820, "releasing": 4_410, "report": 5_640, "sampling": 1_360,
-    "simulation": 4_240, "studies": 4_450, "tests": 33_900, "tools": 1_930,
+    "papers": 5_810, "preparation": 1_820, "releasing": 4_410, "report": 5_300, "sampling": 1_360,
+    "simulation": 4_240, "studies": 4_720, "tests": 33_900, "tools": 1_930,
 }  # fmt: skip
 """Lines of code that a room may have. A change that passes one names what it retires."""
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -14,7 +14,7 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.sentences.phrases import join_words
-from dpviz.report.tables.precision import following
+from dpviz.studies.precision import following
 from pages.ui import controls, parts, state
 
 EQUAL = 0

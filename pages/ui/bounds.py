@@ -10,7 +10,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import csv_text
 from dpviz.datasets import Table
 from dpviz.preparation.bounding import Prepared
-from dpviz.report.tables.precision import bounds_of_rows
+from dpviz.studies.precision import bounds_of_rows
 from pages.ui import controls, parts, state
 from pages.ui.guard import say_error
 

@@ -19,7 +19,7 @@ from dpviz.core.number_text import decimals
 from dpviz.core.params import Param, format_number, params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
-from dpviz.report.tables.precision import custom_text, suppliers
+from dpviz.studies.precision import custom_text, suppliers
 from pages.ui import state
 from pages.ui.guard import say_error
 from pages.ui.page_options import VIEWS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.report.tables.precision import EXAMPLES, shown
+from dpviz.studies.precision import EXAMPLES, shown
 from pages.ui import controls, state
 from pages.ui.page_options import page_defaults
 

@@ -15,7 +15,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.number_text import script as number_script
 from dpviz.datasets import read_thetas
 from dpviz.preparation.bounding import Prepared
-from dpviz.report.tables.precision import (
+from dpviz.studies.precision import (
     custom_text,
     direction_names,
     moved_text,

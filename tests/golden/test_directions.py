@@ -11,8 +11,8 @@ from dpviz.core.files import app_path
 from dpviz.core.metrics import Summary
 from dpviz.core.settings import Settings
 from dpviz.preparation.load import load_prepared
-from dpviz.report.tables.precision import EPSILON, EXAMPLES
 from dpviz.simulation.compare import compare
+from dpviz.studies.precision import EPSILON, EXAMPLES
 
 ROOT = app_path().parent
 EXACT = ("directional_gaussian", "directional_wishart_difference")

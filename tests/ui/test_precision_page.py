@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 from dpviz.core.allocation import parse_allocation
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.prepared import Measured
-from dpviz.report.tables.precision import precision_variants, shares_file
 from dpviz.simulation import compare as running
 from dpviz.simulation.compare import Metric, Result
 from dpviz.simulation.simulate import Cell
+from dpviz.studies.precision import precision_variants, shares_file
 from tests.ui.driver import (
     QUICK,
     as_seen,

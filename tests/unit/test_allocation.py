@@ -36,7 +36,7 @@ from dpviz.mechanisms._suppliers import (
     EPSILON_DIRECTIONS,
     variances_along,
 )
-from dpviz.report.tables.precision import rebalance
+from dpviz.studies.precision import rebalance
 
 EXACT = ("directional_gaussian", "directional_wishart_difference")
 

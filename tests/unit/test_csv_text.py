@@ -21,7 +21,7 @@ from dpviz.core.files import (
     unguarded,
 )
 from dpviz.datasets import read_bounds, read_thetas
-from dpviz.report.tables.precision import shares_file
+from dpviz.studies.precision import shares_file
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMULAS = (

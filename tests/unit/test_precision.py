@@ -18,7 +18,8 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.report.tables.precision import (
+from dpviz.simulation.compare import Comparison, compare
+from dpviz.studies.precision import (
     NOISE_COLUMNS,
     PRICE_COLUMNS,
     SPEND_COLUMNS,
@@ -30,7 +31,6 @@ from dpviz.report.tables.precision import (
     rebalanced_text,
     spend_table,
 )
-from dpviz.simulation.compare import Comparison, compare
 
 SHAPED = "directional_gaussian"
 PURE = "directional_wishart_difference"

@@ -224,21 +224,26 @@ def test_one_program_assembles_comparisons(tmp_path: Path) -> None:
 
 READS = {"drowned", "first_draws", "label_words", "mirrored", "points", "steady"}
 """Functions of simulation that read what was released, and draw nothing."""
+RELEASES = ("calibrate", "noise_along", "release_many", "released_directions")
+"""Methods of a mechanism that price or draw a release."""
 
 
 def computed_by(package: Path, room: str) -> dict[str, set[str]]:
-    """Return the functions of simulation that each file of a room imports."""
+    """Return what each file of a room takes of simulation, and of the steps of a release."""
     found: dict[str, set[str]] = {}
     for path in sorted((package / room).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        computed = called.intersection(RELEASES)
         for one in imports(path):
             whole = [name for name in one.names if one.plain and name.startswith(SIMULATION)]
             taken = set(whole)
             if one.module.startswith(SIMULATION):
                 module = import_module(one.module)
                 taken |= {name for name in one.names if isroutine(getattr(module, name))}
-            if taken - READS:
-                inside = path.relative_to(package).as_posix()
-                found[inside] = found.get(inside, set()) | (taken - READS)
+            computed |= taken - READS
+        if computed:
+            found[path.relative_to(package).as_posix()] = computed
     return found
 
 
@@ -246,9 +251,11 @@ def test_report_draws_and_searches_nothing(tmp_path: Path) -> None:
     """It takes answers: of simulation it knows what they are made of."""
     assert computed_by(PACKAGE, "report") == {}
     (tmp_path / "report").mkdir()
-    breach = "def f():\n    from dpviz.simulation.compare import Result, run_cell\n"
+    breach = (
+        "def f():\n    from dpviz.simulation.compare import Result, run_cell\n    m.calibrate()\n"
+    )
     (tmp_path / "report" / "planted.py").write_text(breach, encoding="utf-8")
-    assert computed_by(tmp_path, "report") == {"report/planted.py": {"run_cell"}}
+    assert computed_by(tmp_path, "report") == {"report/planted.py": {"run_cell", "calibrate"}}
 
 
 # Pages and commands ask studies -------------------------------------------------------------------

@@ -62,7 +62,7 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        `dpviz.report.tables.precision.GAIN_COLUMNS`; a variant without recovery has no row.
+        `dpviz.studies.precision.GAIN_COLUMNS`; a variant without recovery has no row.
     panels : sequence of Panel
         Of those that are drawn.
     """
@@ -114,7 +114,7 @@ def stds_figure(
     Parameters
     ----------
     table : DataFrame
-        `dpviz.report.tables.precision.NOISE_COLUMNS`.
+        `dpviz.studies.precision.NOISE_COLUMNS`.
     panels : sequence of Panel
     names : sequence of str
         Of the d directions.
@@ -209,7 +209,7 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        `dpviz.report.tables.precision.PRICE_COLUMNS`.
+        `dpviz.studies.precision.PRICE_COLUMNS`.
     panels : sequence of Panel
     """
     figure = go.Figure()

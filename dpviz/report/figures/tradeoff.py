@@ -156,7 +156,7 @@ def tradeoff_figure(
     x, y = _spans(traces, now, log_x=log_x, log_y=log_y)
     legend = _legend_height(traces)
     plot = max(_LOWEST, HEIGHT - _AROUND - legend)
-    layout = {
+    layout: dict[str, Any] = {
         "xaxis": {"automargin": True, **_axis(x_title, x, log=log_x)},
         "yaxis": {"automargin": True, **_axis(y_title, y, log=log_y)},
         # of marks, so that they stay at the foot at any scale

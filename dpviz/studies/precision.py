@@ -112,18 +112,11 @@ _FLAT = 1e-9
 """Standard deviations within this factor of each other are one."""
 
 
-def unequal(noise: pd.DataFrame) -> bool:
-    """Return whether any variant of a `noise_table` has more noise along one direction."""
-    return not _moving(noise).empty
+def uneven(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of variants whose noise is not everywhere the same.
 
-
-def falling_prices(prices: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a `price_table` whose variant asks how large the share is."""
-    return _moving(prices)
-
-
-def _moving(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the variants whose standard deviation is not everywhere the same."""
+    Of a `noise_table`, over directions; of a `price_table`, over shares.
+    """
     by = table.groupby("mechanism")["std"]
     return table[by.transform("max") > by.transform("min") * (1 + _FLAT)]
 
