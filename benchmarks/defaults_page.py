@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.defaults import BOUNDS, EPSILONS, KS, MECHANISMS, SCALES, others
 from dpviz.core.problem import Budget, Domain, Problem, Relation
@@ -21,96 +20,41 @@ KINDS = {"approximate": "With delta", "pure": "Pure epsilon"}
 GOALS = {"approximate": (0.008, 0.04, 0.3), "pure": (0.01, 0.05, 0.3)}
 """Mean regret, that of 95 % of settings, and the largest."""
 GOAL_SLOPE = 0.001
+ADVISED = "**advised**"
+BESIDE = {
+    "approximate": ("spherical", "adaptive_clip_gaussian", "gaussian"),
+    "pure": ("spherical_wishart_difference", "wishart_difference"),
+}
+"""The choices that are printed beside the advised one where regrets are split."""
 _RESAMPLES = 1_000
 _WORST = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """A table, its size and bound, a relation, an epsilon and a k.
+def settings_of(tables: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """Return a row for every setting: a table, its size and bound, a relation, an epsilon and a k.
 
-    Attributes
-    ----------
-    table, scale : str
-    tuning : bool
-    cell : dict
-        As `benchmarks.defaults.measured` has it.
-    place : int
-        Of k among the cell's.
+    ``cell`` and ``place`` hold what `benchmarks.defaults.measured` returns and the place of k.
     """
-
-    table: str
-    scale: str
-    tuning: bool
-    cell: dict[str, Any]
-    place: int
-
-    @property
-    def k(self) -> int:
-        return int(self.cell["ks"][self.place])
-
-    @property
-    def epsilon(self) -> float:
-        return float(self.cell["epsilon"])
-
-    @cached_property
-    def problem(self) -> Problem:
-        n, d = self.cell["n"], self.cell["d"]
-        return Problem(n, d, self.k, Relation(self.cell["relation"]), Domain.ball(d))
-
-    def budget(self, kind: str) -> Budget:
-        return Budget(self.epsilon, self.cell["delta"] if kind == "approximate" else 0.0)
-
-    def mean(self, choice: str, half: int | None = None) -> float | None:
-        """Return the mean recovery of a choice; other shares are the mechanism where none apply.
-
-        Parameters
-        ----------
-        choice : str
-        half : int, optional
-            Of the draws: 0 or 1; else of all.
-        """
-        means = self.cell["means"]
-        found = means.get(choice) or means.get(choice.partition(",")[0])
-        both = None if found is None else found[self.place]
-        if both is None:
-            return None
-        return float(np.mean(both)) if half is None else float(both[half])
-
-    @cached_property
-    def _best(self) -> dict[tuple[str, ...], tuple[float, float]]:
-        return {}
-
-    def best(self, keys: tuple[str, ...]) -> tuple[float, float]:
-        """Return the mean recovery on each half of the contender that is best on the other."""
-        if keys not in self._best:
-            known = [key for key in keys if self.mean(key) is not None]
-            first, second = (
-                max(known, key=lambda key: self.mean(key, 1 - half) or 0.0) for half in range(2)
-            )
-            self._best[keys] = self.mean(first, 0) or 0.0, self.mean(second, 1) or 0.0
-        return self._best[keys]
-
-    @property
-    def words(self) -> str:
-        cell = self.cell
-        return (
-            f"n {cell['n']:,}, {cell['bound']}, {cell['relation']}, k {self.k}, "
-            f"epsilon {self.epsilon:g}"
-        )
+    return pd.DataFrame(
+        [
+            {key: table[key] for key in ("name", "scale", "tuning")}
+            | {key: cell[key] for key in ("n", "d", "bound", "relation", "epsilon")}
+            | {"k": k, "cell": cell, "place": place}
+            for table in tables
+            for cell in table["cells"]
+            for place, k in enumerate(cell["ks"])
+        ]
+    )
 
 
-def settings_of(tables: Sequence[dict[str, Any]]) -> list[Setting]:
-    """Return every setting of every table."""
-    return [
-        Setting(table["name"], table["scale"], table["tuning"], cell, place)
-        for table in tables
-        for cell in table["cells"]
-        for place in range(len(cell["ks"]))
-    ]
+def _halves(setting: Any, choice: str) -> list[float]:
+    """Return the mean recovery of a choice on each half of the draws, NaN where it has none.
 
-
-Choice = Callable[[Setting], str]
+    Other shares are the mechanism itself where none apply.
+    """
+    means = setting.cell["means"]
+    both = means.get(choice) or means.get(choice.partition(",")[0])
+    return (both and both[setting.place]) or [math.nan, math.nan]
 
 
 def contenders(kind: str, *, matrix: bool = False, rows: bool = True) -> list[str]:
@@ -125,118 +69,92 @@ def contenders(kind: str, *, matrix: bool = False, rows: bool = True) -> list[st
     return found + ([other.text for other in others(kind)] if rows and not matrix else [])
 
 
-@cache
-def _advised(problem: Problem, budget: Budget, matrix: bool, rows: bool) -> str:
+def _advised(setting: Any, kind: str, matrix: bool, rows: bool) -> str:
+    relation, domain = Relation(setting.relation), Domain.ball(setting.d)
+    problem = Problem(setting.n, setting.d, int(setting.k), relation, domain)
+    budget = Budget(setting.epsilon, setting.cell["delta"] if kind == "approximate" else 0.0)
     return advised(problem, budget, matrix=matrix, rows=rows).text
 
 
-def choices(kind: str, *, matrix: bool, rows: bool) -> dict[str, Choice]:
-    """Return the core's rule, every single contender and switches on public numbers, by name."""
+def regrets(settings: pd.DataFrame, kind: str, *, matrix: bool, rows: bool) -> pd.DataFrame:
+    """Return the regret of the core's rule and of every single contender, a column each.
 
-    def rule(setting: Setting) -> str:
-        budget = setting.budget(kind)
-        return _advised(setting.problem, budget, matrix, rows)
-
-    def always(text: str) -> Choice:
-        return lambda setting: text
-
-    found = {"**advised**": rule}
-    for text in contenders(kind, matrix=matrix, rows=rows):
-        if parse_variant(text.partition(",")[0]).info.family != "subspace":
-            found[text] = always(text)
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class Regrets:
-    """The regrets of one choice and the settings they are of."""
-
-    settings: list[Setting]
-    values: np.ndarray[Any, np.dtype[np.float64]]
-
-    @classmethod
-    def of(cls, settings: Sequence[Setting], keys: Sequence[str], choice: Choice) -> Regrets:
-        kept, values, among = [], [], tuple(keys)
-        for setting in settings:
-            own = setting.mean(choice(setting))
-            if own is not None:
-                kept.append(setting)
-                values.append(sum(setting.best(among)) / 2 - own)
-        return cls(kept, np.array(values))
-
-    def where(self, test: Callable[[Setting], bool]) -> np.ndarray[Any, np.dtype[np.float64]]:
-        chosen = np.array([test(setting) for setting in self.settings], dtype=bool)
-        return self.values[chosen]
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The central 95 % of the mean over tables drawn anew, all settings of one together."""
-        names = sorted({setting.table for setting in self.settings})
-        index = {name: number for number, name in enumerate(names)}
-        each = np.array([index[setting.table] for setting in self.settings])
-        sums = np.bincount(each, weights=self.values, minlength=len(names))
-        counts = np.bincount(each, minlength=len(names))
-        rng = generator(0, "defaults", "bootstrap")
-        drawn = rng.integers(len(names), size=(_RESAMPLES, len(names)))
-        means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
-        low, high = np.quantile(means, (0.025, 0.975))
-        return float(low), float(high)
-
-
-def _table(
-    settings: Sequence[Setting], kind: str, *, matrix: bool, rows: bool
-) -> tuple[list[str], dict[str, tuple[Regrets, Regrets]]]:
-    """Return a table of choices, best on the test half first, and their regrets (tuning, test)."""
+    The best contender is chosen on one half of the draws and read on the other.
+    """
     keys = contenders(kind, matrix=matrix, rows=rows)
-    found = {}
-    for name, choice in choices(kind, matrix=matrix, rows=rows).items():
-        halves = [[s for s in settings if s.tuning is half] for half in (True, False)]
-        found[name] = (
-            Regrets.of(halves[0], keys, choice), Regrets.of(halves[1], keys, choice),
-        )  # fmt: skip
-    by = " | ".join(f"{epsilon:g}" for epsilon in EPSILONS)
-    lines = [
-        f"| choice | test half | 95 % interval | 95 % of settings within | largest | tuning half | "
-        f"test half at epsilon {by} |",
-        "|---|---|---|---|---|---|" + "---|" * len(EPSILONS),
-    ]
-    order = sorted(found, key=lambda name: (name != "**advised**", found[name][1].values.mean()))
-    for name in order:
-        tuning, test = found[name]
-        low, high = test.interval
-        cells = [
-            name, f"{test.values.mean():.3f}", f"{low:.3f} to {high:.3f}",
-            f"{np.quantile(test.values, 0.95):.2f}", f"{test.values.max():.2f}",
-            f"{tuning.values.mean():.3f}",
-            *(f"{test.where(lambda s, e=e: s.epsilon == e).mean():.3f}" for e in EPSILONS),
-        ]  # fmt: skip
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines, found
+    every = list(settings.itertuples())
+    halves = np.array([[_halves(one, key) for key in keys] for one in every])
+    chosen = np.where(np.isnan(halves), -np.inf, halves).argmax(axis=1)
+    numbers = np.arange(len(every))
+    best = (halves[numbers, chosen[:, 1], 0] + halves[numbers, chosen[:, 0], 1]) / 2
+    rule = [_halves(one, _advised(one, kind, matrix, rows)) for one in every]
+    found = {ADVISED: best - np.mean(rule, axis=1)}
+    for number, key in enumerate(keys):
+        if parse_variant(key.partition(",")[0]).info.family != "subspace":
+            found[key] = best - halves[:, number].mean(axis=1)
+    return pd.DataFrame(found, index=settings.index)
 
 
-def _goals(test: Regrets, kind: str) -> list[str]:
+def _interval(values: pd.Series, names: pd.Series) -> tuple[float, float]:
+    """Return the central 95 % of the mean over tables drawn again, all settings of one together."""
+    groups = values.groupby(names.loc[values.index])
+    sums, counts = groups.sum().to_numpy(), groups.count().to_numpy()
+    rng = generator(0, "defaults", "bootstrap")
+    drawn = rng.integers(len(sums), size=(_RESAMPLES, len(sums)))
+    low, high = np.quantile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table in Markdown."""
+    head, *body = (f"| {' | '.join(row)} |" for row in (header, *rows))
+    return [head, "|" + "---|" * len(header), *body]
+
+
+def _table(settings: pd.DataFrame, found: pd.DataFrame) -> list[str]:
+    """Return a table of choices: the rule, and then the best on the test half first."""
+    test = found[~settings["tuning"]]
+    order = test.mean().drop(ADVISED).sort_values().index
+    epsilons = [f"{epsilon:g}" for epsilon in EPSILONS]
+    header = [
+        "choice", "test half", "95 % interval", "95 % of settings within", "largest",
+        "tuning half", f"test half at epsilon {epsilons[0]}", *epsilons[1:],
+    ]  # fmt: skip
+    rows = []
+    for name in (ADVISED, *order):
+        values = test[name].dropna()
+        low, high = _interval(values, settings["name"])
+        by = values.groupby(settings["epsilon"]).mean()
+        rows.append([
+            str(name), f"{values.mean():.3f}", f"{low:.3f} to {high:.3f}",
+            f"{values.quantile(0.95):.2f}", f"{values.max():.2f}",
+            f"{found.loc[settings['tuning'], name].mean():.3f}",
+            *(f"{by[epsilon]:.3f}" for epsilon in EPSILONS),
+        ])  # fmt: skip
+    return _lines(header, rows)
+
+
+def _goals(test: pd.Series, epsilons: pd.Series, kind: str) -> list[str]:
     """Return a table with a row for each goal."""
-
-    def said(met: bool) -> str:
-        return "met" if met else "missed"
-
     goal_mean, goal_most, goal_largest = GOALS[kind]
-    mean, most = float(test.values.mean()), float(np.quantile(test.values, 0.95))
-    largest = float(test.values.max())
-    by = [float(test.where(lambda s, e=e: s.epsilon == e).mean()) for e in EPSILONS]
-    slope = float(np.polyfit(np.log10(EPSILONS), by, 1)[0])
-    return [
-        "| goal | measured | |",
-        "|---|---|---|",
-        f"| mean at most {goal_mean:g} | {mean:.4f} | {said(mean <= goal_mean)} |",
-        f"| 95 % of settings within {goal_most:g} | {most:.3f} | {said(most <= goal_most)} |",
-        f"| largest at most {goal_largest:g} | {largest:.2f} | {said(largest <= goal_largest)} |",
-        f"| not rising with epsilon, by least squares, by more than {GOAL_SLOPE:g} a decade | "
-        f"{slope:+.4f} | {said(slope <= GOAL_SLOPE)} |",
+    mean, most, largest = float(test.mean()), float(test.quantile(0.95)), float(test.max())
+    by = test.groupby(epsilons).mean()
+    slope = float(np.polyfit(np.log10(by.index.to_numpy()), by.to_numpy(), 1)[0])
+    goals = [
+        (f"mean at most {goal_mean:g}", f"{mean:.4f}", mean <= goal_mean),
+        (f"95 % of settings within {goal_most:g}", f"{most:.3f}", most <= goal_most),
+        (f"largest at most {goal_largest:g}", f"{largest:.2f}", largest <= goal_largest),
+        (
+            f"not rising with epsilon, by least squares, by more than {GOAL_SLOPE:g} a decade",
+            f"{slope:+.4f}",
+            slope <= GOAL_SLOPE,
+        ),
     ]
+    rows = [(goal, measured, "met" if met else "missed") for goal, measured, met in goals]
+    return _lines(("goal", "measured", "result"), rows)
 
 
-def _reason(setting: Setting, best: str) -> str:
+def _reason(setting: Any, best: str) -> str:
     """Return why another contender is ahead, from what is known of the table without a draw."""
     tail, directions = setting.cell["tail"], setting.cell["directions"][setting.place]
     more = best.startswith(("spherical", "ppca")) or "share of 0.5" in best or "2 times" in best
@@ -251,51 +169,42 @@ def _reason(setting: Setting, best: str) -> str:
     )
 
 
-def _worst(test: Regrets, keys: Sequence[str]) -> list[str]:
+def _worst(test: pd.Series, settings: pd.DataFrame, keys: Sequence[str]) -> list[str]:
     """Return the tables with the largest mean regrets, each with its worst setting."""
-    groups: dict[tuple[str, str], list[int]] = {}
-    for number, setting in enumerate(test.settings):
-        groups.setdefault((setting.table, setting.scale), []).append(number)
-    means = {name: float(test.values[numbers].mean()) for name, numbers in groups.items()}
-    lines = [
-        "| table | d | mean regret | largest | at | best there | why |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name in sorted(means, key=lambda name: -means[name])[:_WORST]:
-        number = max(groups[name], key=lambda number: test.values[number])
-        setting = test.settings[number]
-        known = [key for key in keys if setting.mean(key) is not None]
-        best = max(known, key=lambda key: setting.mean(key) or -math.inf)
-        lines.append(
-            f"| {name[0]}, {name[1]} | {setting.cell['d']} | {means[name]:.3f} | "
-            f"{test.values[number]:.2f} | {setting.words} | {best} {setting.mean(best):.2f} | "
-            f"{_reason(setting, best)} |"
-        )
-    return lines
+    there = settings.loc[test.index]
+    groups = test.groupby([there["name"], there["scale"]], sort=False)
+    rows = []
+    for name, mean in groups.mean().sort_values(ascending=False, kind="stable")[:_WORST].items():
+        number = groups.idxmax()[name]
+        (one,) = settings.loc[[number]].itertuples()
+        means = {key: float(np.mean(_halves(one, key))) for key in keys}
+        best = max(keys, key=lambda key: means[key] if means[key] > 0 else -math.inf)
+        words = f"n {one.n:,}, {one.bound}, {one.relation}, k {one.k}, epsilon {one.epsilon:g}"
+        rows.append([
+            ", ".join(name), str(one.d), f"{mean:.3f}", f"{test[number]:.2f}", words,
+            f"{best} {means[best]:.2f}", _reason(one, best),
+        ])  # fmt: skip
+    return _lines(("table", "d", "mean regret", "largest", "at", "best there", "why"), rows)
 
 
-def _split(found: dict[str, tuple[Regrets, Regrets]], names: Sequence[str]) -> list[str]:
+def _split(found: pd.DataFrame, settings: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """Return the regrets of some choices by everything else that varies, on the test half."""
-    sizes = {
-        "n up to 500": lambda s: s.cell["n"] <= 500,
-        "n 501 to 2,000": lambda s: 500 < s.cell["n"] <= 2_000,
-        "n above 2,000": lambda s: s.cell["n"] > 2_000,
+    test = settings[~settings["tuning"]]
+    groups = {
+        "n up to 500": test["n"] <= 500,
+        "n 501 to 2,000": test["n"].between(501, 2_000),
+        "n above 2,000": test["n"] > 2_000,
+        **{scale: test["scale"] == scale for scale in SCALES},
+        **{f"k {k}": test["k"] == k for k in KS},
+        **{f"{bound} row as bound": test["bound"] == bound for bound in BOUNDS},
+        **{str(relation): test["relation"] == str(relation) for relation in Relation},
     }
-    tests: dict[str, Callable[[Setting], bool]] = dict(sizes)
-    tests |= {f"{scale}": lambda s, scale=scale: s.scale == scale for scale in SCALES}
-    tests |= {f"k {k}": lambda s, k=k: s.k == k for k in KS}
-    tests |= {f"{b} row as bound": lambda s, b=b: s.cell["bound"] == b for b in BOUNDS}
-    tests |= {str(r): lambda s, r=r: s.cell["relation"] == str(r) for r in Relation}
-    lines = [
-        "| settings | how many | " + " | ".join(names) + " |",
-        "|---|---|" + "---|" * len(names),
-    ]
-    for words, test in tests.items():
-        values = [found[name][1].where(test) for name in names]
-        if len(values[0]):
-            cells = " | ".join(f"{value.mean():.3f}" for value in values)
-            lines.append(f"| {words} | {len(values[0]):,} | {cells} |")
-    return lines
+    rows = []
+    for words, among in groups.items():
+        values = found.loc[test.index[among], list(names)]
+        if count := values[names[0]].count():
+            rows.append([words, f"{count:,}", *(f"{mean:.3f}" for mean in values.mean())])
+    return _lines(("settings", "how many", *names), rows)
 
 
 def _tables_named(tables: Sequence[dict[str, Any]], *, tuning: bool) -> str:
@@ -353,40 +262,33 @@ def page(tables: Sequence[dict[str, Any]], draws: int, missing: int = 0) -> str:
         *_advice(),
     ]
     for kind, title in KINDS.items():
-        table, found = _table(settings, kind, matrix=False, rows=True)
-        keys = contenders(kind)
-        least = min(found, key=lambda name: float(found[name][0].values.mean()))
-        own = float(found["**advised**"][0].values.mean())
-        lines += ["", f"## {title}: rows at hand, components wanted", "", *table, ""]
+        found = regrets(settings, kind, matrix=False, rows=True)
+        tuned = found[settings["tuning"]].mean()
+        test = found.loc[~settings["tuning"], ADVISED].dropna()
+        lines += ["", f"## {title}: rows at hand, components wanted", ""]
         lines += [
-            f"Least on the tuning half: {least}, {found[least][0].values.mean():.4f}; what is "
-            f"advised has {own:.4f}.",
+            *_table(settings, found),
+            "",
+            f"Least on the tuning half: {tuned.idxmin()}, {tuned.min():.4f}; what is "
+            f"advised has {tuned[ADVISED]:.4f}.",
             "",
             "Goals for what is advised, on the test half:",
             "",
-            *_goals(found["**advised**"][1], kind),
+            *_goals(test, settings["epsilon"], kind),
             "",
             "Its worst tables there, by mean regret, each with its worst setting:",
             "",
-            *_worst(found["**advised**"][1], keys),
+            *_worst(test, settings, contenders(kind)),
             "",
             "By everything else that varies, on the test half:",
             "",
-            *_split(found, _beside(kind)),
+            *_split(found, settings, (ADVISED, *BESIDE[kind])),
         ]
     for kind, title in KINDS.items():
         for matrix, words in ((False, "components"), (True, "a matrix")):
-            table, _ = _table(settings, kind, matrix=matrix, rows=False)
-            lines += ["", f"## {title}: second moment only, {words} wanted", "", *table]
+            lines += ["", f"## {title}: second moment only, {words} wanted", ""]
+            lines += _table(settings, regrets(settings, kind, matrix=matrix, rows=False))
     lines += ["", "## The tables", ""]
     lines += [f"Tuning half. {_tables_named(tables, tuning=True)}.", ""]
     lines += [f"Test half. {_tables_named(tables, tuning=False)}."]
     return "\n".join(lines) + "\n"
-
-
-def _beside(kind: str) -> list[str]:
-    """Return the choices that stand beside the advised one where regrets are split."""
-    rest = ("spherical", "adaptive_clip_gaussian", "gaussian")
-    if kind == "pure":
-        rest = ("spherical_wishart_difference", "wishart_difference")
-    return ["**advised**", *rest]
