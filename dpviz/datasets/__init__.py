@@ -11,7 +11,7 @@ from typing import Any
 
 from dpviz.core.errors import InvalidTable, WrongArgument, did_you_mean, printable
 from dpviz.datasets import remote
-from dpviz.datasets.batches import FileBatches
+from dpviz.datasets.batches import Batches, FileBatches
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.check import (
     USES,
@@ -24,7 +24,6 @@ from dpviz.datasets.check import (
 from dpviz.datasets.columns import Kind, RawColumn
 from dpviz.datasets.dataframes import (
     FrameBatches,
-    SparseRows,
     name_at_hand,
     rows_not_held,
     table_at_hand,
@@ -63,9 +62,6 @@ __all__ = [
     "suggested_drops",
 ]
 
-
-Batches = FileBatches | FrameBatches | SparseRows
-"""Rows that no array holds, summed where they are."""
 
 TABLE_ALLOWED = (
     "a built-in key, a path, a plan such as plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5, "

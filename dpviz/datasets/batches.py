@@ -8,7 +8,8 @@ is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,35 +21,29 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import FoldSum
-from dpviz.core.errors import InvalidSetting, InvalidTable, printable
+from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import codes_listed, levels_listed, read_as_listed
 from dpviz.datasets.check import advised
 from dpviz.datasets.columns import (
     MAX_MAGNITUDE,
     MISSING_MARKERS,
+    POINT,
     WITHHELD,
     Judged,
     Kind,
     among,
-    is_text,
+    cast,
     listed,
     parse,
     plain_numbers,
     to_numpy,
     trimmed,
+    truths,
 )
-from dpviz.datasets.files import (
-    Columns,
-    decimal_mark,
-    flat_of,
-    judge_flat,
-    keyed,
-    open_file,
-    shown_name,
-)
+from dpviz.datasets.files import Columns, decimal_mark, open_file, shown_name
 from dpviz.datasets.raw import RawTable
-from dpviz.datasets.reader import later_text
+from dpviz.datasets.reader import is_text
 from dpviz.datasets.table import NAMELESS, PLAINLY, ReadOptions
 
 _BATCH_ROWS = 1 << 16
@@ -77,7 +72,61 @@ def check_batches(reading: ReadOptions) -> None:
             raise InvalidSetting(name, allowed, given, f"--{name.replace(' ', '-')}")
 
 
-class FileBatches:
+class Batches(ABC):
+    """Rows that no array holds, summed where they are.
+
+    Attributes
+    ----------
+    name : str
+        What messages call them.
+    called : str
+        What results call them.
+    columns : tuple of str
+        Names of the numeric columns.
+    notes : tuple of str
+        What reading changed or assumed, as sentences.
+    """
+
+    name: str
+    called: str
+    columns: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[FloatArray, int]]:
+        """Yield blocks of complete rows and how many incomplete ones each lost.
+
+        A block, of shape (size, d), is only good until the next one: they may share memory.
+
+        Raises
+        ------
+        InvalidTable
+            On an infinite or absurdly large number; the row is named.
+        """
+
+    def first(self) -> FloatArray:
+        """Return the first block that has complete rows; empty if there is none."""
+        return next(
+            (block.copy() for block, _ in self.blocks() if len(block)),
+            np.zeros((0, len(self.columns))),
+        )
+
+    def fold(self, new: Callable[[], S]) -> S:
+        """Return the sum over all rows, in their order."""
+        total = new()
+        for block, dropped in self.blocks():
+            total.dropped += dropped
+            if len(block):
+                total.add(block, total.rows)
+        return total
+
+
+def block_rows(columns: int) -> int:
+    """Return how many rows a block has."""
+    return max(256, min(_BATCH_ROWS, _BLOCK_CELLS // max(columns, 1)))
+
+
+class FileBatches(Batches):
     """The numeric rows of a CSV, gzipped CSV or Parquet file; rows with gaps are left out.
 
     Parameters
@@ -88,17 +137,6 @@ class FileBatches:
         is held in memory.
     name : str, optional
         What the file is called, where that is not the name it lies under.
-
-    Attributes
-    ----------
-    name : str
-        File name, as messages show it.
-    called : str
-        What results call it.
-    columns : tuple of str
-        Names of the numeric columns.
-    notes : tuple of str
-        What reading changed or assumed, as sentences.
 
     Raises
     ------
@@ -115,130 +153,85 @@ class FileBatches:
         path = Path(path)
         self.name = shown_name(path.name if name is None else name)
         self.called = NAMELESS
-        self.rows_a_person = reading.rows_a_person
         if not path.is_file():
             raise InvalidTable(
                 f"table must be a file to be read in batches; {self.name!r} is none."
             )
         self._file = open_file(path, self.name, reading.encoding, reading.sheet, stream=True)
-        self._decimal = decimal_mark(reading.decimal)
-        settled, notes = self._head()
+        self._read = Columns.of(self._file)
+        settled, notes = self._read.settle(self._head(), decimal_mark(reading.decimal))
         self._choose(settled, reading)
         self.columns = tuple(item.column.name for item in self._features)
         self.notes = (*self._read.notes, *notes, *self._left_out)
 
     def _choose(self, settled: list[Judged], reading: ReadOptions) -> None:
-        """Decide which columns are features, which hold nothing and which is the label."""
-        rows = max(len(item.values) for item in settled)
-        head = [item for item in settled if len(item.values) == rows]
-        names = [item.column.name for item in head]
-        data = pa.table([item.values for item in head], names=names)
-        raw = RawTable(self.name, tuple(item.column for item in head), (), data)
-        reading, advice = advised(raw, reading)
+        """Decide which columns are features and which is the label."""
         places = {item.column.name: item.column.place for item in settled}
-        named = [("label", reading.label)] if reading.label is not None else []
-        for what, column in [
-            *named,
-            *(("a column left out", name) for name in reading.leave_out or ()),
-        ]:
-            if column not in places:
-                raise InvalidTable(
-                    f"{what} must be a column of {self.name}, one of {listed(list(places))}; "
-                    f"got {printable(column)!r}."
-                )
+        data = pa.table([item.values for item in settled], names=[*places])
+        raw = RawTable(self.name, tuple(item.column for item in settled), (), data)
+        reading, advice = advised(raw, reading)
+        raw.check_names("label", [] if reading.label is None else [reading.label])
+        raw.check_names("a column left out", reading.leave_out or ())
         self._label = None if reading.label is None else places[reading.label]
-        used = [
-            item
-            for item in settled
-            if item.column.place != self._label
-            and item.column.name not in (reading.leave_out or ())
-        ]
+        out = {reading.label, *(reading.leave_out or ())}
+        used = [item for item in settled if item.column.name not in out]
         self._features = [item for item in used if item.column.is_feature]
-        self._empty = [item for item in used if item.column.kind is Kind.EMPTY]
-        beside = [item for item in used if item not in self._features and item not in self._empty]
+        empty = [item for item in used if item.column.kind is Kind.EMPTY]
+        beside = [item for item in used if item not in self._features and item not in empty]
         self._left_out = [
             f"Left out as {what}: {listed([item.column.name for item in items])}."
-            for what, items in (("text or dates", beside), ("empty", self._empty))
+            for what, items in (("text or dates", beside), ("empty", empty))
             if items
         ] + advice
 
-    def _head(self) -> tuple[list[Judged], list[str]]:
-        """Return what the columns are, judged on a text's first block or a Parquet's first rows."""
-        self._read = Columns.of(self._file)
-        plan = {**self._read.plan(), "rows": _BATCH_ROWS}
-        head = _first_rows(self._file.batches(plan), 2)
-        if self._read.layout is not None:
-            if head is None:
-                width = self._read.layout.width
-                head = pa.table({str(j): pa.nulls(0) for j in range(width)})
-            return self._read.settle(head, self._decimal)
-        rows = self._file.rows
-        if head is None or rows < 2:
-            found = "one row" if rows else "none"
-            raise InvalidTable(f"{self.name} must have at least 2 rows of data; it has {found}.")
-        self._keys = list(keyed(head))
-        columns = flat_of(head)
-        if rows > head.num_rows:
-            columns = [(name, self._later(j, values)) for j, (name, values) in enumerate(columns)]
-        return judge_flat(self.name, columns, self._decimal)
+    def _batches(self, places: Sequence[int]) -> Iterator[Any]:
+        """Yield the columns at these places, a batch at a time."""
+        plan = {**self._read.plan(), "columns": [*places], "rows": _BATCH_ROWS}
+        return self._file.batches(plan)
 
-    def _later(self, place: int, values: Any) -> Any:
-        """Return a column's first values, or those of the first batch that has any."""
-        if pc.all(pc.is_null(values, nan_is_null=True)).as_py():
-            key = self._keys[place]
-            for batch in self._file.batches({"columns": [key[0]], "rows": _BATCH_ROWS}):
-                later = keyed(batch)[key]
-                if not pc.all(pc.is_null(later, nan_is_null=True)).as_py():
-                    return pa.chunked_array([later.slice(0, len(values))])
-        return values
+    def _head(self) -> Any:
+        """Return the first rows, by which each column is judged.
 
-    def _batches(self) -> Iterator[list[Any]]:
-        """Yield the arrays of the features, of the empty columns and of the label, if any."""
-        places = [item.column.place for item in (*self._features, *self._empty)]
-        places += [] if self._label is None else [self._label]
-        if self._read.layout is not None:
-            types = {str(item.column.place): _type_of(item) for item in self._features}
-            types |= dict.fromkeys([str(item.column.place) for item in self._empty], "string")
-            if self._label is not None:
-                types[str(self._label)] = "string"
-            for batch in self._file.batches({**self._read.plan(), "types": types}):
-                yield [batch.column(j) for j in range(len(places))]
-            return
-        keys = [self._keys[place] for place in places]
-        names = list(dict.fromkeys(name for name, _ in keys))
-        for batch in self._file.batches({"columns": names, "rows": _BATCH_ROWS}):
-            read = keyed(batch)
-            yield [read[key] for key in keys]
+        A column that is empty there is judged by the first batch in which it is not.
+        """
+        width, whole = self._read.width, False
+        head: list[Any] = []
+        batches = self._batches(range(width))
+        while sum(b.num_rows for b in head) < 2 or sum(b.nbytes for b in head) < _HEAD_BYTES:
+            if (batch := next(batches, None)) is None:
+                whole = True
+                break
+            head.append(batch)
+        if not head:
+            return pa.table({str(j): pa.nulls(0) for j in range(width)})
+        table, later = pa.Table.from_batches(head), {}
+        empty = [j for j, cells in enumerate(table.columns) if not (whole or _present(cells).any())]
+        for batch in self._batches(empty) if empty else ():
+            for j, cells in zip(empty, batch.columns, strict=True):
+                if j not in later and _present(cells).any():
+                    later[j] = cells.slice(0, len(table))
+            if len(later) == len(empty):
+                break
+        for j, cells in later.items():
+            rest = pa.nulls(len(table) - len(cells), cells.type)
+            table = table.set_column(j, table.field(j), pa.chunked_array([cells, rest]))
+        return table
 
     def blocks(self) -> Iterator[tuple[FloatArray, int]]:
-        """Yield blocks of complete rows and how many incomplete ones each lost.
-
-        A block, of shape (size, d), is only good until the next one: they share
-        memory.
-
-        Raises
-        ------
-        InvalidTable
-            On an infinite or absurdly large number; the row is named.
-        """
-        d, empty = len(self._features), len(self._empty)
-        size = max(256, min(_BATCH_ROWS, _BLOCK_CELLS // max(d, 1)))
+        """Yield blocks of complete rows and how many incomplete ones each lost."""
+        d, row = len(self._features), 0
+        size = block_rows(d)
         # by columns, as they arrive; its transpose is the block
         buffer = np.empty((d, size))
-        row = 0
-        for batch in _read_ahead(self._batches()):
-            count = len(batch[0]) if batch else 0
+        places = [item.column.place for item in self._features]
+        places += [] if self._label is None else [self._label]
+        for batch in _read_ahead(self._batches(places)):
+            count = batch.num_rows
             arrays = [
                 self._numbers(item, column)
-                for item, column in zip(self._features, batch, strict=False)
+                for item, column in zip(self._features, batch.columns, strict=False)
             ]
-            for item, column in zip(self._empty, batch[d : d + empty], strict=True):
-                if _present(column).any():
-                    raise InvalidTable(
-                        f"column '{item.column.name}' of {self.name} starts empty and later holds "
-                        "values, which a file read in batches must not."
-                    )
-            present = None if self._label is None else _present(batch[-1])
+            present = None if self._label is None else _present(batch.column(d))
             for start in range(0, count, size):
                 stop = min(start + size, count)
                 block = buffer[:, : stop - start]
@@ -250,48 +243,31 @@ class FileBatches:
 
     def _numbers(self, item: Judged, column: Any) -> NDArray[Any]:
         """Return one column of a batch as numbers, gaps as NaN."""
-        if item.column.mark is None:
-            if pa.types.is_dictionary(column.type):
-                column = column.dictionary_decode()
-            numbers: NDArray[Any] = plain_numbers(column).to_numpy(zero_copy_only=False)
+        kind = column.type
+        coded = pa.types.is_dictionary(kind)
+        if not is_text(kind.value_type if coded else kind):
+            column = plain_numbers(column.dictionary_decode() if coded else column)
+            numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
             return numbers
-        mark, unit = item.column.mark, item.column.unit
+        mark, unit = item.column.mark or POINT, item.column.unit
 
         def parsed(texts: Any) -> NDArray[np.float64]:
-            return parse(trimmed(texts), mark, unit)
+            plain = cast(texts, pa.float64()) if mark == POINT and not unit else None
+            return parse(trimmed(texts), mark, unit) if plain is None else to_numpy(plain)
 
-        found = _each(column, parsed, np.nan)
-        if (np.isnan(found) & _present(column) & ~_each(column, _withheld, False)).any():
-            raise InvalidTable(later_text(item.column.place).replace("{}", self.name))
-        return found
-
-    def first(self) -> FloatArray:
-        """Return the first block that has complete rows; empty if there is none."""
-        for block, _ in self.blocks():
-            if len(block):
-                return block.copy()
-        return np.zeros((0, len(self._features)))
-
-    def fold(self, new: Callable[[], S]) -> S:
-        """Return the sum over all rows, in the order of the file."""
-        total = new()
-        for block, dropped in self.blocks():
-            total.dropped += dropped
-            if len(block):
-                total.add(block, total.rows)
-        return total
-
-
-def _first_rows(batches: Iterator[Any], least: int) -> Any:
-    """Return the first batches, at least so many rows where there are, as one table; or None."""
-    found: list[Any] = []
-    for batch in batches:
-        found.append(batch)
-        if sum(part.num_rows for part in found) >= least and (
-            sum(part.nbytes for part in found) >= _HEAD_BYTES
+        if item.column.kind is Kind.BOOLEAN:
+            found = _each(column if coded else column.dictionary_encode(), truths, np.nan)
+        else:
+            found = _each(column, parsed, np.nan)
+        gaps = np.isnan(found)
+        if np.count_nonzero(gaps) > column.null_count and (
+            (gaps & _present(column) & ~_each(column, _withheld, False)).any()
         ):
-            break
-    return pa.Table.from_batches(found) if found else None
+            raise InvalidTable(
+                f"column {item.column.place + 1} of {self.name} starts with numbers and later "
+                "holds text, which a file read in batches must not."
+            )
+        return found
 
 
 def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
@@ -332,13 +308,6 @@ def complete(
     return rows[whole], int(len(rows) - np.count_nonzero(whole))
 
 
-def _type_of(item: Judged) -> str:
-    """Return what the reader shall read a feature of a text as."""
-    if item.column.mark is not None:
-        return "string"
-    return "bool_" if item.column.kind is Kind.BOOLEAN else "float64"
-
-
 def _each(column: Any, of: Callable[[Any], NDArray[V]], gap: V | float) -> NDArray[V]:
     """Return what a function finds of each cell; of coded ones once for each text.
 
@@ -358,7 +327,9 @@ def _withheld(texts: Any) -> NDArray[np.bool_]:
 
 
 def _present(column: Any) -> NDArray[np.bool_]:
-    """Return which rows have a label."""
+    """Return which cells hold something."""
+    if isinstance(column, pa.ChunkedArray):
+        return np.concatenate([_present(chunk) for chunk in column.chunks])
     if pa.types.is_dictionary(column.type):
         return _each(column, _present, False)
     present: NDArray[np.bool_] = ~to_numpy(pc.is_null(column, nan_is_null=True))

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from dpviz.core.cancelling import in_threads
 from dpviz.core.errors import QUOTED, InvalidTable, printable
 from dpviz.core.number_text import numeral
+from dpviz.datasets.reader import is_number, is_text
 from dpviz.datasets.source import readable
 
 MAX_CATEGORIES = 50
@@ -501,23 +502,6 @@ def to_numpy(values: Any) -> NDArray[Any]:
     return found
 
 
-def is_text(kind: Any) -> bool:
-    """Return whether an Arrow type is text."""
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def is_number(kind: Any) -> bool:
-    """Return whether an Arrow type is a number or a truth value."""
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_boolean(kind)
-    )
-
-
 def plain_numbers(values: Any) -> Any:
     """Return an Arrow array of numbers in a type that NumPy has too."""
     if pa.types.is_boolean(values.type):
@@ -584,7 +568,7 @@ def judge_columns(
     ]
     if len(columns) > 1 and not names[0].strip() and places[:1] == [0]:
         kind = columns[0].type
-        first = columns[0] if pa.types.is_integer(kind) else _cast(columns[0], pa.int64())
+        first = columns[0] if pa.types.is_integer(kind) else cast(columns[0], pa.int64())
         if first is not None and counts_rows(first):
             notes.append("The first column has no name and counts the rows: it was left out.")
             # the index that pandas writes
@@ -695,7 +679,7 @@ def _written_plainly(values: Any, column: RawColumn, table: str, delimiter: str)
     ):
         return None
     if not found.marked:
-        numbers = _cast(values, pa.int64())
+        numbers = cast(values, pa.int64())
         if numbers is not None:
             return Judged(_numeric(numbers, column, table), numbers)
         marked = pc.or_(pc.match_substring(texts, POINT), pc.match_substring(texts, COMMA))
@@ -707,7 +691,7 @@ def _written_plainly(values: Any, column: RawColumn, table: str, delimiter: str)
         if delimiter == COMMA or pc.any(pc.match_substring(texts, POINT)).as_py():
             return None
         values = pc.replace_substring(values, COMMA, POINT)
-    numbers = _cast(values, pa.float64())
+    numbers = cast(values, pa.float64())
     if numbers is None:
         return None
     how = ("with a decimal comma",) if mark == COMMA else ()
@@ -720,7 +704,7 @@ def _start(texts: Any) -> Numerals:
     return numerals_of(trimmed(texts.slice(0, _FEW).combine_chunks()))
 
 
-def _cast(values: Any, kind: Any) -> Any:
+def cast(values: Any, kind: Any) -> Any:
     """Return texts as numbers of a kind, whatever blanks surround them; None if they are none."""
     if not is_text(values.type):
         return None
@@ -962,6 +946,11 @@ def _texts(
 def trimmed(texts: Any) -> Any:
     """Return texts of an Arrow array without blanks around them."""
     return pc.utf8_trim_whitespace(texts.cast(pa.large_string()))
+
+
+def truths(texts: Any) -> NDArray[np.float64]:
+    """Return 1 and 0 for true and false, and NaN for what is neither."""
+    return np.array([_TRUTHS.get(word, np.nan) for word in trimmed(texts).to_pylist()])
 
 
 def among(texts: Any, words: Collection[str]) -> NDArray[np.bool_]:

@@ -9,9 +9,9 @@ caller has set up, a cluster or the threads of one machine.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,11 @@ import pyarrow as pa
 from scipy import sparse
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import FoldSum
 from dpviz.core.errors import InvalidSetting, InvalidTable, printable
-from dpviz.datasets.batches import check_batches, complete
+from dpviz.datasets.batches import Batches, block_rows, check_batches, complete
 from dpviz.datasets.check import advised
-from dpviz.datasets.columns import distinct, listed
-from dpviz.datasets.files import is_flat, parsed
+from dpviz.datasets.columns import listed
+from dpviz.datasets.files import parsed
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.table import ReadOptions, Table
 
@@ -62,7 +61,7 @@ def table_at_hand(table: Any, reading: ReadOptions) -> Table:
     return raw.to_table(reading).noting(notes)
 
 
-def rows_not_held(table: Any, reading: ReadOptions) -> FrameBatches | SparseRows | None:
+def rows_not_held(table: Any, reading: ReadOptions) -> Batches | None:
     """Return the rows of what no array holds, of Dask or sparse ones; None for all else.
 
     Raises
@@ -128,13 +127,7 @@ def read_frame(frame: Any, name: str = "frame") -> RawTable:
             f"{which} of {name} must hold one kind of values: numbers, text, dates or true and "
             "false."
         ) from None
-    columns = list(zip(titles or table.column_names, table.columns, strict=True))
-    flat = [(title, values) for title, values in columns if is_flat(pa.field(title, values.type))]
-    other = [title for title, values in columns if not is_flat(pa.field(title, values.type))]
-    notes = [f"Left out, neither numbers nor text: {listed(distinct(other)[0])}."] if other else []
-    if not flat:
-        raise InvalidTable(f"{name} has no columns of numbers or text.")
-    return parsed(name, flat, notes)
+    return parsed(name, table.rename_columns(titles) if titles else table)
 
 
 def table_of_array(array: np.ndarray[Any, Any], name: str = "array") -> Table:
@@ -179,80 +172,40 @@ def _check_array(array: Any, name: str) -> None:
 # Not held by an array -------------------------------------------------------------------------
 
 
-S = TypeVar("S", bound=FoldSum)
-
-_BLOCK_CELLS = 1 << 19
-
-
-class FrameBatches:
-    """The numeric rows of a Dask DataFrame; rows with gaps are left out.
+class FrameBatches(Batches):
+    """The numeric rows of a Dask DataFrame, one partition at a time; rows with gaps are left out.
 
     Parameters
     ----------
     frame : dask.dataframe.DataFrame
     name : str
         What messages and results call it.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        Names of the numeric columns.
-    notes : tuple of str
-        What was left out, as sentences.
     """
 
     def __init__(self, frame: Any, name: str = "frame") -> None:
-        self.name = self.called = name
         numeric = [
             column
             for column, kind in frame.dtypes.items()
             if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
         ]
         other = [str(column) for column in frame.columns if column not in set(numeric)]
-        self.columns = tuple(str(column) for column in numeric)
+        self.name = self.called = name
+        self.columns = tuple(map(str, numeric))
         self.notes = (f"Left out as text or dates: {listed(other)}.",) if other else ()
         if len(self.columns) < 2:
             raise InvalidTable(
                 f"{name} must have at least 2 numeric columns; it has {len(self.columns)}."
             )
         self._frame = frame[numeric]
-        self._starts: list[int] | None = None
 
-    def _partitions(self) -> list[Any]:
-        """Return one delayed data frame per partition, in order."""
-        return list(self._frame.to_delayed())
-
-    def _named(self, partition: int) -> str:
-        return f"partition {partition + 1} of {self.name}"
-
-    def first(self) -> FloatArray:
-        """Return the first rows without gaps; empty if there are none."""
-        for number, part in enumerate(self._partitions()):
-            rows = _rows(part.compute(), self._named(number), self.columns)[0]
-            if len(rows):
-                return rows
-        return np.zeros((0, len(self.columns)))
-
-    def fold(self, new: Callable[[], S]) -> S:
-        """Return the sum over all rows: one sum per partition, merged in their order."""
-        import dask
-
-        parts = self._partitions()
-        # Row numbers are known after the first pass, and nothing before it asks for them.
-        starts = self._starts or [0] * len(parts)
-        work = dask.delayed(_partition_sum, pure=False)
-        sums: list[S] = dask.compute(
-            *(
-                work(part, start, new, self._named(number), self.columns)
-                for number, (part, start) in enumerate(zip(parts, starts, strict=True))
-            )
-        )
-        if self._starts is None:
-            self._starts = [0, *np.cumsum([part.rows for part in sums])[:-1].tolist()]
-        total = new()
-        for part in sums:
-            total.merge(part)
-        return total
+    def blocks(self) -> Iterator[tuple[FloatArray, int]]:
+        """Yield blocks of complete rows and how many incomplete ones each lost."""
+        size = block_rows(len(self.columns))
+        for number, part in enumerate(self._frame.to_delayed(), start=1):
+            rows = part.compute().to_numpy(dtype=np.float64, na_value=np.nan)
+            where = f"partition {number} of {self.name}"
+            for at in range(0, len(rows), size):
+                yield complete(rows[at : at + size], None, where, self.columns, at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +226,7 @@ class Products:
     total: FloatArray
 
 
-class SparseRows:
+class SparseRows(Batches):
     """The rows of a sparse matrix; those with gaps are left out.
 
     Parameters
@@ -281,19 +234,11 @@ class SparseRows:
     array : sparse matrix or array of SciPy, shape (n, d)
     name : str
 
-    Attributes
-    ----------
-    columns : tuple of str
-    notes : tuple of str
-        None: nothing is left out.
-
     Raises
     ------
     InvalidTable
         If it has another shape, or holds no real numbers.
     """
-
-    notes: tuple[str, ...] = ()
 
     def __init__(self, array: Any, name: str = "array") -> None:
         _check_array(array, "array")
@@ -312,45 +257,12 @@ class SparseRows:
             X.shape[0], low, high, np.asarray(X.mean(axis=0)).ravel(), (X.T @ X).toarray()
         )
 
-    def first(self) -> FloatArray:
-        """Return the first rows without gaps; empty if there are none."""
-        return next((rows for rows, _, _ in self._blocks() if len(rows)), np.zeros((0, 0)))
-
-    def fold(self, new: Callable[[], S]) -> S:
-        """Return the sum over all rows, of which few are dense at a time."""
-        total, start = new(), 0
-        for rows, dropped, start in self._blocks():
-            total.dropped += dropped
-            if len(rows):
-                total.add(rows, start)
-        return total
-
-    def _blocks(self) -> Iterator[tuple[FloatArray, int, int]]:
-        """Yield complete rows, how many were not, and the number of the first of them."""
-        size, start = max(256, _BLOCK_CELLS // max(len(self.columns), 1)), 0
+    def blocks(self) -> Iterator[tuple[FloatArray, int]]:
+        """Yield blocks of complete rows, dense ones, and how many incomplete ones each lost."""
+        size = block_rows(len(self.columns))
         for at in range(0, self._rows.shape[0], size):
             block = self._rows[at : at + size].toarray()
-            rows, dropped = complete(block, None, self.name, self.columns, at)
-            yield rows, dropped, start
-            start += len(rows)
-
-
-def _rows(frame: pd.DataFrame, name: str, columns: tuple[str, ...]) -> tuple[FloatArray, int]:
-    """Return the complete rows of a partition, and how many were not."""
-    rows = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    return complete(rows, None, name, columns, 0)
-
-
-def _partition_sum(
-    frame: pd.DataFrame, start: int, new: Callable[[], S], name: str, columns: tuple[str, ...]
-) -> S:
-    rows, dropped = _rows(frame, name, columns)
-    total = new()
-    total.dropped += dropped
-    size = max(256, _BLOCK_CELLS // len(columns))
-    for at in range(0, len(rows), size):
-        total.add(rows[at : at + size], start + at)
-    return total
+            yield complete(block, None, self.name, self.columns, at)
 
 
 # What it is -----------------------------------------------------------------------------------

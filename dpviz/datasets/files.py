@@ -7,7 +7,6 @@ a ``.parquet`` holds text, or a ``.json`` no records.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -29,14 +28,13 @@ from dpviz.datasets.columns import (
     RawColumn,
     counts_rows,
     distinct,
-    is_number,
-    is_text,
     judge_columns,
     listed,
 )
 from dpviz.datasets.dialect import Layout, Text, detect
 from dpviz.datasets.process import File, Given
 from dpviz.datasets.raw import CELLS, RawTable
+from dpviz.datasets.reader import is_flat
 
 TEXT_BYTES = 1 << 29
 """The most text that is held in memory: larger files are read in batches."""
@@ -159,6 +157,11 @@ class Columns:
     sheets: tuple[str, ...] = ()
     sheet: str = ""
 
+    @property
+    def width(self) -> int:
+        """How many columns are read."""
+        return len(self.names) if self.layout is None else self.layout.width
+
     @classmethod
     def of(cls, file: File) -> Columns:
         """Return the columns of a file."""
@@ -172,8 +175,8 @@ class Columns:
         if "schema" in about:
             schema = schema_of(file)
             _check_width(name, len(schema))
-            names, said = flat_columns(name, schema)
-            return cls(name, None, tuple(names), (*notes, *said))
+            names = tuple(field.name for field in schema if is_flat(field))
+            return cls(name, None, names, (*notes, *_without_nested(name, schema)))
         if "encoding" in about:
             notes.append(f"The text was read as {ENCODED[about['encoding']]}.")
         if name.lower().endswith((".parquet", ".pq")):
@@ -186,13 +189,13 @@ class Columns:
         """Return what the reader is told."""
         if self.layout is not None:
             return self.layout.plan(cells)
-        return {"columns": self.names, "rows": _GROUP_ROWS}
+        return {"columns": [*range(len(self.names))], "rows": _GROUP_ROWS}
 
     def settle(self, table: Any, decimal: str | None) -> tuple[list[Judged], list[str]]:
         """Return what the columns of what was read are, and sentences."""
-        if self.layout is None:
-            return judge_flat(self.name, flat_of(table), decimal)
         layout = self.layout
+        if layout is None:
+            return judge_columns(self.name, self.names, table.columns, decimal)
         if layout.names is not None and table.num_rows == 0:
             raise InvalidTable(
                 f"{self.name} must have at least 2 rows of data; it has only a line of column "
@@ -226,24 +229,24 @@ def _check_width(name: str, columns: int) -> None:
         raise InvalidTable(f"{name} must have at most {_COLUMNS:,} columns; it has {columns:,}.")
 
 
-def parsed(
-    name: str, columns: list[tuple[str, Any]], notes: list[str], decimal: str = "auto"
-) -> RawTable:
-    """Return the raw table of columns that are in memory, whatever they came from.
-
-    Parameters
-    ----------
-    name : str
-        What messages and the table call it.
-    columns : list of (str, pyarrow.ChunkedArray)
-        Names and values of flat columns.
-    notes : list of str
-        What reading changed or assumed.
-    decimal : {"auto", "point", "comma"}
-        The decimal mark, for numbers that were stored as text.
-    """
-    settled, said = judge_flat(name, columns, decimal_mark(decimal))
+def parsed(name: str, table: Any) -> RawTable:
+    """Return the raw table of an Arrow table that is in memory, whatever it came from."""
+    notes = _without_nested(name, table.schema)
+    flat = [(f.name, table.column(j)) for j, f in enumerate(table.schema) if is_flat(f)]
+    settled, said = judge_columns(name, [title for title, _ in flat], [cells for _, cells in flat])
     return _raw_table(name, settled, [*notes, *said], 1 << 29)
+
+
+def _without_nested(name: str, schema: Any) -> list[str]:
+    """Return that columns are left out that hold neither numbers nor text, if any do."""
+    if not any(map(is_flat, schema)):
+        raise InvalidTable(f"{name} has no columns of numbers or text.")
+    other = [
+        field.name
+        for field in schema
+        if not is_flat(field) and not field.name.startswith("__index_level_")
+    ]
+    return [f"Left out, neither numbers nor text: {listed(distinct(other)[0])}."] if other else []
 
 
 def _raw_table(name: str, settled: list[Judged], notes: list[str], cells: int) -> RawTable:
@@ -278,70 +281,6 @@ def _are_variables(columns: Sequence[RawColumn], rows: int) -> bool:
         return False
     samples = all(_SAMPLE.fullmatch(one.name) for one in others)
     return samples or _VARIABLE.search(first.name) is not None
-
-
-def flat_columns(name: str, schema: Any) -> tuple[list[str], list[str]]:
-    """Return the distinct names that the flat columns of a Parquet schema have, and sentences.
-
-    Raises
-    ------
-    InvalidTable
-        If no column holds numbers, texts, truth values or dates.
-    """
-    notes = []
-    other = [
-        field.name
-        for field in schema
-        if not is_flat(field) and not field.name.startswith("__index_level_")
-    ]
-    if other:
-        notes.append(f"Left out, neither numbers nor text: {listed(distinct(other)[0])}.")
-    names = list(dict.fromkeys(field.name for field in schema if is_flat(field)))
-    if not names:
-        raise InvalidTable(f"{name} has no columns of numbers or text.")
-    return names, notes
-
-
-def flat_of(table: Any) -> list[tuple[str, Any]]:
-    """Return name and values of the flat columns of what was read, by position.
-
-    Reading by name brings all columns of a name, and parts of nested columns whose
-    path reads the same.
-    """
-    return [(field.name, table.column(j)) for j, field in enumerate(table.schema) if is_flat(field)]
-
-
-def keyed(table: Any) -> dict[tuple[str, int], Any]:
-    """Return the flat columns of what was read by name and how many before have it, in order."""
-    met: Counter[str] = Counter()
-    found = {}
-    for name, values in flat_of(table):
-        found[name, met[name]] = values
-        met[name] += 1
-    return found
-
-
-def judge_flat(
-    name: str, columns: Sequence[tuple[str, Any]], decimal: str | None
-) -> tuple[list[Judged], list[str]]:
-    """Return what typed columns are, and sentences."""
-    return judge_columns(
-        name, [shown for shown, _ in columns], [values for _, values in columns], decimal
-    )
-
-
-def is_flat(column: Any) -> bool:
-    """Return whether the Parquet column holds one number, text, truth or date a row."""
-    if column.name.startswith("__index_level_"):  # a data frame's row names, not a feature
-        return False
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_duration(kind):
-        return False
-    return bool(
-        is_number(kind) or is_text(kind) or pa.types.is_temporal(kind) or pa.types.is_null(kind)
-    )
 
 
 # Numbers of features by name ----------------------------------------------------------------------

@@ -155,7 +155,7 @@ class RawTable:
         """
         _check_choices(reading)
         label = None if reading.label is None else self._label_column(reading.label)
-        self._check_names("a column left out", reading.leave_out or ())
+        self.check_names("a column left out", reading.leave_out or ())
         # who names the column of the person and no number means one row each
         most = reading.rows_a_person if reading.person is None else reading.rows_a_person or 1
         numbers, encoded, notes = self._features(reading, label)
@@ -166,7 +166,7 @@ class RawTable:
         keep = self._complete(needed)
         notes += self._missing_notes(used, label, reading.missing, keep)
         if reading.person is not None and most is not None:
-            self._check_names("the column of the person", [reading.person])
+            self.check_names("the column of the person", [reading.person])
             first = self._first_rows(reading.person, most)
             counts = "row counts" if most == 1 else f"{most} rows count"
             notes.append(
@@ -273,7 +273,7 @@ class RawTable:
             ``levels``: a text column is read by the first scale that has all of its words,
             whatever their case. A scale may have words that nobody chose.
         """
-        self._check_names("a column that is read in another way", reading.read_as)
+        self.check_names("a column that is read in another way", reading.read_as)
         numbers = [code for code in reading.codes if not isinstance(code, str)]
         words = [code.lower() for code in reading.codes if isinstance(code, str)]
         ranks = [{plain_word(w): at for at, w in enumerate(one, 1)} for one in reading.levels]
@@ -323,7 +323,8 @@ class RawTable:
         place[order] = at - np.maximum.accumulate(np.where(starts, at, 0))
         return (place < most) & (code >= 0)
 
-    def _check_names(self, what: str, names: Collection[str]) -> None:
+    def check_names(self, what: str, names: Collection[str]) -> None:
+        """Raise `InvalidTable` where a name is none of its columns."""
         known = [column.name for column in self.columns]
         for name in names:
             if name not in known:
@@ -333,7 +334,7 @@ class RawTable:
                 )
 
     def _label_column(self, label: str) -> RawColumn:
-        self._check_names("label", [label])
+        self.check_names("label", [label])
         found = next(column for column in self.columns if column.name == label)
         if found.kind is Kind.EMPTY:
             raise InvalidTable(f"label column '{label}' of {self.name} has no values.")

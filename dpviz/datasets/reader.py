@@ -25,7 +25,7 @@ import socket
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,6 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _HIDDEN = re.compile(rb"<(?:\w+:)?row\b[^>]*\shidden=\"(?:1|true)\"")
 _LINE_BREAK = re.compile(r"[\r\n]+")
 _WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "space"}
-_REFUSED_COLUMN = re.compile(r"In CSV column #(\d+):")
-_TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
 class Refused(Exception):
@@ -93,7 +91,7 @@ class Reading:
     """
 
     def __init__(self, file: Any, asked: Mapping[str, Any]) -> None:
-        self._asked, self._what = asked, "a table"
+        self._asked, self._what, self._lost = asked, "a table", 0
         self.about: dict[str, Any] = {"notes": []}
         self._rows: Callable[[Mapping[str, Any]], tuple[Any, Iterator[Any]]]
         try:
@@ -120,7 +118,7 @@ class Reading:
         ----------
         plan : mapping
             Of a text how it is split (`dpviz.datasets.dialect`); of anything else which
-            ``columns``, by name, and how many ``rows`` at a time.
+            ``columns``, by their places among the flat ones, and how many ``rows`` at a time.
         """
         return self._rows(plan)
 
@@ -160,19 +158,21 @@ class Reading:
         self.about |= {"schema": schema.serialize().to_pybytes().decode("latin-1"), "rows": rows}
         # coded, as a file may hold one long text a million times; in batches Arrow would keep
         # every text that it has met
-        texts = [] if self._asked["stream"] else [f.name for f in schema if _is_text(f.type)]
+        texts = [] if self._asked["stream"] else [f.name for f in schema if is_text(f.type)]
         again = parquet.ParquetFile(
             file, read_dictionary=texts, pre_buffer=False, buffer_size=1 << 18
         )
 
+        flat = [field for field in again.schema_arrow if is_flat(field)]
+
         def batches(plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
-            names = plan["columns"]
-            if not self._asked["stream"]:
-                tables = (again.read_row_group(j, names, use_threads=False) for j in range(groups))
-                found = (b for t in tables for b in t.combine_chunks().to_batches(_GROUP_ROWS))
+            names = list(dict.fromkeys(flat[place].name for place in plan["columns"]))
+            if self._asked["stream"]:
+                read = again.iter_batches(plan["rows"], columns=names, use_threads=False)
             else:
-                found = again.iter_batches(plan["rows"], columns=names, use_threads=False)
-            return _begun(found, lambda: again.read_row_groups([], names).schema)
+                tables = (again.read_row_group(j, names, use_threads=False) for j in range(groups))
+                read = (b for t in tables for b in t.combine_chunks().to_batches(_GROUP_ROWS))
+            return _by_place(flat, names, plan["columns"], read)
 
         self._rows = batches
 
@@ -182,9 +182,10 @@ class Reading:
         self.about |= {"schema": schema, "rows": table.num_rows}
         self.about["notes"] += notes
 
+        flat = [j for j, field in enumerate(table.schema) if is_flat(field)]
+
         def batches(plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
-            names = {*plan["columns"]}
-            chosen = table.select([j for j, f in enumerate(table.schema) if f.name in names])
+            chosen = table.select([flat[place] for place in plan["columns"]])
             return chosen.schema, iter(chosen.to_batches(plan["rows"]))
 
         self._rows = batches
@@ -299,7 +300,7 @@ class Reading:
         text = sink.getvalue().encode("utf-8", "replace")
         if whole:
             table = pa.table({"text": pa.array([text], pa.large_binary())})
-            self._of_columns(table, [])
+            self._rows = lambda _: (table.schema, iter(table.to_batches()))
         else:
             self._of_text(io.BytesIO(text), b"")
 
@@ -341,7 +342,7 @@ class Reading:
 
         def text() -> Any:
             raw = unpacked()
-            return io.BufferedReader(_Recoded(raw, encoding), _CHUNK) if encoding else raw
+            return _file_of(self._recoded(raw, encoding)) if encoding else raw
 
         try:
             if not encoding and "sheet" not in self.about:
@@ -356,6 +357,20 @@ class Reading:
         if encoding:
             self.about["encoding"] = self._asked["encoding"]
         self._rows = lambda plan: _split(text, plan)
+
+    def _recoded(self, stream: Any, encoding: str) -> Iterator[bytes]:
+        """Yield a text of another encoding as one of UTF-8, and count what is no letter in it."""
+        self._lost = 0
+        # a stray byte costs a letter and not the table: delimiters and numbers are ASCII. UTF-16
+        # has no such bytes: there it is another encoding
+        errors = "strict" if encoding.startswith("utf") else "replace"
+        decoder = codecs.getincrementaldecoder(encoding)(errors)
+        chunk = b" "
+        while chunk:
+            chunk = stream.read(_CHUNK)
+            letters = decoder.decode(chunk, final=not chunk)
+            self._lost += letters.count("\ufffd")
+            yield letters.encode()
 
     def _extent(self, text: Callable[[], Any], *, packed: bool, size: int) -> None:
         """Say how much text there is, and how it begins and ends.
@@ -384,10 +399,10 @@ class Reading:
             )
         if not total:
             raise Refused("{} is empty.")
-        lost = getattr(getattr(stream, "raw", None), "lost", 0)
-        if lost:
+        if self._lost:
             self.about["notes"].append(
-                f"{lost} bytes that mean no letter in this encoding were replaced: check the names."
+                f"{self._lost} bytes that mean no letter in this encoding were replaced: check the "
+                "names."
             )
         self.about |= {
             "head": head.decode("latin-1"),
@@ -396,43 +411,28 @@ class Reading:
         }
 
 
-class _Recoded(io.RawIOBase):
-    """A text of another encoding as one of UTF-8."""
+class _Pieces(io.RawIOBase):
+    """Pieces of bytes as a file that is read from its start to its end."""
 
-    def __init__(self, stream: Any, encoding: str) -> None:
-        self._stream, self._ready, self.lost = stream, b"", 0
-        # a stray byte costs a letter and not the table: delimiters and numbers are ASCII. UTF-16
-        # has no such bytes: there it is another encoding
-        errors = "strict" if encoding.startswith("utf") else "replace"
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._ready = pieces, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            chunk = self._stream.read(_CHUNK)
-            letters = self._decoder.decode(chunk, final=not chunk)
-            self.lost += letters.count("\ufffd")
-            self._ready = letters.encode()
-            if not chunk:
-                break
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._ready = piece
         data, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
         buffer[: len(data)] = data
         return len(data)
 
 
-def _begun(batches: Iterator[Any], empty: Callable[[], Any]) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of record batches, and the batches."""
-    first = next(batches, None)
-    if first is None:
-        return empty(), iter(())
-
-    def again() -> Iterator[Any]:
-        yield first
-        yield from batches
-
-    return first.schema, again()
+def _file_of(pieces: Iterator[bytes]) -> Any:
+    return io.BufferedReader(_Pieces(pieces), _CHUNK)
 
 
 def _all(file: Any) -> bytes:
@@ -441,8 +441,64 @@ def _all(file: Any) -> bytes:
     return data
 
 
-def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _by_place(
+    flat: list[Any], names: list[str], places: list[int], read: Iterator[Any]
+) -> tuple[Any, Iterator[Any]]:
+    """Return what was read by name as the flat columns of these places.
+
+    By name all columns that have it are read, and parts of nested ones whose path reads the same.
+    """
+    held = _places(flat)
+    schema = pa.schema([(str(place), flat[place].type) for place in places])
+
+    def batches() -> Iterator[Any]:
+        for batch in read:
+            own = _places(batch.schema)
+            at = {
+                place: j for name in names for place, j in zip(held[name], own[name], strict=True)
+            }
+            columns = [batch.column(at[place]) for place in places]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return schema, batches()
+
+
+def _places(fields: Iterable[Any]) -> dict[str, list[int]]:
+    """Return where the flat columns of each name stand."""
+    found: dict[str, list[int]] = {}
+    for j, field in enumerate(fields):
+        if is_flat(field):
+            found.setdefault(field.name, []).append(j)
+    return found
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether an Arrow type is text."""
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def is_number(kind: Any) -> bool:
+    """Return whether an Arrow type is a number or a truth value."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_boolean(kind)
+    )
+
+
+def is_flat(column: Any) -> bool:
+    """Return whether a column holds one number, text, truth or date a row."""
+    if column.name.startswith("__index_level_"):  # a data frame's row names, not a feature
+        return False
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_duration(kind):
+        return False
+    return bool(
+        is_number(kind) or is_text(kind) or pa.types.is_temporal(kind) or pa.types.is_null(kind)
+    )
 
 
 def is_json(head: bytes) -> bool:
@@ -513,98 +569,64 @@ def refuse_foreign(head: bytes) -> None:
 # Delimited text -----------------------------------------------------------------------------------
 
 
-class _Lines(io.RawIOBase):
-    """The part of a text that holds the rows; the last line has an end; runs of blanks are one."""
-
-    def __init__(self, stream: Any, plan: Mapping[str, Any]) -> None:
-        self._stream, self._blanks = stream, plan["delimiter"] == " "
-        start, stop = plan["start"], plan["stop"]
-        self._left = -1 if stop is None else stop - start
-        self._rest, self._ready, self._last = b"", b"", b"\n"
-        while start > 0:
-            start -= len(stream.read(min(start, _CHUNK))) or start
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        parts, have = [self._ready], len(self._ready)
-        while size < 0 or have < size:
-            piece = self._piece()
-            if piece is None and self._last in b"\r\n":
-                break
-            # Arrow hands over a last line without an end by itself
-            parts.append(b"\n" if piece is None else piece)
-            have += len(parts[-1])
-            self._last = parts[-1][-1:] or self._last
-        whole = b"".join(parts)
-        size = have if size < 0 else size
-        self._ready = whole[size:]
-        return whole[:size]
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def _piece(self) -> bytes | None:
-        """Return more of the text, None at its end."""
-        chunk: bytes = self._stream.read(_CHUNK)
-        if self._left >= 0:
-            chunk = chunk[: self._left]
-            self._left -= len(chunk)
-        if not self._blanks:
-            return chunk or None
-        if not chunk and not self._rest:
-            return None
-        self._rest += chunk
-        # a run of blanks may go on in the next chunk, a line's end cannot; without any line end
-        # the parser will refuse the block, so it need not be kept
-        flush = not chunk or len(self._rest) > BLOCK_BYTES
-        end = len(self._rest) if flush else self._rest.rfind(b"\n") + 1
-        lines, self._rest = self._rest[:end], self._rest[end:]
-        return re.sub(rb"(?m)^ | (?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", lines))
+def _lines_of(text: Callable[[], Any], plan: Mapping[str, Any]) -> Any:
+    """Return the part of a text that holds the rows, as a file; the last line has an end."""
+    pieces = _rows_of(text(), plan)
+    return _file_of(_even(pieces, plan) if plan.get("uneven") else pieces)
 
 
-class _Even(_Lines):
-    """The same, without blank cells that lines have more than there are columns."""
+def _rows_of(stream: Any, plan: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the part of a text that holds the rows; runs of blanks are one where they delimit."""
+    start, stop = plan["start"], plan["stop"]
+    remaining = None if stop is None else stop - start
+    while start > 0:
+        start -= len(stream.read(min(start, _CHUNK))) or start
+    rest, last, more = b"", b"\n", True
+    while more:
+        chunk = stream.read(_CHUNK)
+        if remaining is not None:
+            chunk = chunk[:remaining]
+            remaining -= len(chunk)
+        more = bool(chunk)
+        if plan["delimiter"] == " ":
+            rest += chunk
+            # a run of blanks may go on in the next chunk, a line's end cannot; without any line end
+            # the parser will refuse the block, so it need not be kept
+            flush = not chunk or len(rest) > BLOCK_BYTES
+            end = len(rest) if flush else rest.rfind(b"\n") + 1
+            chunk, rest = rest[:end], rest[end:]
+            chunk = re.sub(rb"(?m)^ | (?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", chunk))
+        last = chunk[-1:] or last
+        yield chunk
+    # Arrow hands over a last line without an end by itself
+    if last not in b"\r\n":
+        yield b"\n"
 
-    def __init__(self, stream: Any, plan: Mapping[str, Any]) -> None:
-        raw = io.BufferedReader(_Lines(stream, plan), _CHUNK)
-        super().__init__(stream, {**plan, "start": 0})
-        text = io.TextIOWrapper(raw, "utf-8", errors="surrogateescape", newline="")
-        self._rows = csv.reader(text, delimiter=plan["delimiter"])
-        self._width, self._delimiter = plan["width"], plan["delimiter"]
 
-    def _piece(self) -> bytes | None:
+def _even(pieces: Iterator[bytes], plan: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the same, without blank cells that lines have more than there are columns."""
+    text = io.TextIOWrapper(_file_of(pieces), "utf-8", errors="surrogateescape", newline="")
+    rows = csv.reader(text, delimiter=plan["delimiter"])
+    while some := [*itertools.islice(rows, 4_096)]:
         sink = io.StringIO(newline="")
-        writer = csv.writer(sink, delimiter=self._delimiter, lineterminator="\n")
-        for row in itertools.islice(self._rows, 4_096):
-            more = any(cell.strip() for cell in row[self._width :])
-            writer.writerow(row if more else row[: self._width])
-        return sink.getvalue().encode("utf-8", "surrogateescape") or None
-
-
-def _lines_of(text: Callable[[], Any], plan: Mapping[str, Any]) -> _Lines:
-    return (_Even if plan.get("uneven") else _Lines)(text(), plan)
+        writer = csv.writer(sink, delimiter=plan["delimiter"], lineterminator="\n")
+        for row in some:
+            more = any(cell.strip() for cell in row[plan["width"] :])
+            writer.writerow(row if more else row[: plan["width"]])
+        yield sink.getvalue().encode("utf-8", "surrogateescape")
 
 
 def _split(text: Callable[[], Any], plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of a delimited text and its batches: texts, but for stated types."""
+    """Return the schema of a delimited text and its batches, all of texts."""
     names = [str(j) for j in range(plan["width"])]
-    types = {name: pa.string() for name in names}
-    types |= {j: getattr(pa, kind)() for j, kind in plan.get("types", {}).items()}
-    missing = _padded(plan["missing"])
     read = arrow_csv.ReadOptions(block_size=BLOCK_BYTES, column_names=names)
     split = arrow_csv.ParseOptions(delimiter=plan["delimiter"], newlines_in_values=True)
+    blanks = ("", " ")
     convert = arrow_csv.ConvertOptions(
-        null_values=missing,
-        true_values=_padded(_TRUE),
-        false_values=_padded(_FALSE),
+        null_values=[f"{a}{word}{b}" for word in plan["missing"] for a in blanks for b in blanks],
         strings_can_be_null=True,
-        decimal_point=plan.get("decimal", "."),
-        column_types=types,
-        include_columns=[*plan["types"]] if "types" in plan else None,
+        column_types=dict.fromkeys(names, pa.string()),
+        include_columns=[*map(str, plan["columns"])] if "columns" in plan else None,
     )
     rows = pa.PythonFile(_lines_of(text, plan), mode="r")
     try:
@@ -612,7 +634,7 @@ def _split(text: Callable[[], Any], plan: Mapping[str, Any]) -> tuple[Any, Itera
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error):
             return pa.schema([(name, pa.null()) for name in names]), iter(())
-        raise _what_is_wrong(error, text, plan) from None
+        raise _what_is_wrong(text, plan) from None
     return found.schema, _told(found, text, plan)
 
 
@@ -628,15 +650,10 @@ def _told(batches: Any, text: Callable[[], Any], plan: Mapping[str, Any]) -> Ite
                     large=True,
                 )
             yield last
-    except pa.ArrowInvalid as error:
-        raise _what_is_wrong(error, text, plan) from None
+    except pa.ArrowInvalid:
+        raise _what_is_wrong(text, plan) from None
     if last is not None and _may_be_swallowed(last) and _quote_stays_open(text, plan):
         raise _open_quote()
-
-
-def _padded(markers: Collection[str]) -> list[str]:
-    """Return the markers bare and with a blank on either or both sides."""
-    return [f"{a}{marker}{b}" for marker in markers for a in ("", " ") for b in ("", " ")]
 
 
 def _may_be_swallowed(batch: Any) -> bool:
@@ -673,8 +690,7 @@ def _lengths(
     text: Callable[[], Any], plan: Mapping[str, Any], *, strict: bool = False
 ) -> Iterator[tuple[int, int]]:
     """Yield the line each record starts on, from 1, and its number of cells."""
-    raw = io.BufferedReader(_lines_of(text, plan), buffer_size=_CHUNK)
-    lines = io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
+    lines = io.TextIOWrapper(_lines_of(text, plan), "utf-8", errors="replace", newline="")
     reader = csv.reader(lines, delimiter=plan["delimiter"], strict=strict)
     start = 1
     for record in reader:
@@ -683,14 +699,11 @@ def _lengths(
         start = reader.line_num + 1
 
 
-def _what_is_wrong(error: Exception, text: Callable[[], Any], plan: Mapping[str, Any]) -> Refused:
+def _what_is_wrong(text: Callable[[], Any], plan: Mapping[str, Any]) -> Refused:
     """Return the sentence for a text that Arrow refused; reads it again, line by line.
 
-    Arrow's message quotes the cell or the line, so only a column's number is taken from it.
+    Arrow's own message quotes the cell or the line.
     """
-    column = _REFUSED_COLUMN.match(str(error))
-    if column is not None and plan.get("types", {}).get(column[1], "string") != "string":
-        return Refused(later_text(int(column[1])))
     decoder, stream = codecs.getincrementaldecoder("utf-8")(), text()
     try:
         while chunk := stream.read(_CHUNK):
@@ -715,14 +728,6 @@ def _what_is_wrong(error: Exception, text: Callable[[], Any], plan: Mapping[str,
                     f"{expected}."
                 )
     return _open_quote()
-
-
-def later_text(column: int) -> str:
-    """Return the sentence for a column of numbers that turns out to hold text as well."""
-    return (
-        f"column {column + 1} of {{}} starts with numbers and later holds text, which a file read "
-        "in batches must not."
-    )
 
 
 # Workbooks ----------------------------------------------------------------------------------------

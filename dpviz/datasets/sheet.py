@@ -67,7 +67,7 @@ def sheet_cells(given: Given, name: str, sheet: str) -> list[list[str]]:
 
 def _whole(given: Given, name: str, sheet: str, cells: int) -> SheetText:
     with open_file(given, name, sheet=sheet, whole=True, cells=cells) as file:
-        table = file.table({"columns": ["text"], "rows": 1})
+        table = file.table({})
         text = SheetText(table["text"][0].as_py())
         text.formulas = file.about["formulas"]
     return text

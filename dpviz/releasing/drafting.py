@@ -19,8 +19,8 @@ from dpviz.core.settings import plain_word
 from dpviz.datasets import Table
 from dpviz.datasets.columns import MISSING_MARKERS, SENTINELS, clean_names, far_from
 from dpviz.datasets.dialect import Layout, Text, detect
-from dpviz.datasets.files import flat_of, open_file, schema_of
-from dpviz.datasets.reader import is_json
+from dpviz.datasets.files import open_file, schema_of
+from dpviz.datasets.reader import is_flat, is_json
 from dpviz.datasets.sheet import SheetText
 from dpviz.datasets.source import Source
 from dpviz.releasing.records import TableInput, lines_of, number_parser, open_records, split, usable
@@ -106,10 +106,9 @@ def _outline(table: TableInput, name: str, levels: Scales) -> tuple[Schema, byte
     source = Source(table, name)
     if source.is_parquet:
         file = open_file(table, name, stream=True)
-        columns = flat_of(schema_of(file).empty_table())
-        read = [found for found, _ in columns]
-        names = clean_names(read)[0]
-        kinds = (usable(values.type) for _, values in columns)
+        flat = [field for field in schema_of(file) if is_flat(field)]
+        names = clean_names([field.name for field in flat])[0]
+        kinds = (usable(field.type) for field in flat)
         return Schema(tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True))), None
     return _of_text(source, levels, sheet=isinstance(table, SheetText))
 

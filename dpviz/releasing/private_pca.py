@@ -39,7 +39,7 @@ from dpviz.core.problem import (
 from dpviz.core.release import Release, Status, Verdict
 from dpviz.core.resources import one_blas_thread
 from dpviz.core.seeding import Draws
-from dpviz.datasets.batches import FileBatches
+from dpviz.datasets.batches import Batches
 from dpviz.datasets.dataframes import FrameBatches, SparseRows
 from dpviz.preparation.account import PreparedMechanism, prepared_mechanism
 from dpviz.preparation.draws import noisy_variances, radius_to_cut, run
@@ -568,7 +568,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return Rows.of_batches(SparseRows(array, "X"))
         return Rows.of_array(array)
 
-    def _named(self, source: FileBatches | FrameBatches) -> Rows:
+    def _named(self, source: Batches) -> Rows:
         """Return the rows of a source in batches, whose columns have names."""
         rows = Rows.of_batches(source)
         self.feature_names_in_ = np.array(source.columns, dtype=object)

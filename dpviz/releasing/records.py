@@ -44,14 +44,13 @@ from dpviz.datasets import Table
 from dpviz.datasets.columns import (
     MISSING_MARKERS,
     clean_names,
-    is_number,
     plain_numbers,
     to_numpy,
 )
-from dpviz.datasets.files import keyed, open_file, schema_of
+from dpviz.datasets.files import open_file, schema_of
 from dpviz.datasets.process import sentence
 from dpviz.datasets.raw import CELLS, unit_words
-from dpviz.datasets.reader import Refused, refuse_foreign
+from dpviz.datasets.reader import Refused, is_flat, is_number, refuse_foreign
 from dpviz.datasets.source import Source
 from dpviz.datasets.table import NAMELESS, label_text
 from dpviz.releasing.schema import (
@@ -446,14 +445,12 @@ class _OfParquet(_Records):
         self._file.close()  # it is asked for rows later, and again
         self.n = self._file.rows
         types = schema_of(self._file)
-        keys = list(keyed(types.empty_table()))
-        self._keys = [
-            keys[place] for place in places_of([name for name, _ in keys], schema, source.name)
-        ]
+        flat = [field.name for field in types if is_flat(field)]
+        self._places = places_of(flat, schema, source.name)
         # by name Arrow reads every column that has it, and what lies within one of that name
-        self._names = list(dict.fromkeys(name for name, _ in self._keys))
+        names = [flat[place] for place in self._places]
         for field in types:
-            meant = next((name for name in self._names if _overlap(name, field.name)), None)
+            meant = next((name for name in names if _overlap(name, field.name)), None)
             if meant is not None and not usable(field.type):
                 raise InvalidTable(
                     f"column {meant!r} of {source.name} must hold numbers or truth values in a "
@@ -463,10 +460,9 @@ class _OfParquet(_Records):
 
     def _read(self) -> Iterator[FloatArray]:
         people, d = _people(self._schema, self.whole), len(self._schema.used)
-        rows = max(1, _CELLS // len(self._keys))
-        for batch in self._file.batches({"columns": self._names, "rows": rows}):
-            read = keyed(batch)
-            columns = [read[key] for key in self._keys]
+        rows = max(1, _CELLS // len(self._places))
+        for batch in self._file.batches({"columns": self._places, "rows": rows}):
+            columns = batch.columns
             block = np.empty((batch.num_rows, d))
             for j, column in enumerate(columns[:d]):
                 block[:, j] = _numbers(column)

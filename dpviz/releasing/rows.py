@@ -27,8 +27,7 @@ from dpviz.core.by_length import (
     ReadAgain,
 )
 from dpviz.core.errors import InvalidSetting, InvalidTable
-from dpviz.datasets.batches import FileBatches
-from dpviz.datasets.dataframes import FrameBatches, SparseRows
+from dpviz.datasets.batches import Batches, FileBatches
 from dpviz.datasets.table import ReadOptions
 from dpviz.preparation.transform import Transform
 
@@ -78,7 +77,7 @@ class Rows:
         return cls(InBlocks(array), n, d, dtype, array)
 
     @classmethod
-    def of_batches(cls, source: FileBatches | FrameBatches | SparseRows) -> Rows:
+    def of_batches(cls, source: Batches) -> Rows:
         """Return the rows of a source that is read in batches; one pass counts them."""
         seen = source.fold(Counts)
         # a fit releases all rows: which ones were left out would depend on their cells
