@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.defaults import BOUNDS, EPSILONS, KS, MECHANISMS, SCALES, others
+from benchmarks.markdown import table_lines
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator
 from dpviz.mechanisms import all_mechanisms, parse_variant
@@ -105,12 +106,6 @@ def _interval(values: pd.Series, names: pd.Series) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table in Markdown."""
-    head, *body = (f"| {' | '.join(row)} |" for row in (header, *rows))
-    return [head, "|" + "---|" * len(header), *body]
-
-
 def _table(settings: pd.DataFrame, found: pd.DataFrame) -> list[str]:
     """Return a table of choices: the rule, and then the best on the test half first."""
     test = found[~settings["tuning"]]
@@ -131,7 +126,7 @@ def _table(settings: pd.DataFrame, found: pd.DataFrame) -> list[str]:
             f"{found.loc[settings['tuning'], name].mean():.3f}",
             *(f"{by[epsilon]:.3f}" for epsilon in EPSILONS),
         ])  # fmt: skip
-    return _lines(header, rows)
+    return table_lines(header, rows)
 
 
 def _goals(test: pd.Series, epsilons: pd.Series, kind: str) -> list[str]:
@@ -151,7 +146,7 @@ def _goals(test: pd.Series, epsilons: pd.Series, kind: str) -> list[str]:
         ),
     ]
     rows = [(goal, measured, "met" if met else "missed") for goal, measured, met in goals]
-    return _lines(("goal", "measured", "result"), rows)
+    return table_lines(("goal", "measured", "result"), rows)
 
 
 def _reason(setting: Any, best: str) -> str:
@@ -184,7 +179,7 @@ def _worst(test: pd.Series, settings: pd.DataFrame, keys: Sequence[str]) -> list
             ", ".join(name), str(one.d), f"{mean:.3f}", f"{test[number]:.2f}", words,
             f"{best} {means[best]:.2f}", _reason(one, best),
         ])  # fmt: skip
-    return _lines(("table", "d", "mean regret", "largest", "at", "best there", "why"), rows)
+    return table_lines(("table", "d", "mean regret", "largest", "at", "best there", "why"), rows)
 
 
 def _split(found: pd.DataFrame, settings: pd.DataFrame, names: Sequence[str]) -> list[str]:
@@ -204,7 +199,7 @@ def _split(found: pd.DataFrame, settings: pd.DataFrame, names: Sequence[str]) ->
         values = found.loc[test.index[among], list(names)]
         if count := values[names[0]].count():
             rows.append([words, f"{count:,}", *(f"{mean:.3f}" for mean in values.mean())])
-    return _lines(("settings", "how many", *names), rows)
+    return table_lines(("settings", "how many", *names), rows)
 
 
 def _tables_named(tables: Sequence[dict[str, Any]], *, tuning: bool) -> str:

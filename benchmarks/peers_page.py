@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
+from benchmarks.markdown import table_lines
 from benchmarks.peers_cells import DELTA, EPSILONS, KS, OURS, PEERS, REQUIREMENTS, TABLES, Table
 from dpviz.accounting.gaussian import epsilon_of, mu_of
-from dpviz.core.problem import (
-    Budget,
-)
+from dpviz.auditing.finds import bingham_moment
+from dpviz.core.problem import Budget
 from dpviz.mechanisms import parse_variant
 
 
@@ -34,11 +37,7 @@ def overspending(d: int, epsilon: float, most: float = 1e4, steps: int = 400) ->
 
 def envelope(M: Any) -> float:
     """Return b with sum 1/(b + 2 M_i) = 1."""
-    low, high = 1e-12, float(len(M))
-    for _ in range(200):
-        b = (low + high) / 2
-        low, high = (b, high) if (1 / (b + 2 * M)).sum() > 1 else (low, b)
-    return (low + high) / 2
+    return float(brentq(lambda b: (1 / (b + 2 * M)).sum() - 1, 1e-12, len(M), xtol=1e-14))
 
 
 def overspent(name: str) -> float:
@@ -47,20 +46,14 @@ def overspent(name: str) -> float:
     return overspending(d, 1.0, (n - 1) / 2)
 
 
-def right_moment() -> float:
-    """Return E u_1^2 under the density exp(8 u_1^2) on the sphere, by quadrature."""
-    z, weights = np.polynomial.legendre.leggauss(200)
-    mass = weights * np.exp(8 * z**2 - 8)
-    return float((mass * z**2).sum() / mass.sum())
-
-
 # --- docs -------------------------------------------------------------------------------------
 
 
-NOT_RUN: dict[str, Any] = {"fits": 0, "stopped": 0, "failed": [], "missing": True}
+Cell = dict[str, Any]
+NOT_RUN: Cell = {"fits": 0, "stopped": 0, "failed": [], "missing": True}
 
 
-def text_of(cell: dict[str, Any]) -> str:
+def text_of(cell: Cell) -> str:
     """Return a cell of the table in words."""
     if cell.get("missing"):
         return "not run"
@@ -71,20 +64,29 @@ def text_of(cell: dict[str, Any]) -> str:
     return f"{cell['recovery']:.2f}{half}{note}"
 
 
-def left_out(kept: dict[str, Any]) -> list[str]:
+SETTINGS = tuple(product(TABLES, KS, EPSILONS))
+
+
+def left_out(kept: Cell) -> list[str]:
     """Return lines that say how many settings were measured, where it is not all of them."""
-    whole = len(TABLES) * len(KS) * len(EPSILONS)
     done = len({name.rpartition("/")[0] for name in kept["cells"]})
-    if done == whole:
+    if done == len(SETTINGS):
         return []
     return [
-        f"This page holds {done} of {whole} settings: a run was stopped for time, and the others "
-        'say "not run". The command measures all; with `--keep FILE` it goes on where it was.',
+        f"This page holds {done} of {len(SETTINGS)} settings: a run was stopped for time, and the "
+        'others say "not run". The command measures all; with `--keep FILE` it goes on where it '
+        "was.",
         "",
     ]
 
 
-def counted(kept: dict[str, Any], key: str) -> tuple[int, int, int, int]:
+def cell_of(kept: Cell, name: str, k: int, epsilon: float, key: str) -> Cell:
+    """Return what was measured of one mechanism in one setting."""
+    cell: Cell = kept["cells"].get(f"{name}/{k}/{epsilon:g}/{key}", NOT_RUN)
+    return cell
+
+
+def counted(kept: Cell, key: str) -> tuple[int, int, int, int]:
     """Return the cells, those with a fit stopped, those without any, and the fits that failed."""
     cells = [cell for name, cell in kept["cells"].items() if name.endswith(f"/{key}")]
     return (
@@ -95,63 +97,87 @@ def counted(kept: dict[str, Any], key: str) -> tuple[int, int, int, int]:
     )
 
 
-def pure_alike() -> list[str]:
-    """Return ours that promise what the peers do and see what they see: no delta, no rows."""
-    infos = {key: parse_variant(key).info for key in OURS}
-    return [k for k, i in infos.items() if i.guarantee == "pure" and not i.needs_rows]
+def beside_peers(kept: Cell, keys: Sequence[str]) -> Iterator[tuple[str, int, str, Cell, Cell]]:
+    """Yield a setting, its k, a peer, its cell and the best of ours, where all have a fit.
+
+    Ours promise what the peers do and see what they see: no delta, no rows.
+    """
+    for name, k, epsilon in SETTINGS:
+        ours = [cell_of(kept, name, k, epsilon, key) for key in keys]
+        if not all(cell["fits"] for cell in ours):
+            continue
+        best = max(ours, key=lambda cell: cell["recovery"])
+        for key, (_, label) in PEERS.items():
+            cell = cell_of(kept, name, k, epsilon, key)
+            if cell["fits"]:
+                yield f"{name}, k {k}, epsilon {epsilon:g}: {label}", k, key, cell, best
 
 
-def standing(kept: dict[str, Any]) -> tuple[list[str], int, int]:
+def standing(kept: Cell) -> tuple[list[str], int, int]:
     """Return where a peer is ahead, and in how many of how many cells its mean is higher.
 
     Ahead is a mean higher than the better of ours by more than 1.96 standard errors of the
     difference; a single fit has no error, so where it is higher that is said as what it is.
     """
+    infos = {key: parse_variant(key).info for key in OURS}
+    alike = [k for k, i in infos.items() if i.guarantee == "pure" and not i.needs_rows]
     ahead, higher, compared = [], 0, 0
-    for name in TABLES:
-        for k in KS:
-            for epsilon in EPSILONS:
-                base = f"{name}/{k}/{epsilon:g}"
-                ours = [kept["cells"].get(f"{base}/{key}", NOT_RUN) for key in pure_alike()]
-                if not all(cell["fits"] for cell in ours):
-                    continue
-                best = max(ours, key=lambda cell: cell["recovery"])
-                for key, (_, label) in PEERS.items():
-                    cell = kept["cells"].get(f"{base}/{key}", NOT_RUN)
-                    if not cell["fits"]:
-                        continue
-                    compared += 1
-                    by = cell["recovery"] - best["recovery"]
-                    higher += by > 0
-                    alone = math.isnan(cell["half"])
-                    if by > (0 if alone else math.hypot(cell["half"], best["half"])):
-                        note = " (one fit only)" if alone else ""
-                        ahead.append(
-                            f"{name}, k {k}, epsilon {epsilon:g}: {label} "
-                            f"{cell['recovery']:.2f} against {best['recovery']:.2f}{note}"
-                        )
+    for where, _, _, cell, best in beside_peers(kept, alike):
+        compared += 1
+        by, alone = cell["recovery"] - best["recovery"], math.isnan(cell["half"])
+        higher += by > 0
+        if by > (0 if alone else math.hypot(cell["half"], best["half"])):
+            note = " (one fit only)" if alone else ""
+            ahead.append(f"{where} {cell['recovery']:.2f} against {best['recovery']:.2f}{note}")
     return ahead, higher, compared
 
 
-def slower(kept: dict[str, Any]) -> list[str]:
+def faster(kept: Cell) -> list[str]:
     """Return the cells at k above 1 in which a peer's median fit is faster than PPCA's."""
-    found = []
-    for name in TABLES:
-        for k in KS[1:]:
-            for epsilon in EPSILONS:
-                base = f"{name}/{k}/{epsilon:g}"
-                own = kept["cells"].get(f"{base}/ppca", NOT_RUN)
-                for key, (_, label) in PEERS.items():
-                    cell = kept["cells"].get(f"{base}/{key}", NOT_RUN)
-                    if own["fits"] and cell["fits"] and cell["seconds"] < own["seconds"]:
-                        found.append(
-                            f"{name}, k {k}, epsilon {epsilon:g}: {label} "
-                            f"{cell['seconds']:.3f} s, PPCA {own['seconds']:.3f} s"
-                        )
-    return found
+    return [
+        f"{where} {cell['seconds']:.3f} s, PPCA {own['seconds']:.3f} s"
+        for where, k, _, cell, own in beside_peers(kept, ["ppca"])
+        if k > 1 and cell["seconds"] < own["seconds"]
+    ]
 
 
-def page(kept: dict[str, Any]) -> str:
+def _seconds(cells: Sequence[Cell]) -> str:
+    """Return the range of median seconds over the epsilons of one k."""
+    times = [cell["seconds"] for cell in cells if cell["fits"]]
+    if not times:
+        return "-"
+    span = f"{min(times):.3f} to {max(times):.3f}"
+    return span if len(times) == len(cells) else f"{span}, some none"
+
+
+def table_of(kept: Cell, name: str, labels: dict[str, str]) -> list[str]:
+    """Return the section of one table."""
+    table = Table.load(name)
+    return [
+        "",
+        f"## {name}: n {len(table.rows)}, d {table.rows.shape[1]}",
+        "",
+        *table_lines(
+            ("k", "epsilon", *labels.values()),
+            [
+                (k, f"{epsilon:g}", *(text_of(cell_of(kept, name, k, epsilon, c)) for c in labels))
+                for k, epsilon in product(KS, EPSILONS)
+            ],
+        ),
+        "",
+        "Median seconds of CPU of one fit:",
+        "",
+        *table_lines(
+            ("k", *labels.values()),
+            [
+                (k, *(_seconds([cell_of(kept, name, k, e, c) for e in EPSILONS]) for c in labels))
+                for k in KS
+            ],
+        ),
+    ]
+
+
+def page(kept: Cell) -> str:
     """Return docs/peers.md."""
     labels = OURS | {key: label for key, (_, label) in PEERS.items()}
     limits = sorted({cell.get("limit", 5.0) for cell in kept["cells"].values()})
@@ -165,7 +191,7 @@ def page(kept: dict[str, Any]) -> str:
         for side, keys in (("ours", OURS), ("peers", PEERS))
     }
     ahead, higher, compared = standing(kept)
-    slow = slower(kept)
+    slow = faster(kept)
     lines = [
         "# Beside diffprivlib and OpenDP",
         "",
@@ -183,13 +209,13 @@ def page(kept: dict[str, Any]) -> str:
         *left_out(kept),
         "## Fits that did not end",
         "",
-        "| library | cells | with a fit stopped | without any fit | fits that failed |",
-        "|---|---|---|---|---|",
+        *table_lines(
+            ("library", "cells", "with a fit stopped", "without any fit", "fits that failed"),
+            [(label, *counted(kept, key)) for key, label in labels.items()],
+        ),
     ]
-    for key, label in labels.items():
-        lines.append(f"| {label} | {' | '.join(str(count) for count in counted(kept, key))} |")
     claimed = epsilon_of(DELTA, mu_of(Budget(1.0, DELTA)))
-    exact = right_moment()
+    exact = bingham_moment()
     lines += [
         "",
         "## Why the peers' law is sharper than it may be",
@@ -233,38 +259,5 @@ def page(kept: dict[str, Any]) -> str:
         f"peers' pure epsilon (they spend {claimed:.3g} where 1 is claimed).",
     ]
     for name in TABLES:
-        table = Table.load(name)
-        lines += [
-            "",
-            f"## {name}: n {len(table.rows)}, d {table.rows.shape[1]}",
-            "",
-            "| k | epsilon | " + " | ".join(labels.values()) + " |",
-            "|---|---|" + "---|" * len(labels),
-        ]
-        for k in KS:
-            for epsilon in EPSILONS:
-                cells = [
-                    kept["cells"].get(f"{name}/{k}/{epsilon:g}/{key}", NOT_RUN) for key in labels
-                ]
-                lines.append(f"| {k} | {epsilon:g} | " + " | ".join(map(text_of, cells)) + " |")
-        lines += [
-            "",
-            "Median seconds of CPU of one fit:",
-            "",
-            "| k | " + " | ".join(labels.values()) + " |",
-            "|---|" + "---|" * len(labels),
-        ]
-        for k in KS:
-            row = []
-            for key in labels:
-                cells = [
-                    kept["cells"].get(f"{name}/{k}/{epsilon:g}/{key}", NOT_RUN)
-                    for epsilon in EPSILONS
-                ]
-                times = [cell["seconds"] for cell in cells if cell["fits"]]
-                span = f"{min(times):.3f} to {max(times):.3f}" if times else "-"
-                row.append(
-                    span if all(c["fits"] for c in cells) or not times else f"{span}, some none"
-                )
-            lines.append(f"| {k} | " + " | ".join(row) + " |")
+        lines += table_of(kept, name, labels)
     return "\n".join(lines) + "\n"
