@@ -1,165 +1,17 @@
-"""The one table of claims, for the page, the command and the listing."""
+"""What every mechanism claims and what holds of it, as rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from dpviz.auditing import (
-    DEFAULT_D,
-    DEFAULT_K,
-    DEFAULT_N,
-    DEFAULT_TRIALS,
-    Audit,
-    audit,
-    default_budget,
-)
-from dpviz.auditing.run import LEAST_TRIALS
-from dpviz.core.errors import InvalidSetting
+from dpviz.auditing import DEFAULT_D, DEFAULT_TRIALS
 from dpviz.core.number_text import parseable
 from dpviz.core.plugins import shell_command
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import Mechanism, all_mechanisms
-
-TABLE_TRIALS = 10_000
-"""Fewer than a single audit's, so that the whole table takes minutes."""
-
-# A claim is audited at the first of these at which the mechanism runs at all.
-_EPSILONS = (1.0, 0.5, 0.1)
-
-OnRow = Callable[[int, int, str], None]
-
-
-@dataclass(frozen=True)
-class ClaimRow:
-    """One row: one mechanism under one relation.
-
-    Attributes
-    ----------
-    mechanism, label, paper : str
-        Key, display name and source.
-    relation : str
-    claimed_epsilon, claimed_delta : float or None
-        What the source promises at the audited setting; None where it promises nothing.
-    status : str
-        What is known of the claim, from its proof or its refutation.
-    why : str
-        The sentence behind the status.
-    evidence : str
-        ``exact`` where an exact account settles the verdict, ``measured`` where draws do, ``none``
-        where the mechanism cannot run.
-    verdict : str
-        The audit's: ``refuted``, ``consistent`` or ``tight``; empty where it cannot run.
-    epsilon_lower, delta_lower, at_epsilon : float or None
-        The audit's bounds.
-    found : str
-        The audit's sentence, or why there is none.
-    command : str
-        What recomputes the row.
-    """
-
-    mechanism: str
-    label: str
-    paper: str
-    relation: str
-    claimed_epsilon: float | None
-    claimed_delta: float | None
-    status: str
-    why: str
-    evidence: str
-    verdict: str
-    epsilon_lower: float | None
-    delta_lower: float | None
-    at_epsilon: float | None
-    found: str
-    command: str
-
-
-def claims_table(
-    seed: int = 0,
-    trials: int = TABLE_TRIALS,
-    progress: OnRow | None = None,
-    mechanisms: Sequence[Mechanism] = (),
-) -> list[ClaimRow]:
-    """Return one row for each mechanism and relation, in the order of mechanisms.
-
-    Parameters
-    ----------
-    seed : int
-        Same seed, same table.
-    trials : int
-        Of each audit; see `dpviz.auditing.audit`.
-    progress : callable, optional
-        Told (done, total, name) before each row.
-    mechanisms : sequence of Mechanism
-        Whose claims; those of all if there are none.
-
-    """
-    if trials < LEAST_TRIALS:
-        raise InvalidSetting("trials", f"at least {LEAST_TRIALS}", trials, "--trials")
-    chosen = mechanisms or [cls() for cls in all_mechanisms().values()]
-    cells = [(mechanism, relation) for mechanism in chosen for relation in Relation]
-    rows = []
-    for done, (mechanism, relation) in enumerate(cells):
-        if progress is not None:
-            progress(done, len(cells), f"{mechanism.text}, {relation}")
-        rows.append(claim_of(mechanism, relation, seed, trials))
-    return rows
-
-
-def claim_of(
-    mechanism: Mechanism, relation: Relation, seed: int = 0, trials: int = TABLE_TRIALS
-) -> ClaimRow:
-    """Return the row of one mechanism under one relation."""
-    problem = Problem(DEFAULT_N, DEFAULT_D, DEFAULT_K, relation, Domain.ball(DEFAULT_D))
-    budgets = [default_budget(mechanism, epsilon) for epsilon in _EPSILONS]
-    reasons = [mechanism.why_not(problem, budget) for budget in budgets]
-    runs = [b for b, reason in zip(budgets, reasons, strict=True) if reason is None]
-    budget = runs[0] if runs else budgets[0]
-    audited = None
-    if runs:
-        audited = audit(mechanism, budget, relation=relation, seed=seed, trials=trials)
-    return _row(mechanism, problem, budget, audited, reasons[0] or "", seed, trials)
-
-
-def _row(
-    mechanism: Mechanism,
-    problem: Problem,
-    budget: Budget,
-    found: Audit | None,
-    reason: str,
-    seed: int,
-    trials: int,
-) -> ClaimRow:
-    claim = mechanism.claim(problem, budget)
-    status = mechanism.status(problem, budget)
-    return ClaimRow(
-        mechanism=mechanism.text,
-        label=mechanism.label,
-        paper=mechanism.info.paper,
-        relation=str(problem.relation),
-        claimed_epsilon=None if claim is None else claim.epsilon,
-        claimed_delta=None if claim is None else claim.delta,
-        status=str(status.verdict),
-        why=status.evidence,
-        evidence="none" if found is None else _kind(found),
-        verdict="" if found is None else str(found.verdict),
-        epsilon_lower=None if found is None else found.epsilon_lower,
-        delta_lower=None if found is None else found.delta_lower,
-        at_epsilon=None if found is None else found.at_epsilon,
-        found=f"cannot be audited here: {reason}" if found is None else found.evidence,
-        command=audit_command(mechanism, problem, budget, trials=trials, seed=seed),
-    )
-
-
-def _kind(found: Audit) -> str:
-    """Return what settles the verdict."""
-    return "exact" if found.exact is not None else "measured"
-
 
 # The setting at which `mechanisms` states status and evidence.
 _LISTING_N, _LISTING_D, _LISTING_K = 1_000, 10, 2
