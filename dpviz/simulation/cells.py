@@ -174,14 +174,31 @@ def too_large(cell: Cell, measured: Measured) -> str | None:
 
 
 def cell_at(
-    measured: Measured, settings: Settings, mechanism: Mechanism, trials: range
+    measured: Measured,
+    settings: Settings,
+    mechanism: Mechanism,
+    trials: range,
+    *,
+    serves: bool | None = None,
+    has_rows: bool | None = None,
 ) -> Cell | str:
-    """Return the cell of one variant in one setting, or why it cannot run."""
+    """Return the cell of one variant in one setting, or why it cannot run.
+
+    Parameters
+    ----------
+    measured : Measured
+    settings : Settings
+    mechanism : Mechanism
+    trials : range
+    serves, has_rows : bool, optional
+        What `Measured` says of those names, where the rows themselves are added later.
+    """
     problem, budget = measured.problem(settings), measured.budget(settings)
     private, picture = private_steps(settings), picture_of(measured, settings)
-    if picture is not None and not measured.has_rows:
+    if picture is not None and not (measured.has_rows if has_rows is None else has_rows):
         return NO_ROWS
-    reason = why_not(mechanism, problem, budget, private, picture, rows=measured.serves(mechanism))
+    rows = measured.serves(mechanism) if serves is None else serves
+    reason = why_not(mechanism, problem, budget, private, picture, rows=rows)
     if reason is not None:
         return reason
     free = settings.post == FREE

@@ -376,43 +376,32 @@ class Comparison:
 
     def table(self) -> pd.DataFrame:
         """Return one row per variant, trial and metric, with `TABLE_COLUMNS`."""
-        return draws_table(self.prepared, self.problem, self.budget, self.results)
-
-
-def draws_table(
-    prepared: Measured, problem: Problem, budget: Budget, results: Sequence[Result]
-) -> pd.DataFrame:
-    """Return the draws of all results as one tidy table.
-
-    Returns
-    -------
-    DataFrame
-        Columns `TABLE_COLUMNS`; one row per variant, trial and metric.
-    """
-    parts = []
-    for result in results:
-        for key, values in result.metrics.items():
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "table": prepared.name,
-                        "mechanism": result.mechanism.text,
-                        "epsilon": budget.epsilon,
-                        "delta": budget.delta,
-                        "k": problem.k,
-                        "n": problem.n,
-                        "row_bound": prepared.row_bound,
-                        "relation": str(problem.relation),
-                        "trial": np.arange(len(values)),
-                        "metric": key,
-                        "value": values,
-                    },
-                    columns=list(TABLE_COLUMNS),
-                )
+        setting = {
+            "table": self.prepared.name,
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "k": self.problem.k,
+            "n": self.problem.n,
+            "row_bound": self.prepared.row_bound,
+            "relation": str(self.problem.relation),
+        }
+        parts = [
+            pd.DataFrame(
+                setting
+                | {
+                    "mechanism": result.mechanism.text,
+                    "trial": np.arange(len(values)),
+                    "metric": key,
+                    "value": values,
+                },
+                columns=list(TABLE_COLUMNS),
             )
-    if not parts:
-        return pd.DataFrame(columns=list(TABLE_COLUMNS))
-    return pd.concat(parts, ignore_index=True)
+            for result in self.results
+            for key, values in result.metrics.items()
+        ]
+        if not parts:
+            return pd.DataFrame(columns=list(TABLE_COLUMNS))
+        return pd.concat(parts, ignore_index=True)
 
 
 def _beside(chosen: ResolvedSetting, found: Sequence[Result | CannotRun]) -> Comparison:

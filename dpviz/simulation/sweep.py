@@ -30,23 +30,16 @@ from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.files import write_table
 from dpviz.core.metrics import METRICS, Metric, Metrics, chosen, metric_of
 from dpviz.core.resources import one_blas_thread
-from dpviz.core.settings import FREE, Settings
+from dpviz.core.settings import Settings
 from dpviz.core.worker import sent_whole
 from dpviz.datasets.table import Table
-from dpviz.mechanisms import ALL, Mechanism, parse_variant
+from dpviz.mechanisms import ALL, parse_variant
 from dpviz.preparation.bounding import BoundedTable, prepare
 from dpviz.preparation.load import PlannedTable, load_measured
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import private_steps
-from dpviz.simulation.axes import N_RANGE, axis_param, clean_value
-from dpviz.simulation.cells import (
-    NO_ROWS,
-    picture_of,
-    pilot_draws,
-    too_large,
-    variants_of,
-    why_not,
-)
+from dpviz.simulation.axes import axis_param, clean_value
+from dpviz.simulation.cells import cell_at, pilot_draws, variants_of
 from dpviz.simulation.compare import TABLE_COLUMNS, attempt
 from dpviz.simulation.jobs import Arrays, Progress, kept, work
 from dpviz.simulation.simulate import Cell
@@ -167,8 +160,8 @@ def sweep(
     if store is not None:
         store.prune()
     return Sweep(
-        checked(_table(grid, step.done), TABLE_COLUMNS),
-        checked(pd.DataFrame(grid.skipped, columns=list(SKIPPED_COLUMNS)), SKIPPED_COLUMNS),
+        _table(grid, step.done),
+        _typed(grid.skipped, SKIPPED_COLUMNS),
         reused,
         len(step.done) - reused,
     )
@@ -277,8 +270,7 @@ class _Grid:
         light = measured, Keys(measured)
         # Rows are taken along where a mechanism or a picture asks for them, and are made once.
         heavy: tuple[Measured, Keys] | None = None
-        in_table = n <= rows.n  # people who are not in the table have no rows
-        picture = picture_of(measured, settings)
+        in_table = n <= rows.n
         for k, epsilon, delta in itertools.product(
             axes.get("k", [settings.k]),
             axes.get("epsilon", [settings.epsilon]),
@@ -287,16 +279,20 @@ class _Grid:
             setting = replace(settings, k=k, epsilon=epsilon, delta=delta)
             place = self._place(measured, setting, n)
             for mechanism in variants_of(settings):
-                cell, reason = self._cell(
-                    measured, setting, mechanism, serves=in_table and rows.serves(mechanism)
+                # n may be that of more people than there are rows
+                cell = cell_at(
+                    measured,
+                    setting,
+                    mechanism,
+                    range(setting.trials),
+                    serves=in_table and rows.serves(mechanism),
+                    has_rows=in_table and rows.has_rows,
                 )
-                if picture is not None and not (in_table and rows.has_rows):
-                    reason = NO_ROWS
                 placed = place | {"mechanism": mechanism.text}
-                if reason is not None:
-                    self.skipped.append(placed | {"reason": reason})
+                if isinstance(cell, str):
+                    self.skipped.append(placed | {"reason": cell})
                     continue
-                weighs = mechanism.needs_rows or picture is not None
+                weighs = mechanism.needs_rows or cell.picture is not None
                 if weighs and heavy is None:
                     with_rows = rows.with_n(n, settings.seed, with_rows=True)
                     heavy = with_rows, Keys(with_rows)
@@ -319,20 +315,6 @@ class _Grid:
             "row_bound": measured.row_bound,
             "relation": str(measured.problem(setting).relation),
         }
-
-    @staticmethod
-    def _cell(
-        measured: Measured, setting: Settings, mechanism: Mechanism, *, serves: bool
-    ) -> tuple[Cell, str | None]:
-        """Return a cell, and why it cannot run where it cannot."""
-        problem, budget = measured.problem(setting), measured.budget(setting)
-        private, picture = private_steps(setting), picture_of(measured, setting)
-        reason = why_not(mechanism, problem, budget, private, picture, rows=serves)
-        cell = Cell(
-            mechanism, problem, budget, setting.seed, range(setting.trials), private,
-            setting.post == FREE, picture,
-        )  # fmt: skip
-        return cell, reason or too_large(cell, measured)
 
     def _check_named(self, settings: Settings) -> None:
         """Raise CannotRun if a named mechanism can run nowhere."""
@@ -372,37 +354,13 @@ def _table(grid: _Grid, metrics: Mapping[int, Mapping[str, FloatArray]]) -> pd.D
     columns["trial"] = np.concatenate(trials) if trials else []
     columns["metric"] = np.repeat(np.array(names, dtype=object), sizes)
     columns["value"] = np.concatenate(values) if values else []
-    return pd.DataFrame(columns, columns=list(TABLE_COLUMNS))
+    return _typed(columns, TABLE_COLUMNS)
 
 
-def checked(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return a table with the types of its schema, having checked it.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, a number is not finite or out of its range, or a
-        row is repeated: a bug and not an input.
-    """
-    if tuple(table.columns) != tuple(columns):
-        raise ValueError(f"columns must be {columns}; got {tuple(table.columns)}")
+def _typed(rows: Any, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table with the types of its columns."""
     kinds = {
         name: "str" if name in _TEXT else "int64" if name in _WHOLE else "float64"
         for name in columns
     }
-    typed = table.astype(kinds)
-    numbers = typed[[name for name in columns if name not in _TEXT]].to_numpy(dtype=float)
-    if not np.isfinite(numbers).all():
-        raise ValueError("every number of a sweep's table must be finite")
-    legal = (
-        (typed["epsilon"] > 0)
-        & typed["delta"].between(0, 1, inclusive="left")
-        & (typed["k"] >= 1)
-        & (typed["n"] >= N_RANGE[0])
-        & (typed["row_bound"] > 0)
-    )
-    if not legal.all():
-        raise ValueError("a setting in a sweep's table is out of its range")
-    if typed.duplicated([name for name in columns if name != "value"]).any():
-        raise ValueError("a sweep's table repeats a cell")
-    return typed
+    return pd.DataFrame(rows, columns=list(columns)).astype(kinds)

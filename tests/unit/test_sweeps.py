@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
-import numpy as np
 import pytest
 
 from dpviz.core.problem import Budget
@@ -64,20 +62,6 @@ def test_compare_equals_running_the_plan_and_reports_progress() -> None:
     ran = [run_cell(cell, prepared()) for cell in plan(prepared(), SETTINGS).cells]
     for one, two in zip(made.results, ran, strict=True):
         assert one.components.tobytes() == two.components.tobytes()
-
-
-def test_one_draw_serves_every_epsilon() -> None:
-    """Scale mechanisms move smoothly: the noise at half the budget is a multiple."""
-    errors = []
-    for epsilon in (1.0, 0.5):
-        problem, budget = prepared().problem(SETTINGS), prepared().budget(SETTINGS)
-        cell = Cell(
-            parse_variant("laplace"), problem, replace(budget, epsilon=epsilon), 4, range(3)
-        )
-        outcome = evaluate(cell, prepared())
-        assert outcome.release.matrix is not None
-        errors.append(outcome.release.matrix - prepared().moment.A)
-    np.testing.assert_allclose(errors[1], 2 * errors[0], rtol=1e-9, atol=1e-14)
 
 
 def test_large_matrices_taken_a_few_at_a_time_are_the_same_draws(
