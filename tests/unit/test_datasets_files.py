@@ -79,10 +79,6 @@ def test_last_line_needs_no_end_and_blank_lines_are_skipped() -> None:
     assert (table_of("a,b\n1.5,2\n\n3,4\n5,6.5").rows == NUMBERS).all()
 
 
-def test_byte_order_mark_is_no_part_of_the_first_name() -> None:
-    assert table_of(b"\xef\xbb\xbfa,b\n1,2\n3,4\n").columns == ("a", "b")
-
-
 def test_runs_of_spaces_are_one_delimiter_also_across_read_chunks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -91,12 +87,6 @@ def test_runs_of_spaces_are_one_delimiter_also_across_read_chunks(
     table = table_of(" a   b  c \n 1  2   3\n4 5 6  \n  7 8 9\r\n")
     assert table.columns == ("a", "b", "c")
     assert (table.rows == np.arange(1.0, 10).reshape(3, 3)).all()
-
-
-def test_decimal_commas() -> None:
-    table = table_of("a;b\n1,5;2\n3;4\n5;6,5\n")
-    assert (table.rows == NUMBERS).all()
-    assert "Commas inside numbers were read as decimal marks." in table.notes
 
 
 def test_quoted_cells_may_hold_delimiters_and_line_breaks() -> None:
@@ -111,11 +101,6 @@ def test_gzip_is_known_by_its_bytes() -> None:
     assert (table.rows == NUMBERS).all()
     packed = gzip.compress(b"a b\n1.5  2\n3 4\n", mtime=0) + gzip.compress(b"5   6.5\n", mtime=0)
     assert (table_of(packed).rows == NUMBERS).all()
-
-
-def test_parquet_is_known_by_its_bytes() -> None:
-    data = parquet_bytes(pa.table({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1]}))
-    assert (table_of(data, name="t.csv").rows == NUMBERS).all()
 
 
 def test_parquet_types() -> None:
@@ -323,12 +308,6 @@ def test_booleans_and_dates() -> None:
     assert "Dates in 'when' are treated as text." in table.notes
 
 
-def test_constant_columns_stay_and_are_marked() -> None:
-    raw = read_raw(b"a,b\n1,2\n1,3\n1,4\n", name="t.csv")
-    assert [column.constant for column in raw.columns] == [True, False]
-    assert raw.to_table().rows.shape == (3, 2)
-
-
 def test_a_stray_text_among_numbers_is_explained_without_showing_it() -> None:
     lines = ["a,b,c"] + [f"{i},{i * i},{i}" for i in range(40)]
     lines[13] = f"12,{PLANTED_TEXT},12"
@@ -337,10 +316,6 @@ def test_a_stray_text_among_numbers_is_explained_without_showing_it() -> None:
     (note,) = [note for note in table.notes if note.startswith("'b' counts as text")]
     assert "1 cell of 40" in note
     assert "first in row 13 " in note
-
-
-def test_numbers_with_plus_signs_or_wide_blanks_are_numbers() -> None:
-    assert table_of("a,b\n+1,2\n   3,4\n").rows.tolist() == [[1, 2], [3, 4]]
 
 
 # Bad input
@@ -446,11 +421,6 @@ def test_the_bytes_decide_and_not_the_name(name: str, tmp_path: Path) -> None:
     # and a Parquet file by another name is one
     data = parquet_bytes(pa.table({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1]}))
     assert table_of(data, name="t.csv").columns == ("a", "b")
-
-
-def test_bytes_that_are_neither_are_refused_whatever_the_name() -> None:
-    assert "it holds binary data" in sentence_of(b"\x01\x00\x02", name="t.parquet")
-    assert "is a PNG image" in sentence_of(b"\x89PNG", name="t.parquet")
 
 
 def test_a_truncated_parquet() -> None:
