@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.params import params_of
@@ -48,14 +48,32 @@ VIEW = (
     "line", "marked", "prior", "counted",
 )  # fmt: skip
 """What a step may say of its picture alone; settings have names of their own."""
-_TOP = ("number", "title", "question", "experts", "opens", "numbers", "steps", "teaching")
-_STEP = (
-    "title", "say", "scene", "changes", "view", "control", "move", "extreme", "moved", "question",
-    "why", "hundred", "ringed",
-)  # fmt: skip
 _CONTROLS = (
     "", "epsilon", "mechanism", "row", "precision", "draws", "mean", "bound", "declared"
 )  # fmt: skip
+_Field: TypeAlias = tuple[Any, Any]
+_Form: TypeAlias = Mapping[str, _Field]
+"""Kind, or the words to take one of, and default of each field that a table may have."""
+_KINDS = {str: "a text", int: "a number", bool: "true or false", dict: "a table", list: "a list"}
+_NEEDED: Any = object()
+_TEXT: _Field = (str, _NEEDED)
+_LESSON: _Form = {
+    "number": (int, _NEEDED), "title": _TEXT, "question": _TEXT, "experts": (bool, False),
+    "opens": (dict, {}), "numbers": (dict, {}), "steps": (list, _NEEDED), "teaching": (dict, None),
+}  # fmt: skip
+_TEACHING: _Form = {
+    "minutes": (int, _NEEDED), "aim": _TEXT, "wrong": _TEXT, "but": _TEXT, "board": _TEXT,
+    "exercises": (list, []),
+}  # fmt: skip
+_STEP: _Form = {
+    "title": _TEXT, "say": _TEXT, "scene": (SCENES, "board"), "changes": (dict, {}),
+    "view": (dict, {}), "control": (_CONTROLS, ""), "move": (dict, {}), "extreme": (dict, {}),
+    "moved": (str, ""), "question": (dict, None), "why": (str, ""), "hundred": (list, []),
+    "ringed": (list, []),
+}  # fmt: skip
+_QUESTION: _Form = {
+    "ask": _TEXT, "right": _TEXT, "options": (list, None), "axis": (dict, None), "then": (str, ""),
+}  # fmt: skip
 
 
 class InvalidLesson(DpvizError):
@@ -192,56 +210,52 @@ def _table(said: Any, name: str, known: Iterable[str]) -> dict[str, Any]:
     return said
 
 
-def _text(said: Mapping[str, Any], name: str, place: str, default: str | None = None) -> str:
-    value = said.get(name, default)
-    if not isinstance(value, str):
-        raise _Wrong(f"{place} needs {name} as a text")
-    return value
+def _filled(said: Any, place: str, form: _Form) -> dict[str, Any]:
+    """Return a table with every field of a form, each of its kind or its default."""
+    _table(said, place, form)
+    found: dict[str, Any] = {}
+    for name, (kind, default) in form.items():
+        value = found[name] = said.get(name, default)
+        if isinstance(kind, tuple):
+            if value not in kind:
+                known = ", ".join(filter(None, kind))
+                raise _Wrong(f"the {name} of {place} must be one of {known}")
+        elif value is _NEEDED or (name in said and not isinstance(value, kind)):
+            raise _Wrong(f"{place} needs {name} as {_KINDS[kind]}")
+    return found
 
 
 def _lesson(said: dict[str, Any]) -> Lesson:
-    _table(said, "the lesson", _TOP)
-    if not isinstance(said.get("number"), int):
-        raise _Wrong("the lesson needs its number")
-    opens = replace(Settings(), **_settings(said.get("opens", {}), "opens"))
-    if not isinstance(said.get("numbers", {}), dict):
-        raise _Wrong("numbers must be a table")
-    if not isinstance(said.get("steps"), list) or not said["steps"]:
+    told = _filled(said, "the lesson", _LESSON)
+    if not told["steps"]:
         raise _Wrong("the lesson needs [[steps]]")
+    opens = replace(Settings(), **_settings(told["opens"], "opens"))
     numbers: dict[str, NamedNumber] = {}
-    for name, one in said.get("numbers", {}).items():
+    for name, one in told["numbers"].items():
         # in the file's order: a number may use those above it, so none uses itself
         numbers[name] = _number(name, one, opens, numbers)
-    steps = tuple(_step(one, place, numbers) for place, one in enumerate(said["steps"], 1))
+    steps = tuple(_step(one, f"step {at}", numbers) for at, one in enumerate(told["steps"], 1))
     for step in steps:
         for text in step.texts:
             _named(text, numbers, repr(step.title))
-    teaching = _teaching(said["teaching"], numbers) if "teaching" in said else None
-    return Lesson(
-        number=said["number"],
-        title=_text(said, "title", "the lesson"),
-        question=_text(said, "question", "the lesson"),
-        opens=opens,
-        steps=steps,
-        numbers=numbers,
-        experts=bool(said.get("experts", False)),
-        teaching=teaching,
-    )
+    teaching = None if told["teaching"] is None else _teaching(told["teaching"], numbers)
+    return Lesson(**told | {
+        "opens": opens, "steps": steps, "numbers": numbers, "teaching": teaching
+    })  # fmt: skip
 
 
 def _teaching(said: Any, numbers: Mapping[str, NamedNumber]) -> Teaching:
-    _table(said, "teaching", ("minutes", "aim", "wrong", "but", "board", "exercises"))
-    if not isinstance(said.get("minutes"), int) or said["minutes"] < 1:
+    told = _filled(said, "teaching", _TEACHING)
+    if told["minutes"] < 1:
         raise _Wrong("teaching needs its minutes, 1 or more")
     tasks = []
-    for place, one in enumerate(said.get("exercises", []), 1):
+    for place, one in enumerate(told["exercises"], 1):
         name = f"exercise {place}"
-        _table(one, name, ("task", "answer"))
-        tasks.append((_text(one, "task", name), _text(one, "answer", name)))
-        for text in tasks[-1]:
+        task = _filled(one, name, {"task": _TEXT, "answer": _TEXT})
+        for text in task.values():
             _named(text, numbers, name)
-    words = {name: _text(said, name, "teaching") for name in ("aim", "wrong", "but", "board")}
-    return Teaching(said["minutes"], **words, exercises=tuple(tasks))
+        tasks.append((task["task"], task["answer"]))
+    return Teaching(**told | {"exercises": tuple(tasks)})
 
 
 def _named(text: str, numbers: Mapping[str, NamedNumber], place: str) -> None:
@@ -317,41 +331,21 @@ def _number(
     return NamedNumber(compute, needs)
 
 
-def _step(said: Any, place: int, numbers: Mapping[str, NamedNumber]) -> Step:
-    name = f"step {place}"
-    _table(said, name, _STEP)
-    scene, control = said.get("scene", "board"), said.get("control", "")
-    if scene not in SCENES:
-        raise _Wrong(f"the scene of {name} must be one of {', '.join(SCENES)}")
-    if control not in _CONTROLS:
-        raise _Wrong(f"the control of {name} must be one of {', '.join(filter(None, _CONTROLS))}")
-    view = _table(said.get("view", {}), f"the view of {name}", VIEW)
+def _step(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> Step:
+    told = _filled(said, place, _STEP)
+    view = _table(told["view"], f"the view of {place}", VIEW)
     if view.get("draw", "first") not in DRAWS:
-        raise _Wrong(f"the draw of {name} must be one of {', '.join(DRAWS)}")
-    return Step(
-        title=_text(said, "title", name),
-        say=_text(said, "say", name),
-        scene=scene,
-        changes=_changes(said.get("changes", {}), f"changes of {name}", numbers),
-        view={word: _parts(value) for word, value in view.items()},
-        control=control,
-        move=_changes(said.get("move", {}), f"the move of {name}", numbers),
-        extreme=_changes(said.get("extreme", {}), f"the extreme of {name}", numbers),
-        moved=_text(said, "moved", name, ""),
-        question=_question(said["question"], name, numbers) if "question" in said else None,
-        why=_text(said, "why", name, ""),
-        hundred=_hundred(said, "hundred", name, numbers),
-        ringed=_hundred(said, "ringed", name, numbers),
-    )
-
-
-def _hundred(
-    said: Mapping[str, Any], name: str, place: str, numbers: Mapping[str, NamedNumber]
-) -> tuple[str, ...]:
-    named = said.get(name, [])
-    if not isinstance(named, list) or not set(map(str, named)) <= set(numbers):
-        raise _Wrong(f"{name} of {place} must be a list of names in [numbers]")
-    return tuple(map(str, named))
+        raise _Wrong(f"the draw of {place} must be one of {', '.join(DRAWS)}")
+    told["view"] = {word: _parts(value) for word, value in view.items()}
+    for name in ("changes", "move", "extreme"):
+        told[name] = _changes(told[name], f"the {name} of {place}", numbers)
+    for name in ("hundred", "ringed"):
+        if not set(map(str, told[name])) <= set(numbers):
+            raise _Wrong(f"{name} of {place} must be a list of names in [numbers]")
+        told[name] = tuple(map(str, told[name]))
+    if told["question"] is not None:
+        told["question"] = _question(told["question"], f"the question of {place}", numbers)
+    return Step(**told)
 
 
 def _changes(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> dict[str, Any]:
@@ -369,15 +363,13 @@ def _changes(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> dict[
 
 
 def _question(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> Question:
-    place = f"the question of {place}"
-    _table(said, place, ("ask", "right", "options", "axis", "then"))
-    right, then = _text(said, "right", place), _text(said, "then", place, "")
-    ask = _text(said, "ask", place)
+    told = _filled(said, place, _QUESTION)
+    ask, right, then = told["ask"], told["right"], told["then"]
     # a bet is one of some words or a place on an axis, and never both
-    if ("options" in said) == ("axis" in said):
+    if (told["options"] is None) == (told["axis"] is None):
         raise _Wrong(f"{place} needs either options or an axis")
-    if "axis" in said:
-        ends = _table(said["axis"], f"the axis of {place}", ("low", "high"))
+    if told["axis"] is not None:
+        ends = _table(told["axis"], f"the axis of {place}", ("low", "high"))
         low, high = ends.get("low"), ends.get("high")
         if not (
             isinstance(low, (int, float)) and isinstance(high, (int, float)) and 0 < low < high
@@ -386,7 +378,7 @@ def _question(said: Any, place: str, numbers: Mapping[str, NamedNumber]) -> Ques
         if right not in numbers:
             raise _Wrong(f"{place}: right names {right!r}, which [numbers] does not compute")
         return Question(ask, right, axis=(float(low), float(high)), then=then)
-    options = tuple(_option(one, place) for one in said["options"])
+    options = tuple(_option(one, place) for one in told["options"])
     for option in options:
         _named(option.value, numbers, place)
         if not (option.then or then):
@@ -405,7 +397,5 @@ def _option(said: Any, place: str) -> Option:
         if len(names) != 1:
             raise _Wrong(f"{place}: the option {said!r} needs one number, or a word as `is`")
         return Option(said, f"{{{names.pop()}}}")
-    _table(said, f"an option of {place}", ("is", "say", "then"))
-    return Option(
-        _text(said, "say", place), _text(said, "is", place), _text(said, "then", place, "")
-    )
+    told = _filled(said, f"an option of {place}", {"say": _TEXT, "is": _TEXT, "then": (str, "")})
+    return Option(told["say"], told["is"], told["then"])

@@ -261,3 +261,17 @@ def test_the_release_and_the_ledger_say_who_is_protected(tmp_path: Path) -> None
     made = make(options, table, ABC, ledger=rows).to_json()
     assert made["unit"] == {"protected": "row", "rows": 1, "person": None}
     assert any("protects ONE ROW" in said for said in made["assumed_public"])
+
+
+def test_variances_are_of_the_paid_count_where_a_person_has_one_row() -> None:
+    """Of 591 rows 304 count; divided by 591 the variances were half of what they are."""
+    rows = np.random.default_rng(4).uniform(-1, 1, (591, 3)) * [0.5, 0.1, 0.1]
+    who = [f"p{j % 304}" for j in range(591)]
+    lines = [(name, ",".join(map(str, row)).encode()) for name, row in zip(who, rows, strict=True)]
+    options = ReleaseOptions(row_bound="1", k=1, epsilon=10, delta=1e-6)
+    made = make(options, _text(lines), replace(TWO, rows_a_person=1)).to_json()
+    assert made["n"] == 591
+    # the standard deviation of the count's noise is about 3, and 5 % are 15
+    assert made["counted"] == pytest.approx(304, rel=0.05)
+    exact = np.square(rows[:304, 0]).mean()
+    assert made["eigenvalues"][0] == pytest.approx(exact, rel=0.2)
