@@ -77,7 +77,6 @@ def more(comparison: Comparison) -> None:
         sections.distance(comparison)
         if current.prepared is not None:
             sections.projection(comparison, current.prepared)
-            sections.preparation(comparison, current.prepared, current.data_key)
 
 
 def working(comparison: Comparison, prepared: Prepared, warning: str | None) -> None:

@@ -6,9 +6,8 @@ PAGE = {
     "place": 30,
 }
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
@@ -54,7 +53,6 @@ from pages.ui.texts import plain
 current = shell.through_entry()
 
 LOGARITHMIC = ("epsilon", "delta", "n")
-FIRST_DRAWS = 5
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ _LAYERS = """<style>
 
 
 class Chart:
-    """The chart: what is known without a draw at once, then few draws, then all.
+    """The chart: what is known without a draw at once, then each mechanism's draws.
 
     Parameters
     ----------
@@ -194,7 +192,7 @@ class Chart:
             self._show([])
 
     def measure(self) -> None:
-        """Draw releases, few and then all, and what can be taken along."""
+        """Draw releases, and what can be taken along."""
         with self.below:  # where progress is told
             points, skipped = self._released()
             second = second_table(self.chosen) if self.chosen.other else None
@@ -227,22 +225,8 @@ class Chart:
     def _released(self) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
         """Return every point, with all that is drawn on the way there shown."""
         axis, metric = self.chosen.axis, self.chosen.metric
-        few: list[CurvePoint] = []
-        if not self.whole:
-            trials = min(self.settings.trials, FIRST_DRAWS)
-            coarse = replace(current, settings=replace(self.settings, trials=trials))
-            few, _ = asked_curves.drawn(
-                coarse, self.mechanisms, axis, axes.COARSE, metric, self._show
-            )
-
-        def seen(points: list[CurvePoint]) -> None:
-            complete = Counter(point.mechanism for point in points)
-            rest = [point for point in few if complete[point.mechanism] < len(self.values)]
-            done = [point for point in points if complete[point.mechanism] == len(self.values)]
-            if few:
-                self._show([*rest, *done])
-
-        return asked_curves.drawn(current, self.mechanisms, axis, axes.FINE, metric, seen)
+        show = id if self.whole else self._show
+        return asked_curves.drawn(current, self.mechanisms, axis, axes.FINE, metric, show)
 
     def interim(self, points: list[CurvePoint]) -> None:
         """Draw what there is so far; it cannot be clicked."""

@@ -106,8 +106,7 @@ def drawn(
     points: list[CurvePoint] = []
     skipped: list[tuple[str, str]] = []
     # a line of progress has a button, and so a name of its own
-    told = "First releases" if count < axes.FINE else "Drawing releases"
-    told += f" of {about.settings.table}"
+    told = f"Drawing releases of {about.settings.table}"
     at = cache(partial(axes.rows_at, about.prepared))
     with st.container():
         for one in mechanisms:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
 from dpviz.core.metrics import METRICS, chance_distance, farthest_distance
@@ -11,7 +9,6 @@ from dpviz.mechanisms import parse_variant
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.distance import distance_figure
 from dpviz.report.figures.theme import panels
-from dpviz.report.figures.waterfall import waterfall as waterfall_figure
 from dpviz.report.sentences import explore as explore_words
 from dpviz.report.sentences.phrases import account_words
 from dpviz.report.tables.board import LINES
@@ -20,12 +17,7 @@ from dpviz.report.tables.frame import PICTURE_POINTS
 from dpviz.report.tables.projection import picture_table
 from dpviz.simulation.compare import Comparison
 from dpviz.studies.compare import MEASURED, Compared
-from dpviz.studies.options import options_of
-from dpviz.studies.waterfall import mechanism_of, waterfall
 from pages.ui import board, controls, highlight, parts, state
-from pages.ui.ask import ask
-from pages.ui.guard import guard
-from pages.ui.loading import Current
 from pages.ui.texts import plain
 
 
@@ -83,28 +75,6 @@ def projection(comparison: Comparison, prepared: Prepared) -> None:
         controls.setting("draw", "explore", upper=comparison.settings.trials)
     table = picture_table(prepared, list(comparison.results), draw - 1, view.axes, PICTURE_POINTS)
     parts.numbers("projection", table)
-
-
-def preparation(comparison: Comparison, prepared: Prepared, data_key: tuple[str, ...]) -> None:
-    """Draw what it is worth that mean, scale, row bound and n are public, as a small waterfall."""
-    st.header("Preparation: what paying for it would cost", anchor="preparation")
-    with guard():
-        name = mechanism_of(comparison.settings).text
-        settings = replace(comparison.settings, mechanisms=(name,))
-        found = ask(
-            waterfall,
-            options_of(settings),
-            Current(settings, prepared, data_key, None),
-            saying="Preparing privately",
-        )
-        st.markdown(found.summary())
-        st.plotly_chart(
-            waterfall_figure(found.table(), height=240),
-            key="explore.waterfall",
-            alt=f"Recovery as steps of the preparation become private. {found.summary()}",
-        )
-        st.caption(f"{plain(name)}; shares and bounds are on the page Preparation.")
-        parts.numbers("preparation", found.table())
 
 
 def one(comparison: Comparison) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -11,17 +10,14 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from dpviz.core.number_text import percent
 from tests.e2e.harness import (
     Server,
-    at_rest,
     new_page,
     open_app,
-    open_popover,
     problems_of,
     rerun,
     travel,
 )
 
 VIEW = "?v=1&table=iris&domain=box&trials=5"
-SIDEBAR_TAU = "Their share of the precision, %"
 
 
 def main_text(page: Page) -> str:
@@ -39,54 +35,6 @@ def main_text(page: Page) -> str:
         }"""
     )
     return found
-
-
-def choose(page: Page, label: str, option: str) -> None:
-    """Pick an option of a select box by typing, once the box is at rest."""
-    box = page.get_by_role("combobox", name=label, exact=True)
-    box.scroll_into_view_if_needed()
-    at_rest(box)
-    box.fill(option)
-    # The list opens whole and is filtered after: the arrow would pick what is about to go.
-    expect(page.get_by_role("option")).to_have_text([option])
-    box.press("ArrowDown")
-    expect(box).to_have_attribute("aria-activedescendant", re.compile("."))
-    with rerun(page):
-        box.press("Enter")
-
-
-def test_favour_drag_and_share(page: Page, server: Server, other_context: BrowserContext) -> None:
-    open_app(page, f"{server.url}/precision{VIEW}")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("where it hurts least")
-    equal = main_text(page)
-    assert "shares are equal" in equal
-    open_popover(page, "Directions")
-    choose(page, "Shares of the precision", "favour some")
-    choose(page, "Favoured directions", "petal length (cm)")
-    page.keyboard.press("Escape")  # this list stays open, and hides the page from screen readers
-    assert "2 favoured directions" in main_text(page)
-    assert "allocation=binary%3A1%2C3%3A0.8" in page.url or "binary:1,3:0.8" in page.url
-    # Tau by keyboard: one step a press, and the focus stays.
-    before = main_text(page)
-    slider = page.get_by_role("slider", name=SIDEBAR_TAU)
-    slider.focus()
-    with rerun(page):
-        page.keyboard.press("ArrowLeft")
-    expect(slider).to_have_value("79")
-    with rerun(page):
-        page.keyboard.press("ArrowLeft")
-    expect(slider).to_have_value("78")
-    assert main_text(page) != before
-    assert "0.78" in page.url
-    assert "petal" not in page.url
-    link, shown = page.url, main_text(page)
-    # The control: other shares show other numbers.
-    assert shown not in (equal, before)
-    guest = new_page(other_context)
-    open_app(guest, link)
-    assert main_text(guest) == shown
-    assert guest.url == link
-    assert problems_of(guest) == ""
 
 
 # Texts of charts that reach beyond their chart, where they are cut.

@@ -7,11 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from dpviz.core.files import app_path
-from tests.e2e.harness import Server, open_app, open_popover, rerun, wait_idle
+from tests.e2e.harness import Server, open_app, rerun, wait_idle
 
 QUICK = "/tradeoffs?v=1&table=iris&trials=5&m=gaussian,laplace"
-EXAMPLE = app_path().parent / "data" / "example.csv"
 TITLE = re.compile("of the structure")
 
 
@@ -98,45 +96,3 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
         page.get_by_role("link", name="Trade-offs").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
     assert re.search(r"/tradeoffs\?.*epsilon=21\.54", page.url)
-
-
-def chart_rows(page: Page) -> list[list[float]]:
-    """Return the heights of every curve on the first chart, as the browser holds them."""
-    found: list[list[float]] = page.locator(".js-plotly-plot").first.evaluate(
-        "chart => chart._fullData.filter(trace => (trace.name || '').includes('·'))"
-        ".map(trace => Array.from(trace.y))"
-    )
-    return found
-
-
-def test_an_upload_is_drawn_and_its_link_tells_nothing_of_it(page: Page, server: Server) -> None:
-    open_app(page, server.url + "/tradeoffs?v=1&trials=5&m=gaussian,laplace")
-    before = chart_rows(page)
-    open_popover(page, "Upload")
-    page.get_by_test_id("stFileUploaderDropzoneInput").first.wait_for(state="attached")
-    with rerun(page):
-        page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
-            {
-                "name": "patients.csv",
-                "mimeType": "text/csv",
-                "buffer": EXAMPLE.read_bytes(),
-            }
-        )
-    expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
-    assert page.get_by_test_id("stAlertContentError").count() == 0
-    drawn = chart_rows(page)
-    assert [len(heights) for heights in drawn] == [13, 13]
-    assert drawn != before
-    page.keyboard.press("Escape")
-    expect(page.get_by_text("dpviz sweep YOUR_FILE.csv")).to_be_visible()
-    # The measure and the axis change what is drawn, and the link still says nothing of the file.
-    with rerun(page):
-        page.get_by_role("combobox", name="Along", exact=True).click()
-        page.get_by_role("option", name="People n", exact=True).click()
-    assert chart_rows(page) != drawn
-    assert "table=upload" in page.url
-    columns = EXAMPLE.read_text(encoding="utf-8").splitlines()[0].split(",")
-    for private in ("patients", *columns):
-        assert private not in page.url
-    main = page.get_by_test_id("stMain").inner_text()
-    assert "patients" not in main

@@ -380,11 +380,3 @@ def test_payload_is_small_enough_to_send() -> None:
 
     assert sent(frame) < 25_000, "24 of them are half a megabyte"
     assert max(map(sent, published)) < 2_200, "a picture beside it"
-
-
-# Whole eigenspectra ------------------------------------------------------------
-
-
-def eigenspectra(found: Comparison, *, linear: bool = False) -> dict[str, Any]:
-    columns = shown([result.mechanism for result in found.results])
-    return dict(board.spectra(found, columns, {"gaussian": [0.5, 0.1]}, linear=linear))

@@ -22,7 +22,7 @@ from dpviz import cli
 from dpviz.cli import asking, main
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.metrics import METRICS
-from dpviz.studies import Answer, Made
+from dpviz.studies import Answer
 from dpviz.studies.claims import claims
 from dpviz.studies.options import Study, asking_functions, question_of
 
@@ -269,25 +269,6 @@ def test_no_row_and_no_folder_is_in_the_file(tmp_path: Path) -> None:
 
 
 # What made it, and asking again --------------------------------------------------------------
-
-
-def made(found: Answer) -> Made:
-    assert found.made is not None
-    return found.made
-
-
-SWEEPS: list[tuple[dict[str, Any], str]] = [
-    ({"over": "epsilon", "values": "0.1:10:3"}, "--over epsilon --values 0.1:10:3"),
-    ({"over": "k", "values": [1, 2]}, "--over k --values 1,2"),
-    (
-        {"over": {"epsilon": [0.5, 2], "k": 1}},
-        "--over epsilon --values 0.5,2 --over k --values 1",
-    ),
-    (
-        {"over": ["k", "epsilon"], "values": ["1,2", [1e-3]]},
-        "--over k --values 1,2 --over epsilon --values 0.001",
-    ),
-]
 
 
 def test_what_differs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
