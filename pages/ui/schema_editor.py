@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from typing import BinaryIO
 
 import pandas as pd
@@ -39,6 +40,11 @@ ORIGINS = {
     TAKEN: "taken from this table: not private, and the release says so",
 }
 _READING = ("delimiter", "decimal", "thousands", "header", "skip", "encoding")
+_KINDS = {
+    "use": "boolean", "name": object, "low": "Float64", "high": "Float64", "typical": "Float64",
+    "missing": object, "log": "boolean", "levels": object, "decimal": object,
+}  # fmt: skip
+"""The columns of the list, and the kind of each."""
 _HEIGHT = 320  # of the list of columns: some eight of them
 
 
@@ -217,20 +223,16 @@ def _show(schema: Schema | None, origin: str | None) -> None:
     """Show a schema in place of what is shown; None for an empty one."""
     store = st.session_state
     columns = () if schema is None else schema.columns
+    written: dict[str, Callable[[Column], object]] = {
+        "missing": lambda column: codes_listed(column.missing),
+        "levels": lambda column: " < ".join(column.levels),
+    }
     store["schema.base"] = pd.DataFrame(
         {
-            "use": pd.Series([column.use for column in columns], dtype="boolean"),
-            "name": pd.Series([column.name for column in columns], dtype=object),
-            "low": pd.Series([column.low for column in columns], dtype="Float64"),
-            "high": pd.Series([column.high for column in columns], dtype="Float64"),
-            "typical": pd.Series([column.typical for column in columns], dtype="Float64"),
-            "missing": pd.Series(
-                [codes_listed(column.missing) for column in columns],
-                dtype=object,
-            ),
-            "log": pd.Series([column.log for column in columns], dtype="boolean"),
-            "levels": pd.Series([" < ".join(column.levels) for column in columns], dtype=object),
-            "decimal": pd.Series([column.decimal for column in columns], dtype=object),
+            name: pd.Series(
+                [written.get(name, attrgetter(name))(column) for column in columns], dtype=kind
+            )
+            for name, kind in _KINDS.items()
         }
     )
     store["schema.version"] = store.get("schema.version", 0) + 1

@@ -21,7 +21,6 @@ from tests.e2e.harness import (
     Server,
     new_page,
     open_app,
-    open_popover,
     problems_of,
     rerun,
 )
@@ -231,8 +230,10 @@ def test_an_upload_is_analysed_and_its_link_asks_for_the_file(
     assert "people" in numbers(page)
     # what is said of a file would lie under the box that it came by
     expect(page.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)
-    open_popover(page, "Upload")
+    with rerun(page):
+        page.get_by_role("button", name="colour: none").click()
     choose(page, "Label column", "variety")
+    page.keyboard.press("Escape")
     working_view(page)
     assert "epsilon 4" in verdict(page)
     expect(page.locator(f"{BOARD} .dpv-legend")).to_contain_text("variety")

@@ -173,7 +173,7 @@ def test_on_a_phone_a_picture_of_people_is_refused_and_what_may_be_published_is_
     open_app(page, f"{server.url}/decide?v=1&table=digits&hand_out=directions")
     still = page.locator(".st-key-decide-open")
     expect(still).to_contain_text("this protects one ROW")
-    page.get_by_role("button", name="not said whose").click()
+    page.get_by_role("button", name="rows of one person: not said").click()
     with rerun(page):
         page.get_by_text("each row is another person").click()
     page.keyboard.press("Escape")
