@@ -202,7 +202,7 @@ def test_on_a_phone_a_picture_of_people_is_refused_and_what_may_be_published_is_
     step.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Publish once")
     expect(page.get_by_role("textbox", name="Epsilon", exact=True)).to_have_value(least)
-    expect(page.locator(".st-key-schema-unit")).to_contain_text("is the person")
+    expect(page.locator(".st-key-schema-unit")).to_contain_text("each row is another person")
     told = page.locator(".dp-receipt").get_by_text("This protects a person, who has one row.")
     expect(told).to_be_visible()
     wait_idle(page)
