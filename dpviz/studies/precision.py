@@ -29,10 +29,8 @@ from dpviz.mechanisms._directional import (
 )
 from dpviz.mechanisms._suppliers import own_problem, supplier_keys
 from dpviz.preparation.bounding import Prepared
+from dpviz.report.sentences.precision import DIRECTIONAL_FAMILY
 from dpviz.simulation.compare import Comparison, Result
-
-FOLLOWING_FAMILY = "directional"
-
 
 NOISE_COLUMNS = ("mechanism", "direction", "std")
 PRICE_COLUMNS = ("mechanism", "share", "std")
@@ -63,7 +61,7 @@ def following() -> tuple[str, ...]:
     return tuple(
         key
         for key, cls in all_mechanisms().items()
-        if cls.follows_allocation and cls.info.family == FOLLOWING_FAMILY
+        if cls.follows_allocation and cls.info.family == DIRECTIONAL_FAMILY
     )
 
 

@@ -23,12 +23,14 @@ from dpviz.report.figures.theme import (
     TRUE_COLOUR,
     WARNING_TONE,
     colour_of,
+    curve,
     to_scale,
     told,
 )
 
 WORKS, FAILS = FIRST_TONE, WARNING_TONE
 _STARTS = (FIRST_TONE, SECOND_TONE)
+_RATES = "alarms {}, misses {}"
 
 
 def _layout(figure: go.Figure, height: int) -> go.Figure:
@@ -54,23 +56,19 @@ def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
     """
     figure = go.Figure()
     figure.add_trace(
-        go.Scatter(
-            x=table["epsilon"], y=table["exact"], mode="lines", name="exact, 1 - exp(-epsilon/3)",
+        curve(
+            table["epsilon"], table["exact"], "epsilon {}: {}", "exact, 1 - exp(-epsilon/3)",
             line={"color": TRUE_COLOUR, "width": 2, "shape": "spline"},
-            hovertext=told("epsilon {}: {}", (table["epsilon"], 3), (table["exact"], 3)),
-            hovertemplate="%{hovertext}<extra>exact</extra>",
         )
     )  # fmt: skip
     figure.add_trace(
-        go.Scatter(
-            x=table["epsilon"], y=table["share"], mode="markers", name="counted",
+        curve(
+            table["epsilon"], table["share"], "epsilon {}: {}", "counted", mode="markers",
             marker={"color": FAILS, "size": 8},
             error_y={
                 "type": "data", "symmetric": False, "array": table["high"] - table["share"],
                 "arrayminus": table["share"] - table["low"], "color": FAILS, "thickness": 1.5,
             },
-            hovertext=told("epsilon {}: {}", (table["epsilon"], 3), (table["share"], 3)),
-            hovertemplate="%{hovertext}<extra>counted</extra>",
         )
     )  # fmt: skip
     figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
@@ -171,13 +169,12 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
         # the first two are in both tables; the third is as this table has it
         people = pd.concat([rows.iloc[:2], rows[rows["person"].str.endswith(name)]])
         figure.add_trace(
-            go.Scatter(
-                x=people[first], y=people[second], mode="markers+text", name="people",
+            curve(
+                people[first], people[second], "({}, {})", "people", mode="markers+text",
                 text=["first", "second", "third"],
                 textposition=["bottom center", "middle right", "top center"],
                 legendgroup="people", showlegend=column == 1,
                 marker={"color": WORKS, "size": 11},
-                hovertext=told("({}, {})", (people[first], 3), (people[second], 3)),
                 hovertemplate="%{text}: %{hovertext}<extra></extra>",
             ),
             row=1, col=column,
@@ -203,15 +200,10 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
     dashes = dict(zip(dict.fromkeys(table["mechanism"]), DASHES, strict=False))
     for (mechanism, relation), part in table.groupby(["mechanism", "relation"], sort=False):
         figure.add_trace(
-            go.Scatter(
-                x=part["epsilon"], y=part["true_delta"], mode="lines",
-                name=f"{mechanism}, {relation}",
+            curve(
+                part["epsilon"], part["true_delta"], "epsilon {}: delta {}",
+                f"{mechanism}, {relation}", digits=(3, 2),
                 line={"color": colours[relation], "dash": dashes[mechanism], "width": 2},
-                hovertext=told(
-                    "epsilon {}: delta {}", (part["epsilon"], 3), (part["true_delta"], 2)
-                ),
-                hovertemplate="%{hovertext}<extra>"
-                f"{mechanism}, {relation}</extra>",
             )
         )  # fmt: skip
     claimed = float(table["claimed_delta"].iloc[0])
@@ -244,12 +236,10 @@ def gibbs_figure(table: pd.DataFrame) -> go.Figure:
     for start, part in table.groupby("start", sort=False):
         colour = _STARTS[0 if start == FROM_MODE else 1]
         figure.add_trace(
-            go.Scatter(
-                x=part["sweep"], y=part["mean"], mode="lines+markers", name=f"from {start}",
-                line={"color": colour, "width": 2}, marker={"size": 6},
+            curve(
+                part["sweep"], part["mean"], "sweep {}: {}", f"from {start}", digits=(6, 4),
+                mode="lines+markers", line={"color": colour, "width": 2}, marker={"size": 6},
                 error_y={"type": "data", "array": part["high"] - part["mean"], "thickness": 1.2},
-                hovertext=told("sweep {}: {}", (part["sweep"], 6), (part["mean"], 4)),
-                hovertemplate="%{hovertext}<extra>" + f"from {start}</extra>",
             )
         )  # fmt: skip
     figure.add_hline(
@@ -292,22 +282,18 @@ def attack_figure(
             )
         )  # fmt: skip
         figure.add_trace(
-            go.Scatter(
-                x=measured.alpha, y=measured.beta, mode="lines", name="the attack that was run",
+            curve(
+                measured.alpha, measured.beta, _RATES, "the attack that was run",
                 line={"color": TRUE_COLOUR, "width": 2},
-                hovertext=told("alarms {}, misses {}", (measured.alpha, 3), (measured.beta, 3)),
-                hovertemplate="%{hovertext}<extra>attack</extra>",
             )
         )  # fmt: skip
     words = "exact" if seen.exact else "no attacker gets below"
     if measured is not None:
         words = "lowest it allows"
     figure.add_trace(
-        go.Scatter(
-            x=seen.alpha, y=seen.beta, mode="lines", name=f"{label}: {words}",
+        curve(
+            seen.alpha, seen.beta, _RATES, f"{label}: {words}",
             line={"color": colour, "width": 3, "dash": "solid" if seen.exact else "dot"},
-            hovertext=told("alarms {}, misses {}", (seen.alpha, 3), (seen.beta, 3)),
-            hovertemplate="%{hovertext}<extra>" + label + "</extra>",
         )
     )  # fmt: skip
     figure.update_xaxes(title="false alarms: sounds though the person is out", range=[0, 1])

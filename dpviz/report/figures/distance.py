@@ -36,90 +36,62 @@ def distance_figure(
         One trace of draws and one of angles per colour, and one of medians:
         a browser draws few long traces sooner than many short ones.
     """
-    rows = len(panels)
-    colours = list(dict.fromkeys(panel.colour for panel in panels))
-    draws = {colour: _Points() for colour in colours}
-    angles = {colour: _Points() for colour in colours}
-    medians = _Points()
+    # kind and colour of each trace: points come in the order of the panels
+    points: dict[str, dict[str, list[pd.DataFrame]]] = {"draws": {}, "medians": {}, "angles": {}}
     parts = dict(iter(table.groupby("mechanism", sort=False)))
     for number, panel in enumerate(panels):
-        height, part = rows - 1 - number, parts[panel.key]
+        height, part = len(panels) - 1 - number, parts[panel.key]
         values = part.loc[part["angle"] == 1, "projection_distance"].to_numpy()
-        draws[panel.colour].add(panel, values, height + _spread(len(values)))
-        medians.add(panel, np.array([np.median(values)]), np.array([float(height)]))
+        half = np.array([np.median(values)])
         count = int(part["angle"].max())
         degrees = part["degrees"].to_numpy().reshape(-1, count)
         low, middle, high = np.quantile(degrees, [0.025, 0.5, 0.975], axis=0)
         lanes = height + (np.linspace(0.25, -0.25, count) if count > 1 else np.zeros(1))
-        angles[panel.colour].add(panel, middle, lanes, low, high)
-
-    traces = [points.draws() for points in draws.values()]
-    traces.append(medians.medians())
-    traces += [points.angles(colour) for colour, points in angles.items()]
+        for kind, x, y, below, above in (
+            ("draws", values, height + _spread(len(values)), 0.0, 0.0),
+            ("medians", half, np.array([float(height)]), 0.0, 0.0),
+            ("angles", middle, lanes, middle - low, high - middle),
+        ):
+            colour = "" if kind == "medians" else panel.colour
+            numbers = pd.DataFrame({"x": x, "y": y, "below": below, "above": above})
+            numbers = numbers.round({"x": 4, "y": 3, "below": 4, "above": 4})
+            notes = [(panel.label, at, numeral(value, 3)) for at, value in enumerate(x, start=1)]
+            drawn = numbers.assign(
+                colour=panel.colour, marker=panel.marker, note=pd.Series(notes, dtype=object)
+            )
+            points[kind].setdefault(colour, []).append(drawn)
+    traces = [
+        _trace(kind, colour, pd.concat(drawn))
+        for kind, by_colour in points.items()
+        for colour, drawn in by_colour.items()
+    ]
     return go.Figure(data=traces, layout=_layout(panels, farthest, chance))
 
 
-class _Points:
-    """The points of several panels, gathered into one trace."""
+_LOOKS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "draws": ("", {"size": 5, "opacity": 0.55}, "draw %{customdata[1]}: %{customdata[2]}"),
+    "medians": (
+        "", {"symbol": "line-ns-open", "size": 18, "line": {"width": 3}}, "median %{customdata[2]}",
+    ),
+    "angles": ("2", {"size": 8}, "angle %{customdata[1]}: median %{customdata[2]}"),
+}  # fmt: skip
+"""Axes of each kind of points, their look, and what stands under the pointer."""
 
-    def __init__(self) -> None:
-        self.x: list[float] = []
-        self.y: list[float] = []
-        self.colours: list[str] = []
-        self.symbols: list[str] = []
-        self.notes: list[tuple[str, int, str]] = []
-        self.below: list[float] = []
-        self.above: list[float] = []
 
-    def add(
-        self,
-        panel: Panel,
-        x: np.ndarray,
-        y: np.ndarray,
-        low: np.ndarray | None = None,
-        high: np.ndarray | None = None,
-    ) -> None:
-        """Add one panel's points, each with its place among them, from 1."""
-        self.x += np.round(x, 4).tolist()
-        self.y += np.round(y, 3).tolist()
-        self.colours += [panel.colour] * len(x)
-        self.symbols += [panel.marker] * len(x)
-        self.notes += [
-            (panel.label, place, numeral(value, 3)) for place, value in enumerate(x.tolist(), 1)
-        ]
-        if low is not None and high is not None:
-            self.below += np.round(x - low, 4).tolist()
-            self.above += np.round(high - x, 4).tolist()
-
-    def _trace(self, name: str, axes: str, marker: dict[str, Any], hover: str) -> dict[str, Any]:
-        return {
-            "type": "scatter", "mode": "markers", "name": name, "showlegend": False,
-            "x": self.x, "y": self.y, "xaxis": f"x{axes}", "yaxis": f"y{axes}",
-            "marker": marker, "customdata": self.notes,
-            "hovertemplate": f"{hover}<extra>%{{customdata[0]}}</extra>",
-        }  # fmt: skip
-
-    def draws(self) -> dict[str, Any]:
-        """Return the trace of single draws."""
-        marker = {"color": self.colours, "symbol": self.symbols, "size": 5, "opacity": 0.55}
-        return self._trace("draws", "", marker, "draw %{customdata[1]}: %{customdata[2]}")
-
-    def medians(self) -> dict[str, Any]:
-        """Return the trace of the bars at the medians."""
-        marker = {"color": self.colours, "symbol": "line-ns-open", "size": 18, "line": {"width": 3}}
-        return self._trace("medians", "", marker, "median %{customdata[2]}")
-
-    def angles(self, colour: str) -> dict[str, Any]:
-        """Return the trace of median angles with their ranges, these in one colour."""
-        trace = self._trace(
-            "angles", "2", {"color": self.colours, "symbol": self.symbols, "size": 8},
-            "angle %{customdata[1]}: median %{customdata[2]}",
-        )  # fmt: skip
-        trace["error_x"] = {
-            "type": "data", "array": self.above, "arrayminus": self.below,
-            "thickness": 1.5, "width": 3, "color": colour,
-        }  # fmt: skip
-        return trace
+def _trace(kind: str, colour: str, points: pd.DataFrame) -> dict[str, Any]:
+    axes, look, hover = _LOOKS[kind]
+    of = {name: column.tolist() for name, column in points.items()}
+    ranges = {
+        "type": "data", "array": of["above"], "arrayminus": of["below"],
+        "thickness": 1.5, "width": 3, "color": colour,
+    }  # fmt: skip
+    return {
+        "type": "scatter", "mode": "markers", "name": kind, "showlegend": False,
+        "x": of["x"], "y": of["y"], "xaxis": f"x{axes}", "yaxis": f"y{axes}",
+        "marker": {"color": of["colour"], "symbol": of["marker"], **look},
+        "customdata": of["note"], "hovertemplate": f"{hover}<extra>%{{customdata[0]}}</extra>",
+        **({"error_x": ranges} if kind == "angles" else {}),
+    }  # fmt: skip
 
 
 def _layout(panels: Sequence[Panel], farthest: float, chance: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from dpviz.core.number_text import numeral, per_cent, percent
 from dpviz.report.figures.axes import add_names, log_axis
-from dpviz.report.figures.theme import SHARES, TRUE_COLOUR, Panel, told, wrapped
+from dpviz.report.figures.theme import SHARES, TRUE_COLOUR, Panel, curve, told, wrapped
 
 _HEIGHT = 480  # pixels of a figure whose lines have names
 PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -220,11 +220,9 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             continue
         ends[panel.key] = float(part["std"].iloc[0])
         figure.add_trace(
-            go.Scatter(
-                x=part["share"], y=part["std"], mode="lines", name=panel.label,
+            curve(
+                part["share"], part["std"], "share {}: {}", panel.label, digits=(2, 3),
                 line={"color": panel.colour, "dash": panel.dash, "width": 2},
-                hovertext=told("share {}: {}", (part["share"], 2), (part["std"], 3)),
-                hovertemplate="%{hovertext}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
     figure.update_xaxes(

@@ -217,6 +217,30 @@ def told(words: str, *columns: tuple[Iterable[float], int]) -> list[str]:
     return [words.format(*row) for row in zip(*texts, strict=True)]
 
 
+def curve(
+    x: Any, y: Any, words: str, name: str, *, digits: tuple[int, int] = (3, 3), **look: Any
+) -> dict[str, Any]:
+    """Return a line through points, each with its numbers under the pointer.
+
+    Parameters
+    ----------
+    x, y : sequence of float
+    words : str
+        As `told` takes them, for x and y.
+    name : str
+        Of the line, in the legend and under the pointer.
+    digits : (int, int)
+        Of x and of y.
+    **look
+        Further properties of the trace, in place of those here too.
+    """
+    return {
+        "type": "scatter", "x": x, "y": y, "mode": "lines", "name": name,
+        "hovertext": told(words, (x, digits[0]), (y, digits[1])),
+        "hovertemplate": f"%{{hovertext}}<extra>{name}</extra>", **look,
+    }  # fmt: skip
+
+
 @dataclass(frozen=True)
 class SymmetricLog:
     """An axis that is linear near zero and logarithmic beyond, on both sides.
