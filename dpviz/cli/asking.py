@@ -15,7 +15,7 @@ import pandas as pd
 from dpviz.auditing.run import varied
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import Commands, add_cache, add_set, add_settings, stated, store_from
-from dpviz.cli.terminal import Steps, Watch, end_progress, tell_ahead, tell_memory
+from dpviz.cli.terminal import Line, end_progress, tell_ahead, tell_memory
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import atomic_write, check_out, csv_text, json_text
 from dpviz.mechanisms import parse_variant, with_parameter
@@ -53,12 +53,11 @@ def add(commands: Commands, function: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--out",
         metavar="FILE",
-        default=None,
         help="write there and not here"
         if question.prints_to_out
         else "also write the table, as FILE.csv or FILE.parquet",
     )
-    parser.add_argument("--save", metavar="FILE", default=None, help=SAVE_HELP)
+    parser.add_argument("--save", metavar="FILE", help=SAVE_HELP)
     parser.set_defaults(run=partial(run, function))
     return parser
 
@@ -68,10 +67,10 @@ def run(function: Any, arguments: argparse.Namespace, **more: Any) -> int:
     question = question_of(function)
     check_places(question, arguments)
     asked = asked_of(question, arguments)
-    watch = Watch(question.noun) if question.noun else None
+    line = Line(question.noun)
     own = inspect.signature(function).parameters
     watched: dict[str, Any] = {
-        "progress": Steps().show if watch is None else watch.show,
+        "progress": line.show,
         "on_estimate": tell_ahead,
         "memory": tell_memory,
     }
@@ -84,15 +83,15 @@ def run(function: Any, arguments: argparse.Namespace, **more: Any) -> int:
     try:
         found: Answer = function(**given)
     except KeyboardInterrupt:
-        if watch is None:
+        if not question.noun:
             raise
-        watch.end()
+        end_progress()
         store = watched.get("cache")
         kept = "the same command goes on from there" if store else "nothing is kept without --cache"
-        print(f"dpviz: interrupted after {watch.words}; {kept}", file=sys.stderr)
+        print(f"dpviz: interrupted after {line.words}; {kept}", file=sys.stderr)
         return 130
     end_progress()
-    tell(question, found, arguments, "" if watch is None else watch.words)
+    tell(question, found, arguments, line.words if question.noun else "")
     return found.status
 
 

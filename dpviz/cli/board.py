@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import Commands, add_set, add_settings, settings_from, stated
-from dpviz.cli.terminal import end_progress, show_progress
+from dpviz.cli.terminal import Line, end_progress
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import decimals
 from dpviz.lessons.questions import LEVELS
@@ -63,7 +63,7 @@ def _board(arguments: argparse.Namespace) -> int:
     found = board(
         settings.table,
         working_view=arguments.working_view,
-        progress=show_progress,
+        progress=Line().show,
         **stated(arguments, Publishing),
         **options_of(settings),
     )

@@ -20,7 +20,7 @@ from dpviz.core.platform import need, server_options
 def add(commands: Commands) -> None:
     """Add the parser of the command."""
     app = commands.add_parser("app", help="start the dashboard")
-    app.add_argument("--port", type=int, default=None, help="port on localhost (default 8501)")
+    app.add_argument("--port", type=int, help="port on localhost (default 8501)")
     app.add_argument("--headless", action="store_true", help="do not open a browser")
     app.set_defaults(run=_app)
     room = commands.add_parser("class", help="run a lesson for a class that answers on phones")
@@ -28,7 +28,6 @@ def add(commands: Commands) -> None:
     room.add_argument(
         "--address",
         metavar="NAME",
-        default=None,
         help="name of this machine for phones; default: its number in the network",
     )
     room.add_argument(

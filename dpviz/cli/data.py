@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 
 from dpviz.cli.options import Commands
-from dpviz.cli.terminal import end_progress, print_table
+from dpviz.cli.terminal import Line, end_progress
 from dpviz.core.errors import InvalidSetting, NotAvailable
 from dpviz.core.number_text import decimals
 from dpviz.datasets import is_remote, remote
+from dpviz.report.sentences.phrases import text_table
 
 
 def add(commands: Commands) -> None:
@@ -29,7 +29,7 @@ def _fetch(arguments: argparse.Namespace) -> int:
         shown = [
             {**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in remote.dataset_rows()
         ]
-        print_table(columns, [[str(row[name]) for name in columns] for row in shown])
+        print(text_table(columns, [[str(row[name]) for name in columns] for row in shown]))
         return 0
     known = list(remote.sets())
     chosen = known if "all" in arguments.keys else arguments.keys
@@ -60,24 +60,13 @@ def fetch_table(table: str) -> None:
 
 
 def download_progress(key: str) -> remote.OnBytes:
-    """Return what shows a download on stderr, where a person may be watching."""
-    shown = 0.0
+    """Return what shows a download on stderr."""
+    line = Line()
 
     def show(done: int, total: int | None) -> None:
-        nonlocal shown
-        now = time.monotonic()
-        # ten times a second is as much as anybody reads
-        if not sys.stderr.isatty() or (now - shown < 0.1 and done != total):
-            return
-        shown = now
         whole = "" if total is None else f" of {decimals(total / 1e6, 1)}"
         filled = 0 if not total else 20 * done // total
         bar = "" if total is None else f" [{'#' * filled}{'.' * (20 - filled)}]"
-        print(
-            f"\r\x1b[K{key}{bar} {decimals(done / 1e6, 1)}{whole} MB",
-            end="",
-            file=sys.stderr,
-            flush=True,
-        )
+        line.show(f"{key}{bar} {decimals(done / 1e6, 1)}{whole} MB")
 
     return show

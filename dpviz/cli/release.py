@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from dpviz.cli.options import Commands, add_settings, add_sheet, add_table, stated
+from dpviz.cli.options import Commands, OneLineParser, add_settings, add_sheet, add_table, stated
 from dpviz.core.errors import DpvizError
 from dpviz.datasets.columns import counted
 from dpviz.releasing.declared import PrivacyWarning
@@ -39,6 +41,10 @@ def add(commands: Commands) -> None:
     checking.set_defaults(run=_check)
 
 
+def _add_file(parser: argparse.ArgumentParser, flag: str, help: str, **more: Any) -> None:
+    parser.add_argument(flag, metavar="FILE", help=help, **more)
+
+
 def _add_release(commands: Commands) -> None:
     releasing = commands.add_parser(
         "release",
@@ -46,26 +52,17 @@ def _add_release(commands: Commands) -> None:
         "card, release verify checks it",
     )
     add_table(releasing)
-    releasing.add_argument(
-        "--schema",
-        metavar="FILE",
-        default=None,
-        help="schema of the table, agreed before anybody saw the data; dpviz schema writes a "
-        "first one. Default: the public one of a built-in table.",
+    words = (
+        "schema of the table, agreed before anybody saw the data; dpviz schema writes a "
+        "first one. Default: the public one of a built-in table."
     )
-    releasing.add_argument(
-        "--schema-from-data",
-        action="store_true",
-        help="use a schema that is still marked as taken from the data; the release says so",
-    )
+    _add_file(releasing, "--schema", words)
+    words = "use a schema that is still marked as taken from the data; the release says so"
+    releasing.add_argument("--schema-from-data", action="store_true", help=words)
     add_settings(releasing, ReleaseOptions)
-    releasing.add_argument(
-        "--ledger",
-        metavar="FILE",
-        required=True,
-        help="ledger that records the privacy loss first; dpviz ledger new creates it",
-    )
-    releasing.add_argument("--out", metavar="FILE", required=True, help="a new JSON file")
+    words = "ledger that records the privacy loss first; dpviz ledger new creates it"
+    _add_file(releasing, "--ledger", words, required=True)
+    _add_file(releasing, "--out", "a new JSON file", required=True)
     releasing.set_defaults(run=_release)
 
 
@@ -75,36 +72,26 @@ def _add_ledger(commands: Commands) -> None:
     )
     ledgers.actions = _ACTIONS  # ledger FILE shows it
     actions = ledgers.add_subparsers(dest="action", required=True, metavar="|".join(_ACTIONS))
-    making = actions.add_parser("new", help="create an empty ledger with a fixed limit")
-    making.add_argument("file", metavar="FILE")
+
+    def action(name: str, run: Callable[[argparse.Namespace], int], help: str) -> OneLineParser:
+        parser = actions.add_parser(name, help=help)
+        parser.add_argument("file", metavar="FILE")
+        parser.set_defaults(run=run)
+        return parser
+
+    making = action("new", _new, "create an empty ledger with a fixed limit")
     add_settings(making, LedgerOptions)
-    making.add_argument(
-        "--schema",
-        metavar="FILE",
-        default=None,
-        help="allow releases of this schema only; default: any schema of the same people",
-    )
-    making.set_defaults(run=_new)
-
-    showing = actions.add_parser("show", help="show a ledger; ledger FILE does the same")
-    showing.add_argument("file", metavar="FILE")
+    words = "allow releases of this schema only; default: any schema of the same people"
+    _add_file(making, "--schema", words)
+    showing = action("show", _show, "show a ledger; ledger FILE does the same")
     showing.add_argument("--format", choices=("table", "json"), default="table")
-    showing.set_defaults(run=_show)
-
-    binding = actions.add_parser(
-        "bind", help="say that a table, such as a corrected export, holds the same people"
-    )
-    binding.add_argument("file", metavar="FILE")
+    words = "say that a table, such as a corrected export, holds the same people"
+    binding = action("bind", _bind, words)
     add_table(binding)
     binding.add_argument("--purpose", metavar="TEXT", default="", help="why")
-    binding.set_defaults(run=_bind)
-
-    verifying = actions.add_parser(
-        "verify", help="check a ledger against releases; exit status 1 where they do not fit"
-    )
-    verifying.add_argument("file", metavar="FILE")
+    words = "check a ledger against releases; exit status 1 where they do not fit"
+    verifying = action("verify", _verify, words)
     verifying.add_argument("releases", metavar="RELEASE", nargs="*", help="files of releases")
-    verifying.set_defaults(run=_verify)
 
 
 def _add_card(commands: Commands) -> None:
@@ -112,26 +99,18 @@ def _add_card(commands: Commands) -> None:
         "release card", description="make the privacy card of a release, to be filed"
     )
     filing.add_argument("release", metavar="RELEASE", help="file of a release")
-    filing.add_argument("--ledger", metavar="FILE", default=None, help="that paid for it")
+    _add_file(filing, "--ledger", "that paid for it")
     add_settings(filing, CardOptions)
-    filing.add_argument(
-        "--sources",
-        metavar="FILE",
-        default=None,
-        help="JSON: by the number of each assumption, from where it is known and who confirmed it",
+    words = "JSON: by the number of each assumption, from where it is known and who confirmed it"
+    _add_file(filing, "--sources", words)
+    words = (
+        "the released table, for an internal copy with exact counts of cells; do not share "
+        "that copy"
     )
-    filing.add_argument(
-        "--table",
-        metavar="TABLE",
-        default=None,
-        help="the released table, for an internal copy with exact counts of cells; do not share "
-        "that copy",
-    )
+    filing.add_argument("--table", metavar="TABLE", help=words)
     add_sheet(filing)
-    filing.add_argument("--schema", metavar="FILE", default=None, help="that it was released under")
-    filing.add_argument(
-        "--out", metavar="FILE", required=True, help="a JSON file; beside it, to print, .html"
-    )
+    _add_file(filing, "--schema", "that it was released under")
+    _add_file(filing, "--out", "a JSON file; beside it, to print, .html", required=True)
     filing.set_defaults(run=_card)
 
 
@@ -213,9 +192,7 @@ def _add_schema(commands: Commands) -> None:
         "schema", help="write a first schema of a table: what a release reads it by"
     )
     add_settings(parser, SchemaOptions)
-    parser.add_argument(
-        "--out", metavar="FILE", default=None, help="a new JSON file; default: print it"
-    )
+    _add_file(parser, "--out", "a new JSON file; default: print it")
     parser.set_defaults(run=_schema)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpviz.cli.data import download_progress
 from dpviz.cli.options import Commands, store_from, whole_number
-from dpviz.cli.terminal import Watch, end_progress, print_table
+from dpviz.cli.terminal import Line, end_progress
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.files import json_text
 from dpviz.core.params import params_of
@@ -20,6 +20,7 @@ from dpviz.papers import experiment, experiments
 from dpviz.papers.experiment import Experiment
 from dpviz.papers.report import tally
 from dpviz.papers.run import absent_data
+from dpviz.report.sentences.phrases import text_table
 from dpviz.simulation.jobs import WORKERS_RANGE
 from dpviz.simulation.store import default_folder
 from dpviz.studies.reproduce import Reproduced, coverage, reproduce
@@ -46,7 +47,7 @@ def add(commands: Commands) -> None:
         help="of --summary and --list; latex, of --summary, is a table that an author can paste",
     )
     redoing.add_argument("--quick", action="store_true", help="few runs, in seconds each")
-    redoing.add_argument("--out", metavar="DIR", default=None, help="folder for the report's files")
+    redoing.add_argument("--out", metavar="DIR", help="folder for the report's files")
     redoing.add_argument(
         "--seed", default="0", help="same seed, same bytes on the same machine (default 0)"
     )
@@ -58,7 +59,6 @@ def add(commands: Commands) -> None:
     )
     redoing.add_argument(
         "--cache",
-        default=None,
         metavar="DIR|none",
         help="where finished parts are kept, so that the same command goes on where it was "
         f"interrupted (default {default_folder()}; none keeps nothing)",
@@ -111,7 +111,7 @@ def _list(form: str) -> None:
     if form == "json":
         print(json_text(told))
     else:
-        print_table((*header, "data"), rows)
+        print(text_table((*header, "data"), rows))
 
 
 def _chosen(key: str | None) -> list[Experiment]:
@@ -137,29 +137,29 @@ def _folder(out: str | None) -> Path:
 
 def _redone(item: Experiment, asked: Mapping[str, Any], folder: Path) -> bool:
     """Run one experiment, write its files, print its lines; return whether it came to its end."""
-    watch = Watch("part")
+    line = Line("part")
     try:
-        answer = reproduce(item.key, **asked, progress=watch.show)
+        answer = reproduce(item.key, **asked, progress=line.show)
     except KeyboardInterrupt:
-        watch.end()
+        end_progress()
         kept = "the same command goes on from there" if asked["cache"] else "nothing is kept"
-        print(f"dpviz: {item.key} interrupted after {watch.words}; {kept}", file=sys.stderr)
+        print(f"dpviz: {item.key} interrupted after {line.words}; {kept}", file=sys.stderr)
         return False
-    watch.end()
+    end_progress()
     assert isinstance(answer, Reproduced)
     found = answer.found
     # the pictures load Plotly, which a list of experiments does not need
     from dpviz.report.figures.reproduction import write_report
 
     files = write_report(found, folder)
-    print(f"{item.key}: {watch.words}; {len(found.lines)} lines in {files[0]}")
+    print(f"{item.key}: {line.words}; {len(found.lines)} lines in {files[0]}")
     print(f"  {tally(found.claims)}")
     for claim in found.claims:
         print(f"  {claim.place}: {claim.item}: {claim.answer}. {claim.reason}")
     for name in found.absent:
         print(f"note: {remote.missing(name)}")
-    for line in found.lines:
-        stated = f", reported {line.reported}" if line.reported else ""
-        measured = f", measured {line.measured}" if line.measured else ""
-        print(f"  {line.panel}: {line.item}{stated}{measured}: {line.agreement}")
+    for row in found.lines:
+        stated = f", reported {row.reported}" if row.reported else ""
+        measured = f", measured {row.measured}" if row.measured else ""
+        print(f"  {row.panel}: {row.item}{stated}{measured}: {row.agreement}")
     return True

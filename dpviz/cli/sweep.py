@@ -38,7 +38,6 @@ def add(commands: Commands) -> None:
     )
     sweeping.add_argument(
         "--scheduler",
-        default=None,
         metavar="ADDRESS",
         help="a Dask scheduler, such as tcp://host:8786, whose workers run cells instead",
     )

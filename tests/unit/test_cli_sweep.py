@@ -80,16 +80,16 @@ def test_bad_input_is_one_line(
 def test_an_interruption_says_what_is_kept(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    show = terminal.Watch.show
+    show = terminal.Line.show
 
-    def interrupt(self: terminal.Watch, progress: Progress) -> None:
+    def interrupt(self: terminal.Line, progress: Progress) -> None:
         show(self, progress)
         if progress.done == 2:
             raise KeyboardInterrupt
 
     words = ["--over", "epsilon", "--values", "1,2,3", "--out", str(home / "a.csv")]
     with monkeypatch.context() as patched:
-        patched.setattr(terminal.Watch, "show", interrupt)
+        patched.setattr(terminal.Line, "show", interrupt)
         assert run(*words) == 130
         assert capsys.readouterr().err == (
             "dpviz: interrupted after 2 of 6 cells; the same command goes on from there\n"
