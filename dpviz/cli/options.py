@@ -122,9 +122,9 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     from dpviz.simulation.store import default_folder
 
     words = (
-        "where finished cells are kept, so that the same command goes on where it was interrupted "
-        f"(default {default_folder()}; none keeps nothing). The files hold measurements of the "
-        "data that are not private."
+        "folder of finished cells; the same command, run again, continues from them (default "
+        f"{default_folder()}; none keeps nothing). The files hold measurements of the data that "
+        "are not private."
     )
     parser.add_argument("--cache", default=None, metavar="DIR|none", help=words)
 

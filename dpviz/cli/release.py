@@ -213,7 +213,7 @@ def _schema(arguments: argparse.Namespace) -> int:
         print(f"{out}: {len(found.used)} of {len(found.columns)} columns are used")
     if found.from_data:
         print(
-            f"dpviz: the schema is marked {FROM_DATA!r}: put in what was known before anybody "
+            f"dpviz: the schema is marked {FROM_DATA!r}. Enter what was known before anybody "
             f"looked at the table, then write {PUBLIC!r} there",
             file=sys.stderr,
         )

@@ -60,8 +60,8 @@ def add(commands: Commands) -> None:
     redoing.add_argument(
         "--cache",
         metavar="DIR|none",
-        help="where finished parts are kept, so that the same command goes on where it was "
-        f"interrupted (default {default_folder()}; none keeps nothing)",
+        help="folder of finished parts; the same command, run again, continues from them (default "
+        f"{default_folder()}; none keeps nothing)",
     )
     redoing.set_defaults(run=_reproduce)
 

@@ -305,7 +305,7 @@ def _finite(number: str) -> float:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 # --- tables ---------------------------------------------------------------------------------------

@@ -63,8 +63,8 @@ WALL_WORDS = (
     "{count} of {dealt} have tapped", "{right} of {count} were right.", "Nobody has tapped.",
     "She was in: {right} of {count} right", "She was out: {right} of {count} right",
     "Of 100 guesses who is in, after {mechanism}: at most {limit} right.",
-    "On average over both hundreds, whoever guesses. Luck: at the limit, 95 of 100 such classes"
-    " have at most {luck} of {count} right.",
+    "On average over both hundreds, for every guesser. Luck: at the limit, 95 of 100 such classes "
+    "have at most {luck} of {count} right.",
     "Show the taps", "Draw the limit", "Another round", "Back to the lesson", "with her",
     "without her", "join", "QR code of {address}", "This room has ended.", "Epsilon",
 )  # fmt: skip
@@ -73,7 +73,11 @@ WALL_WORDS = (
 ASKED_WORDS = ("Was she in the table of your release?", "She was out", "She was in")
 """What a round of in or out asks, and what a phone can answer: by a tap of 0, or of 1."""
 
-_PUBLISHED = ("no label can be told apart", "labels would drown", "shows directions, not lengths")
+_PUBLISHED = (
+    "no label can be distinguished",
+    "labels would drown",
+    "shows directions, not lengths",
+)
 """What a picture of `dpviz.report.tables.board` says of itself in whole sentences."""
 
 _SAID = re.compile(r'\bsays\(\s*"((?:[^"\\]|\\.)*)"')

@@ -187,7 +187,6 @@ class Prospect:
         mean = "paying for the mean" if options.center == PRIVATE else "the stated centre"
         of_map = " A map takes its share of the budget." if options.picture else ""
         return (
-            f"As released: features over half their limits, rows {rows} and a release's own noise "
-            f"make it {first} around the exact mean; {mean} makes it about "
-            f"ε {numeral(options.epsilon, 2)}.{of_map}"
+            f"As released, with features over half their limits and rows {rows}: {first} around "
+            f"the exact mean. With {mean} it is about ε {numeral(options.epsilon, 2)}.{of_map}"
         )

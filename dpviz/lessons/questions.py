@@ -80,8 +80,8 @@ class Answers(Declared):
         1.1,
         99.0,
         label="Highest acceptable risk, in 100",
-        help="A suspicion against one person that is right 1 time in 100 may become right at most "
-        "so many times in 100, whatever else is known. Larger means less protection.",
+        help="An attacker suspects one person, and is right 1 time in 100. After the release, at "
+        "most this many suspicions in 100 are right. Larger means less protection.",
         slider=(1.1, 99.0),
         examples=(10.0,),
     )

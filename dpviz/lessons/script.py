@@ -288,7 +288,7 @@ def _part(item: Any) -> Any:
         return item
     name = item.removeprefix(_PART)
     if name not in _PARTS:
-        raise _Wrong(f"{item!r} is no part; there are {', '.join(_PARTS)}")
+        raise _Wrong(f"{item!r} is not a part; there are {', '.join(_PARTS)}")
     # found by what it says of itself: the lesson stays when another takes the part
     return _PARTS[name]().key
 

@@ -118,8 +118,8 @@ def exercises() -> list[tuple[str, str]]:
             f"Spend a budget of epsilon 1 and delta {numeral(_DELTA, 1)} on {_RELEASES} releases. "
             "What has each if epsilons are added, and what with Gaussian noise that is counted "
             "together?",
-            f"{numeral(1 / _RELEASES, 1)} each, and {numeral(_shared(), 2)} each: noise of "
-            f"{_RELEASES} Gaussian releases adds up by its square, so each needs only "
+            f"{numeral(1 / _RELEASES, 1)} each, and {numeral(_shared(), 2)} each. The variances "
+            f"of {_RELEASES} Gaussian releases add up, so each needs only "
             f"{numeral(_RELEASES**0.5, 2)} times the noise of one.",
         ),
     ]

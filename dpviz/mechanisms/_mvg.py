@@ -23,8 +23,8 @@ def tail_param() -> Any:
         "published",
         TAILS,
         label="Tail",
-        help="The theorem bounds the norm of the standard noise: published uses zeta, tight its "
-        "root, since the bound of Laurent and Massart is on the squared norm.",
+        help="Bound on the norm of the standard noise in the theorem. Published uses zeta. Tight "
+        "uses its root, because Laurent and Massart bound the squared norm.",
         examples=("tight",),
     )
 

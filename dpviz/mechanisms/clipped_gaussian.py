@@ -100,7 +100,7 @@ class ClippedGaussian(OfClippedRows):
         calibration=r"t = \frac{D}{n \mu \sqrt{1 - s}},\quad r:\ \#\{\|x_i\| > r\} \approx n\, q"
         r"(\tau, d),\quad \tau = \frac{D \sqrt d}{n \mu}",
         complexity="n d^2",
-        advice="The default with a delta wherever rows are at hand: no row bound has to be known.",
+        advice="The default with a delta if rows are available: no row-norm bound is needed.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

@@ -109,8 +109,7 @@ class ClippedPure(ChosenNoise, OfClippedRows):
         r" \varepsilon_2)},\quad P(r) \propto r^{-3}"
         r" e^{-\varepsilon_2 |\#\{\|x_i\| > r\} - n q(\tau, d)| / 2}",
         complexity="n d^2 + d^4",
-        advice="The default under pure privacy wherever rows are at hand: no row bound has to be "
-        "known.",
+        advice="The default under pure privacy if rows are available: no row-norm bound is needed.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

@@ -71,9 +71,9 @@ class Funnel(OfDirections):
         0.0,
         0.5,
         label="Share for sizes",
-        help="Share of squared mu spent, where it may pay, on the mean of |u_j| over rows of "
-        "length one, which tells large features from small ones: for raw tables at a small "
-        "epsilon. 0 looks twice and does nothing else.",
+        help="Share of squared mu for a look at feature sizes: the mean of |u_j| over rows of "
+        "length one. It helps raw tables at a small epsilon, and is used only if it may help. 0 "
+        "looks twice and does nothing else.",
         examples=(0.25,),
     )
 

@@ -135,7 +135,7 @@ class BoundedTable(Measured):
         # more people of the same population: A stays, and nobody knows their rows
         if n > self.n:
             if with_rows:
-                raise RuntimeError("there are no rows for people who are not in the table")
+                raise RuntimeError("nobody outside the table has rows in it")
             return self._measured(self.moment.with_n(n))
         chosen = Subsample(seed, self.n, n)
         raw, labels = self.raw, self.labels
@@ -517,6 +517,6 @@ def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: Flo
         column = columns[int(np.argmin(legal))]
         raise InvalidTable(
             f"{name} must hold numbers below {numeral(LARGEST, 6)} in size that vary by more than "
-            f"{numeral(SMALLEST, 6)} within a column; column {column[:60]!r} does not: change its "
+            f"{numeral(SMALLEST, 6)} within a column. Column {column[:60]!r} does not: change its "
             "unit."
         )

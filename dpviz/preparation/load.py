@@ -153,7 +153,7 @@ def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan
     if not 0 < total <= 1 + 1e-9:
         raise InvalidSetting(
             "spectrum",
-            "of sum above 0 and at most 1, the squared row bound",
+            "of sum above 0 and at most 1, the squared row-norm bound",
             numeral(total, 6),
         )
     d = len(values)

@@ -679,8 +679,8 @@ class Batched:
             return self._longest(unscaled)
         raise InvalidSetting(
             "row bound",
-            "max or a number for a table that is read in batches, since a quantile needs the norms "
-            "of all its rows at once",
+            "max or a number: this table is read in batches, and a quantile needs the norms of "
+            "all rows at once",
             f"quantile:{numeral(level, 6)}",
             "--row-bound",
         )
@@ -733,8 +733,8 @@ class Batched:
         """Raise an error, because each repetition would read the whole file again."""
         raise InvalidSetting(
             "preparation",
-            "public for a table that is read in batches, since a paid one is drawn anew from all "
-            "rows in each draw",
+            "public: this table is read in batches, and each simulated release takes a private "
+            "value from all rows",
             "private",
             "--center, --scale, --row-bound and --count",
         )

@@ -114,7 +114,7 @@ class Measured:
     def moment_with_rows(self) -> SecondMoment:
         """The moment with its bounded rows or their summaries by length; see `serves`."""
         if not self.moment.has_lengths:
-            raise RuntimeError(f"the rows of {self.name} are not at hand; ask serves first")
+            raise RuntimeError(f"the rows of {self.name} are not available; ask serves first")
         return self.moment
 
     def with_shares(

@@ -166,8 +166,8 @@ class FitOptions(Declared):
             # around the origin the first component is the mean, whatever the rows vary along
             raise InvalidSetting(
                 "center",
-                f"stated where no bounds are given: {UNDECLARED!r} for rows that are centred "
-                f"already, or {FROM_DATA!r}; with bounds the mean is private",
+                f"stated, because no bounds are given: {UNDECLARED!r} if rows are centred "
+                f"already, or {FROM_DATA!r}. With bounds the mean is private",
                 None,
             )
         # what is bought has to know how far one row reaches, and the bounds say it

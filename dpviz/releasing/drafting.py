@@ -90,7 +90,7 @@ def draft(
                 if left < 0:
                     raise InvalidTable(
                         f"{name} holds more than {most_bytes >> 20} MiB of text, the most that is "
-                        "read here; state the bounds, or keep fewer rows or columns."
+                        "read here. State the bounds, or keep fewer rows or columns."
                     )
         used = _measured(outline, table)
         found = used if isinstance(bounds, str) else with_bounds(used, bounds)

@@ -648,8 +648,8 @@ class Ledger:
         if relation != contents.relation or unit != contents.unit:
             raise LedgerError(
                 f"ledger {name} adds up releases under the relation {contents.relation}, one "
-                f"{contents.unit} at a time; this one is under {relation}, one {unit} at a time, "
-                f"and counts differently; {_NOTHING}."
+                f"{contents.unit} at a time. This release is under {relation}, one {unit} at a "
+                f"time, so it cannot be added; {_NOTHING}."
             )
         if contents.unit is Unit.PERSON:
             self._same_person(contents, made)
@@ -684,10 +684,10 @@ class Ledger:
         if epsilon > limit.epsilon * wide or delta > limit.delta * room:
             spent_epsilon, spent_delta = contents.total
             raise LedgerError(
-                f"ledger {name} refuses: epsilon {cost} and delta "
-                f"{numeral(made.delta, 3)} on top of the {numeral(spent_epsilon, 6)} and "
-                f"{numeral(spent_delta, 3)} already spent would pass its limit of "
-                f"{numeral(limit.epsilon, 6)} and {numeral(limit.delta, 6)}; {_NOTHING}."
+                f"ledger {name} refuses: epsilon {cost} and delta {numeral(made.delta, 3)} would "
+                f"pass its limit of {numeral(limit.epsilon, 6)} and {numeral(limit.delta, 6)}. "
+                f"Epsilon {numeral(spent_epsilon, 6)} and delta {numeral(spent_delta, 3)} are "
+                f"already spent; {_NOTHING}."
             )
 
     def _same_person(self, contents: Contents, made: Spend) -> None:
@@ -700,9 +700,9 @@ class Ledger:
             )
         if rows is not None and made.rows > rows:
             raise LedgerError(
-                f"ledger {name} counts persons of at most {rows_words(rows)}; this release says "
-                f"that one may have {made.rows:,}, whom earlier spends cost more than they say: "
-                f"make a ledger for {made.rows:,} rows a person; {_NOTHING}."
+                f"ledger {name} counts persons of at most {rows_words(rows)}. This release allows "
+                f"{made.rows:,} rows a person, for whom earlier spends cost more. Make a ledger "
+                f"for {made.rows:,} rows a person; {_NOTHING}."
             )
 
     def _checked(self, lines: list[str]) -> Contents:
@@ -784,17 +784,17 @@ class Ledger:
         try:
             seen = file.stat()
             if not stat.S_ISREG(seen.st_mode):
-                raise LedgerError(f"ledger {name} is no file; {_NOTHING}.")
+                raise LedgerError(f"ledger {name} is not a file; {_NOTHING}.")
             if seen.st_nlink > 1:
                 raise LedgerError(
-                    f"ledger {name} has {seen.st_nlink} names (hard links), and a spend would be "
-                    f"seen under one of them only: remove the others; {_NOTHING}."
+                    f"ledger {name} has {seen.st_nlink} names (hard links). A spend would be seen "
+                    f"under one name only: remove the others; {_NOTHING}."
                 )
             text = file.read_bytes().decode("utf-8")
         except FileNotFoundError:
             raise LedgerError(
-                f"there is no ledger {name}: make one with dpviz ledger new {name} "
-                f"--limit EPSILON,DELTA --relation {'|'.join(Relation)}; {_NOTHING}."
+                f"ledger {name} does not exist: make one with dpviz ledger new {name} --limit "
+                f"EPSILON,DELTA --relation {'|'.join(Relation)}; {_NOTHING}."
             ) from None
         except UnicodeDecodeError:
             raise self._damaged(1) from None
@@ -821,9 +821,8 @@ class Ledger:
             before = found["check"]
         if not objects:
             raise LedgerError(
-                f"ledger {self.path.name} is of another format, and this version reads format "
-                f"{_FORMAT} only: make a new one whose limit is what this one has left; "
-                f"{_NOTHING}."
+                f"ledger {self.path.name} has another format; this version reads format {_FORMAT} "
+                f"only. Make a new ledger whose limit is what is left of this one; {_NOTHING}."
             )
         spends: list[Spend] = []
         tables, heads, closed, number = [], [], set(), 1
@@ -967,8 +966,8 @@ def ledger_named(name: str) -> Path:
     fleeting = _fleeting(folder)
     if fleeting is not None and not server_options().temporary_ledgers:
         raise LedgerError(
-            f"ledger {name} would lie {fleeting}, and a budget that is forgotten is given back: "
-            "let DPVIZ_LEDGERS name a folder that is kept, such as a volume, or say "
+            f"ledger {name} would lie {fleeting}. If it is lost, its budget can be spent again. "
+            "Let DPVIZ_LEDGERS name a folder that is kept, such as a volume, or say "
             f"DPVIZ_LEDGERS_TEMPORARY=on; {_NOTHING}."
         )
     return folder / f"{name}.jsonl"

@@ -123,8 +123,8 @@ def chosen(options: ReleaseOptions) -> tuple[Mechanism, Law]:
     if mechanism.key not in safe:
         raise CannotRun(
             mechanism.text,
-            "no sampler of its noise is known that is safe against attacks on floating point, so "
-            f"it is for teaching only; a release can be made by {' or '.join(safe)}",
+            "it is for teaching only: no sampler of its noise is safe against attacks on floating "
+            f"point. Release by {' or '.join(safe)}",
         )
     if not mechanism.central:
         raise CannotRun(
@@ -143,7 +143,7 @@ def table_input(table: str, sheet: str = "") -> TableInput:
     name = Path(table).name
     if table in builtin_tables() or is_remote(table) or not Path(table).is_file():
         if sheet:
-            raise InvalidTable(f"{printable(name)} is no workbook, so it has no sheets.")
+            raise InvalidTable(f"{printable(name)} is not a workbook, so it has no sheets.")
         return load(table)
     return sheet_text(table, printable(name), sheet) if is_workbook(name, sheet) else Path(table)
 
@@ -196,9 +196,9 @@ def in_force(table: TableInput, schema: Schema | None, *, from_data: bool) -> Sc
         )
     if schema.from_data and not from_data:
         raise SchemaError(
-            f"the schema is still marked {FROM_DATA!r}: put in what was known before anybody "
-            "looked at the table and call it public, or say --schema-from-data, which the release "
-            "then lists; nothing was spent."
+            f"the schema is still marked {FROM_DATA!r}. Enter what was known before anybody "
+            "looked at the table, and call it public. Or say --schema-from-data; the release then "
+            "lists that. Nothing was spent."
         )
     return schema
 

@@ -159,8 +159,9 @@ class LedgerOptions(Declared):
     rows_a_person: int | None = inherit(
         Settings,
         "rows_a_person",
-        help="Most rows of one person, for a ledger of persons: releases for fewer are priced for "
-        "so many, and releases for more are refused. Left out, the first release says it.",
+        help="Most rows of one person, for a ledger of persons. The ledger prices a release for "
+        "fewer rows as one for this many, and refuses a release for more. Left out, the first "
+        "release says it.",
         group="",
     )
     account: str = choice(
@@ -172,7 +173,8 @@ class LedgerOptions(Declared):
     purpose: str = text(
         "",
         label="Purpose",
-        help="What the ledger is for, in your own words; releases that state another are refused.",
+        help="Purpose of the ledger, in your own words. It refuses a release that states another "
+        "purpose.",
         check=one_line("purpose"),
         examples=("a study",),
     )
@@ -233,24 +235,24 @@ class ReleaseOptions(Declared):
             "unit": "scaled to length one: needs no bound",
         },
         label="Rows",
-        help="What bounds a row: a row bound that was stated, or its own length. Scaled to length "
-        "one, rows count by their direction alone.",
+        help="How each row is bounded: by the stated row-norm bound, or by scaling it to length "
+        "one. Scaled to length one, rows count by their direction alone.",
         examples=("unit",),
     )
     row_bound: str = text(
         "",
         label="Row bound",
-        help="R, the largest length of a centred row, in the table's units (of the scale, where "
-        "there is one): a number that was known before anybody looked at the table. Longer rows "
-        "are scaled down.",
+        help="R, the largest length of a centred row, in the table's units, or in scaled units. "
+        "State a number that was known before anybody looked at the table. Longer rows are scaled "
+        "down.",
         examples=("40",),
     )
     scale: str = choice(
         "none",
         {"none": "as they are", "limits": "divided by half the width of their limits"},
         label="Features",
-        help="Whether each feature is divided by half the width of its limits, so that all weigh "
-        "alike whatever their units are.",
+        help="Whether each feature is divided by half the width of its limits. All features then "
+        "weigh alike, whatever their units.",
         examples=("limits",),
     )
     center: str = inherit(
@@ -263,9 +265,9 @@ class ReleaseOptions(Declared):
             **{name: _CENTRINGS[name] for name in ("midpoint", "none")},
             PRIVATE: "a private mean, paid for",
         },
-        help="What is subtracted from each feature: its typical value, so that a row without a "
-        "number counts nothing; the middle of its bounds; nothing; or the mean, released with "
-        "noise of its own under the same budget.",
+        help="The centre subtracted from each feature. Its typical value: a row without numbers "
+        "then adds nothing. The middle of its bounds. Nothing. Or the mean, released with noise "
+        "under the same budget.",
         examples=("none",),
     )
     mean_share: float = inherit(Settings, "mean_share", high=0.5)
@@ -274,8 +276,8 @@ class ReleaseOptions(Declared):
         "picture",
         high=0.8,
         slider=None,
-        help="Share of the budget (of squared mu, or of epsilon where delta is 0) that a picture "
-        "of the rows gets: counts of cells along two components, with noise; 0 for none.",
+        help="Share of the budget for a map of the rows: noisy counts of cells along two "
+        "components. A share of squared mu, or of epsilon if delta is 0. 0 draws no map.",
     )
     epsilon: float = inherit(
         Settings,
@@ -298,8 +300,8 @@ class ReleaseOptions(Declared):
     mechanism: str | None = text(
         None,
         label="Mechanism",
-        help="One with a sampler that is safe on a computer; auto takes Gaussian noise where "
-        "delta is above 0 and Laplace noise where it is 0.",
+        help="A mechanism with a sampler that is safe on a computer. auto takes Gaussian noise if "
+        "delta is above 0, else Laplace noise.",
         optional=True,
         examples=("some_key",),
     )
@@ -307,7 +309,7 @@ class ReleaseOptions(Declared):
         None,
         *BITS_RANGE,
         label="Grid",
-        help="Rows are cut to multiples of 2^-grid row bounds; auto takes "
+        help="Entries of rows are rounded to multiples of 2^-grid row-norm bounds; auto takes "
         f"{DEFAULT_BITS}, or the finest that this many rows allow.",
         optional=True,
         examples=(16,),
@@ -315,8 +317,8 @@ class ReleaseOptions(Declared):
     name: str | None = text(
         None,
         label="Name",
-        help="What released files call the table, the only name of it that they hold; auto is the "
-        "key of a built-in table, and table for any other.",
+        help="The table's name in released files, which hold no other name of it. auto is the key "
+        "of a built-in table, and the word table for any other.",
         optional=True,
         check=_name,
         examples=("survey",),
@@ -324,8 +326,8 @@ class ReleaseOptions(Declared):
     purpose: str = text(
         "",
         label="Purpose",
-        help="What it is released for; left out, that of the ledger. It stands in the release, its "
-        "line of the ledger and its card.",
+        help="The purpose of the release; if left out, the purpose of the ledger. The release, "
+        "its line of the ledger and its card hold it.",
         check=one_line("purpose"),
         examples=("annual report",),
     )

@@ -127,7 +127,7 @@ def read_document(path: Path, kind: str, version: int) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict) or found.get(f"dpviz_{kind}") != version:
-        raise DpvizError(f"{path.name} is no {kind} of this version of dpviz.")
+        raise DpvizError(f"{path.name} is not a {kind} of this version of dpviz.")
     return found
 
 

@@ -374,7 +374,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         # sums of rows that were prepared in two ways are sums of nothing
         elif how != self._summed_how:
             raise InvalidSetting(
-                "center, row_bound and bounds", "those of the first partial_fit", "others"
+                "center, row_bound and bounds", "the same as in the first partial_fit", "others"
             )
         with one_blas_thread():
             summed.add(rows)

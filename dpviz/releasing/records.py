@@ -204,8 +204,9 @@ def declared_table(table: TableInput, schema: Schema) -> Table:
     schema.require()
     if schema.from_data:
         raise SchemaError(
-            f"the schema is still marked {FROM_DATA!r}: put in what was known before anybody "
-            "looked at the table and call it public; until then nothing of it may be published."
+            f"the schema is still marked {FROM_DATA!r}. Enter what was known before anybody "
+            "looked at the table, and call it public. Until then nothing of the table may be "
+            "published."
         )
     records, (low, high, typical) = open_records(table, schema, whole=True), schema.limits_used.T
     n, d = records.n, len(typical)
@@ -338,7 +339,7 @@ class _OfText(_Records):
             lines = self._lines()
             line = next((found for at, found in enumerate(lines) if at == schema.skip), None)
             if line is None:
-                raise InvalidTable(f"{source.name} has no line of names.")
+                raise InvalidTable(f"{source.name} has no header row.")
             try:
                 refuse_foreign(line)
             except Refused as error:
@@ -453,9 +454,9 @@ class _OfParquet(_Records):
             meant = next((name for name in names if _overlap(name, field.name)), None)
             if meant is not None and not usable(field.type):
                 raise InvalidTable(
-                    f"column {meant!r} of {source.name} must hold numbers or truth values in a "
-                    "Parquet file that is released: how long a text is could decide whether the "
-                    "file is read. Save the table as CSV, or write numbers in their place."
+                    f"column {meant!r} of {source.name} must hold numbers or truth values. In a "
+                    "Parquet file the length of a text could decide whether a release is refused. "
+                    "Save the table as CSV, or write numbers in their place."
                 )
 
     def _read(self) -> Iterator[FloatArray]:

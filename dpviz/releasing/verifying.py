@@ -196,4 +196,4 @@ def _read(path: Path) -> _Seen:
         name = str(of_ledger["id"])
         return _Seen(path.name, name, number, head, relation, said, sha256(path.read_bytes()))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        raise DpvizError(f"{path.name} is no release of this version of dpviz.") from None
+        raise DpvizError(f"{path.name} is not a release of this version of dpviz.") from None

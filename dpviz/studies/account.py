@@ -148,7 +148,7 @@ REPEATED = (
     Column("zcdp", kind=Kind.UPPER_BOUND),
     Column("exact", of=lambda item: item.exact and Quantity(item.exact, item.kind)),
     Column("kind", type=Literal["measurement", "upper bound"], show=frozenset({"json"}),
-           help="Of exact; the others are upper bounds."),
+           help="The kind of exact; the others are upper bounds."),
 )  # fmt: skip
 """Epsilon of so many releases, by each account; null where an account has none."""
 

@@ -50,8 +50,8 @@ AUDIT = (
     Column("at_epsilon", type=float, help="Where delta_lower is stated."),
     Column("confidence", type=float),
     Column("weakest_fault", of=lambda audit: audit.weakest, type=Fault | None,
-           help="Most of the needed noise at which this audit refutes a planted release; null "
-           "where it saw none, or planted none."),
+           help="Largest share of the needed noise at which this audit refutes a planted release; "
+           "null if it refuted or planted none."),
     Column("evidence", type=str),
 )  # fmt: skip
 """What a mechanism costs at least."""

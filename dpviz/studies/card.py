@@ -40,9 +40,11 @@ from dpviz.studies.options import asks
 
 PRIORS = (0.01, 0.1, 0.5)
 NOT_COVERED = {
-    "facts_about_everybody": "What is true of everybody is learnt of each, in the table or not.",
+    "facts_about_everybody": "The release may show what is true of everybody, and so of each "
+    "person, in the table or not.",
     "people_who_belong_together": "A family, or one person under two names, is protected less.",
-    "what_insiders_see": "Whoever works on the rows sees them; this is about what left the house.",
+    "what_insiders_see": "People who work on the rows see them; this card is about what was "
+    "published.",
     "choices_made_after_looking": "Limits or columns picked from the table would break the proof.",
 }
 """What no epsilon covers."""
@@ -67,10 +69,12 @@ class CardOptions(Declared):
     """What only people know of a release."""
 
     title: str = _said(
-        "title", "What was released, in the house's words.", "Laboratory profile of 639 patients"
+        "title",
+        "Name of what was released, in your own words.",
+        "Laboratory profile of 639 patients",
     )
     purpose: str = _said(
-        "purpose", "What it is released for, where the release does not say.", "annual report"
+        "purpose", "Purpose of the release, if the release does not state it.", "annual report"
     )
     recipients: str = _said("recipients", "Who gets it.", "the public")
     controller: str = _said("controller", "Who answers for the data.", "A hospital")
@@ -319,7 +323,7 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
         ArithmeticError,
         AssertionError,
     ):
-        raise DpvizError(f"{path.name} is no release of this version of dpviz.") from None
+        raise DpvizError(f"{path.name} is not a release of this version of dpviz.") from None
 
 
 def _public_card(found: Mapping[str, Any], path: Path, said: CardOptions) -> dict[str, Any]:

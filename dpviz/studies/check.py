@@ -43,7 +43,7 @@ class Checked(Answer):
         Column("mechanism", type=str, show=NUMBERS),
         Column("check", type=str, show=NUMBERS),
         Column("passed", type=bool, show=NUMBERS),
-        Column("asks", type=str, show=NUMBERS, help="What the check asks for."),
+        Column("asks", type=str, show=NUMBERS, help="The requirement that is checked."),
         Column("seen", type=str, show=NUMBERS),
         Column("mend", of=lambda one: "" if one.passed else one.mend, type=str, show=NUMBERS,
                help="How to mend it; empty where it passes."),

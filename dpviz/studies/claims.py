@@ -103,13 +103,13 @@ class Claims(Answer):
         Column("claimed_epsilon", show=NUMBERS),
         Column("claimed_delta", show=NUMBERS),
         Column("status", type=str),
-        Column("why", type=str, show=NUMBERS, help="What the status rests on."),
+        Column("why", type=str, show=NUMBERS, help="The evidence for the status."),
         Column("evidence", type=str),
         Column("verdict", type=str),
         Column("epsilon_lower", kind=Kind.LOWER_BOUND),
         Column("delta_lower", kind=Kind.LOWER_BOUND),
         Column("at_epsilon"),
-        Column("found", type=str, show=NUMBERS, help="What was measured, in words."),
+        Column("found", type=str, show=NUMBERS, help="The measurement, in words."),
         Column("command", type=str, show=NUMBERS),
     )
 

@@ -141,7 +141,8 @@ MEASURED = (
            help="Standard error of the mean; null with one draw."),
     *(
         Column(end, label, type=float,
-               help="The central 95 % of the draws: a range, not an interval of the mean.")
+               help="The central 95 % of the simulated releases: a range, not an interval of the "
+                    "mean.")
         for end, label in (("low", "Low (2.5 % of the draws)"), ("high", "High (97.5 %)"))
     ),
     Column("kind", of=lambda summary: Kind.MEASUREMENT, type=Literal["measurement"],
@@ -179,13 +180,13 @@ COMPARED = (
            type=int | None, show=_JSON,
            help="How many components a noisy matrix is expected to show."),
     Column("account", of=_account, show=_JSON, type=NotRequired[Account | None],
-           help="Of preparation and release together, where the preparation is paid for."),
+           help="Preparation and release together, if the preparation uses part of the budget."),
     # the same in tables, a number a column
     Column("claimed_epsilon", of=lambda side: of_pair(side.result.claimed, "epsilon"), digits=3,
            show=_ON_PAGE),
     Column("claimed_delta", of=lambda side: of_pair(side.result.claimed, "delta"), show=_IN_TABLE),
     Column("spent_epsilon", of=lambda side: of_pair(side.result.spent, "cost"), digits=3,
-           show=_READ, help="What a release really costs; a dash: no epsilon says it."),
+           show=_READ, help="Actual privacy loss of a release; a dash if no epsilon describes it."),
     Column("spent_delta", of=lambda side: of_pair(side.result.spent, "delta"), show=_IN_TABLE),
     Column("delta_at_claimed_epsilon", digits=2, show=_ON_PAGE,
            of=lambda side: of_pair(side.result.spent, "delta_at_epsilon"),
@@ -288,7 +289,7 @@ class Compared(Answer):
         bound = f"row bound {numeral(prepared.row_bound, 4)}"
         if not prepared.domain.bounded:
             # an unbounded domain has a longest row too, and it bounds nothing
-            bound = "no row bound"
+            bound = "no row-norm bound"
         person = problem.unit is Unit.PERSON
         whose = f", for a person with {rows_words(problem.together)}" if person else ""
         lines = [

@@ -80,13 +80,13 @@ def _texts(*names: str) -> tuple[Column, ...]:
 _KINDS = Literal["measurement", "upper bound", "lower bound", "prediction"]
 _QUANTITY = (
     Column("value", type=float),
-    Column("kind", type=_KINDS, help="What is, a limit of it, or what is expected."),
+    Column("kind", type=_KINDS, help="A measurement, an upper bound or a prediction."),
 )
 _KEPT = (
     Column("kind", of=lambda seen: Kind.PREDICTION, type=str),
-    Column("low", type=float, help="What 95 of 100 simulated releases keep at least."),
+    Column("low", type=float, help="The least recovery of 95 of 100 simulated releases."),
     Column("mean", of=lambda seen: seen.recovery, type=float),
-    Column("without_noise", type=float, help="What the limits alone leave."),
+    Column("without_noise", type=float, help="The recovery that the limits alone leave."),
 )
 _CURVE = (
     Column("epsilon", type=float, show=NUMBERS),
@@ -137,14 +137,14 @@ class Decision(Answer):
                help="About the least at which 95 of 100 simulated releases keep enough."),
         Column("delta", of=lambda found: found.release.stated_delta, type=float),
         Column("kept", of=lambda found: found.outlook, type=Annotated[Outlook, _KEPT] | None,
-               help="What a release keeps of the structure, from 0 to 1."),
+               help="Share of the structure that a release keeps, from 0 to 1."),
         Column("believed_before", of=lambda found: PRIOR, type=float),
         Column("believed_after", of=lambda found: found.after,
                type=Annotated[Quantity, _QUANTITY] | None),
         Column("guessed_right", type=Annotated[Quantity, _QUANTITY] | None),
         Column("room", type=list[float] | None,
-               help="From there to the largest epsilon that is acceptable; null where there is no "
-               "room."),
+               help="From there to the largest acceptable epsilon; null if no epsilon is "
+               "acceptable."),
         Column("largest_epsilon", of=lambda found: found.most, type=float),
         *(Column(name, type=list[str]) for name in ("helps", "open", "to_do", "board")),
         Column("curve", type=Annotated[list[Any], _CURVE],
@@ -261,7 +261,7 @@ class Decision(Answer):
         return (
             f"We publish {what} of {self.prospect.name} ({rows.n:,} rows, "
             f"{len(rows.schema.used):,} features). At least {answers.survive}% of the structure "
-            "must be kept in 95 of 100 releases, and a suspicion of 1 in 100 may become at most "
+            "must be kept in 95 of 100 releases. A suspicion of 1 in 100 may become at most "
             f"{numeral(answers.ceiling, 3)} in 100."
         )
 
@@ -319,9 +319,9 @@ class Decision(Answer):
         apart = "." if seen.readable[-1] >= SURE else ": read them together, not one by one."
         return (
             f"We publish {parts}. Nothing else is published.",
-            f"A suspicion {BELIEVED[relation, schema.unit]} that is right 1 time in 100 is right "
-            f"at most {in_hundred(self.after)} times in 100 afterwards, whatever else is known."
-            f"{odds} This {protects(schema.rows_a_person)}.",
+            f"Suspicions {BELIEVED[relation, schema.unit]} that are right 1 time in 100 are right "
+            f"at most {in_hundred(self.after)} times in 100 afterwards. That holds whatever else "
+            f"is known.{odds} This {protects(schema.rows_a_person)}.",
             f"In 95 of 100 such releases at least {_kept(seen.low)} of what {k} {parted} can show "
             f"is kept. The first component can be told from noise in {_of(seen.readable[0])} "
             f"releases{clear}{apart}",

@@ -55,7 +55,7 @@ class SearchOptions(Declared):
         "epsilon",
         {"epsilon": "least epsilon", "n": "fewest people"},
         label="What is found",
-        help="What to find. For n the same population has more or fewer people.",
+        help="The quantity to find. For n the same population has more or fewer people.",
     )
     of_draws: float | None = number(
         SURE, 1e-9, 1 - 1e-9, label="Share of draws", optional=True,

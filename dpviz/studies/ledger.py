@@ -29,7 +29,7 @@ SPENDS = (
     Column("mechanism", type=str, show=_SEEN, of=lambda line: line.spend.mechanism
            + (" (approximate)" if line.spend.approximate else "")),
     Column("epsilon", of=lambda line: line.spend.epsilon, digits=6, show=_SEEN,
-           help="What it counts for."),
+           help="The use of its budget."),
     Column("delta", of=lambda line: line.spend.delta, digits=3, show=_SEEN),
     Column("purpose", of=lambda line: line.spend.stated_purpose or line.spend.purpose, type=str,
            show=_SEEN),

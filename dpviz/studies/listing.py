@@ -85,7 +85,7 @@ class Tables(Listing):
         *_words("licence"),
         *(
             Column(name, of=partial(_if_there, name), show=NUMBERS,
-                   type=NotRequired[str], help="Of remote tables alone.")
+                   type=NotRequired[str], help="For remote tables only.")
             for name in ("page", "openml", "papers")
         ),
     )  # fmt: skip

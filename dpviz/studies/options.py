@@ -500,9 +500,9 @@ class Publishing(Declared):
 
     schema: str | None = text(
         None, label="Schema", flag="--schema", url=None, optional=True, group="Table",
-        help="How the table is read, as dpviz schema drafts it: each cell by itself, every row "
-        "counted, typical values where one is missing. Without it pictures of a file of your own "
-        "are not to be published.",
+        help="Schema by which the table is read; dpviz schema drafts one. Each cell is read by "
+        "itself, every row counts, and a typical value replaces a missing cell. Without it "
+        "pictures of a file of your own are not to be published.",
     )  # fmt: skip
     ledger: str | None = text(
         None, label="Ledger", flag="--ledger", url=None, optional=True,

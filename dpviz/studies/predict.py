@@ -43,8 +43,8 @@ class PlanOptions(Declared):
     )  # fmt: skip
     spectrum: str | None = text(
         None, label="Spectrum", optional=True,
-        help="Eigenvalues in squared row bounds in the place of a table: a file with one a line, "
-        "or a text such as power:d=50,exponent=1.5,total=0.5.",
+        help="Eigenvalues in squared row-norm bounds, instead of a table. A file with one "
+        "eigenvalue a line, or a text such as power:d=50,exponent=1.5,total=0.5.",
     )  # fmt: skip
 
 
@@ -171,10 +171,10 @@ class Predictions(Answer):
         points = [(key, *[value] * 3) for key, value in known[name].items()]
         table = pd.DataFrame(points, columns=["mechanism", "mean", "low", "high"])
         shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
-        return ranges(table, shown, "recovery, predicted without a draw")
+        return ranges(table, shown, "recovery, predicted analytically")
 
 
-@asks("what mechanisms are expected to do, without a draw", PlanOptions, Settings)
+@asks("what mechanisms are expected to do, predicted analytically", PlanOptions, Settings)
 def predict(
     table: Any = None,
     *,

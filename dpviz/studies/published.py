@@ -40,7 +40,7 @@ _POINTS = 300
 SCREE = (
     Column("variances", type=Annotated[Any, list[float]]),
     Column("noise_std", of=lambda scree: scree.std, type=Annotated[Any, list[float]]),
-    Column("total", type=float, help="Of all directions."),
+    Column("total", type=float, help="Variance of all directions."),
     Column("total_std", type=float),
     Column("hidden_below", of=lambda scree: scree.level, type=float,
            help="A variance below this cannot be told from noise."),
@@ -245,7 +245,7 @@ class PublishedPictures(Answer):
         kinds, said = sheet.kinds, list[str]()
         hidden = [kinds[kind] for kind in drowned(picture)]
         if hidden:
-            said.append(f"{' and '.join(hidden)} cannot be told apart at this epsilon")
+            said.append(f"{' and '.join(hidden)} cannot be distinguished at this epsilon")
         # counted without labels, for with them noise would hide every one
         elif picture.plan.kinds == 1 < len(kinds):
             said.append("labels would drown")

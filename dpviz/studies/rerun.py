@@ -35,7 +35,7 @@ class RerunOptions(Declared):
     table: str | None = text(
         None,
         label="Table",
-        help="The table, where the file names none that is at hand.",
+        help="The table, if the file names none that is available.",
         flag="--table",
         optional=True,
     )
@@ -224,7 +224,7 @@ def _check(asked: Mapping[str, Any]) -> None:
     if isinstance(table, str) and "table" in asked and not table.startswith(PREFIX):
         known = table in builtin_tables() or is_remote(table) or Path(table).exists()
         if not known:
-            allowed = f"given: {table!r} is not at hand under that name"
+            allowed = f"given: {table!r} is not available under that name"
             raise InvalidSetting("table", allowed, "nothing", "--table")
 
 

@@ -96,7 +96,7 @@ BARS = (
     Column("se", "Standard error", lambda bar: bar.recovery.se),
     Column("low", of=lambda bar: bar.recovery.low, type=float, show=NUMBERS),
     Column("high", of=lambda bar: bar.recovery.high, type=float, show=NUMBERS),
-    Column("change", show=NUMBERS, help="Of recovery from the step before."),
+    Column("change", show=NUMBERS, help="Change of recovery from the step before."),
     Column("epsilon_left", of=lambda bar: bar.stage.rest.epsilon, type=float),
     Column("assumed_public", of=lambda bar: bar.stage.assumed_public, type=tuple[str, ...]),
     Column("spent", of=lambda bar: bar.stage.result.spent, show=frozenset({"json"}),
@@ -196,8 +196,8 @@ def told(table: pd.DataFrame) -> str:
     """Return the waterfall in one sentence."""
     rows = table.to_dict("records")
     sentence = (
-        f"Recovery is {percent(rows[0]['recovery'])} where everything but the rows is public, and "
-        f"{percent(rows[-1]['recovery'])} where all of it is paid for"
+        f"Recovery is {percent(rows[0]['recovery'])} if everything but the rows is public, and "
+        f"{percent(rows[-1]['recovery'])} if all of it uses part of the budget"
     )
     steps = range(1, len(rows))
     # a change is the recovery gained, so that what costs most is the least
@@ -209,7 +209,7 @@ def told(table: pd.DataFrame) -> str:
     bound = next((at for at in steps if _name(rows[at]) == _BOUND), None)
     if bound is not None and rows[bound]["change"] > _seen(rows, bound):
         sentence += (
-            " It rises with the row bound: the one that is paid for cuts the longest rows, and "
+            " It rises with the row-norm bound: the private bound clips the longest rows, and "
             "shorter rows need less noise."
         )
     return sentence
@@ -272,7 +272,7 @@ class Waterfall(Answer):
         return waterfall_figure(self.table())
 
 
-@asks("what a private mean, scale, row bound and count cost, step by step", Settings, base=BASE,
+@asks("what a private mean, scale, bound and count cost, step by step", Settings, base=BASE,
       command="account steps")  # fmt: skip
 def waterfall(table: Any = "digits", **options: Unpack[Options]) -> Waterfall:
     """Say what each step of a preparation costs when it is paid for.

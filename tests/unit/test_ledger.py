@@ -124,9 +124,11 @@ def test_a_zcdp_ledger_adds_rho(tmp_path: Path) -> None:
 
 
 def test_a_spend_never_makes_a_ledger(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match=r"no ledger typo: make one with dpviz ledger new typo"):
+    with pytest.raises(
+        LedgerError, match=r"ledger typo does not exist: make one with dpviz ledger new typo"
+    ):
         _spend(Ledger(tmp_path / "typo"))
-    with pytest.raises(LedgerError, match="no ledger typo"):
+    with pytest.raises(LedgerError, match="ledger typo does not exist"):
         Ledger(tmp_path / "typo").check(Spend("m", 1.0), Relation.REPLACE)
     assert not (tmp_path / "typo").exists()
 
@@ -162,7 +164,7 @@ def test_what_is_no_file_is_no_ledger(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("pipe", "folder"):
-        with pytest.raises(LedgerError, match=f"ledger {name} is no file"):
+        with pytest.raises(LedgerError, match=f"ledger {name} is not a file"):
             Ledger(tmp_path / name).read()
     with pytest.raises(LedgerError, match="ledger loop cannot be read"):
         Ledger(tmp_path / "loop").read()
@@ -186,13 +188,15 @@ def test_another_relation_or_unit_is_refused(tmp_path: Path) -> None:
     before = _bytes(tmp_path)
     with pytest.raises(LedgerError, match=r"under the relation zero-out, .* under replace"):
         _spend(ledger, relation=Relation.REPLACE)
-    with pytest.raises(LedgerError, match="one person at a time, and counts differently"):
+    with pytest.raises(
+        LedgerError, match="one row at a time. This release is under .* one person at a time"
+    ):
         ledger.spend(Spend("m", 1.0), Relation.ZERO_OUT, Unit.PERSON)
     assert _bytes(tmp_path) == before
     assert _spend(ledger, relation=Relation.ZERO_OUT).number == 1
     other = _new(tmp_path / "other", unit=Unit.PERSON)
     with pytest.raises(
-        LedgerError, match=r"one person at a time; this one is .* one row at a time"
+        LedgerError, match=r"one person at a time. This release is .* one row at a time"
     ):
         _spend(other)
 
@@ -356,7 +360,7 @@ def test_a_ledger_of_the_old_format_is_refused_in_a_sentence(
 ) -> None:
     path = tmp_path / "old"
     path.write_text('{"dpviz_ledger": 1, "limit": null, "account": "basic", "check": "0"}\n')
-    with pytest.raises(LedgerError, match="another format, and this version reads format 3 only"):
+    with pytest.raises(LedgerError, match="another format; this version reads format 3 only"):
         _spend(Ledger(path))
     assert main(["ledger", str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -477,7 +481,7 @@ def test_the_command_makes_shows_and_keeps_a_limit(
     assert main(["ledger", "new", str(tmp_path / "other")]) == 2
     assert "--limit must be stated as EPSILON,DELTA; got 'nothing'" in capsys.readouterr().err
     assert main(["ledger", str(tmp_path / "other")]) == 2
-    assert capsys.readouterr().err.startswith("dpviz: there is no ledger other: make one with")
+    assert capsys.readouterr().err.startswith("dpviz: ledger other does not exist: make one with")
 
 
 def test_the_command_binds_a_corrected_table(
@@ -580,7 +584,7 @@ def test_a_ledger_known_by_a_name_is_refused_where_it_does_not_last(
     with pytest.raises(LedgerError) as refused:
         ledger_module.ledger_named("mine")
     assert str(refused.value) == (
-        "ledger mine would lie in memory, and a budget that is forgotten is given back: let "
+        "ledger mine would lie in memory. If it is lost, its budget can be spent again. Let "
         "DPVIZ_LEDGERS name a folder that is kept, such as a volume, or say "
         "DPVIZ_LEDGERS_TEMPORARY=on; nothing was spent."
     )

@@ -79,7 +79,7 @@ def test_a_file_is_a_lesson(tmp_path: Path) -> None:
         ("axis = ", "options = []\naxis = ", "either options or an axis"),
         ('control = "epsilon"', 'scene = "moon"', "the scene of step 1 must be one of"),
         ('"at:there"', '"at:moon"', "[numbers] computes no 'moon'"),
-        ('["gaussian"]', '["part:villain"]', "is no part"),
+        ('["gaussian"]', '["part:villain"]', "is not a part"),
         ("[[steps]]", "[[step]]", "the lesson has no 'step'"),
         ("title = ", "title == ", "not a TOML file"),
     ],

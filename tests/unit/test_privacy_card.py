@@ -87,7 +87,7 @@ def test_a_release_that_was_changed_is_one_sentence(
     folder: Path, where: tuple[str | int, ...], value: Any
 ) -> None:
     _changed(folder / "release-2.json", *where, value=value)
-    said = "release-2.json is no release of this version of dpviz."
+    said = "release-2.json is not a release of this version of dpviz."
     with pytest.raises(DpvizError) as caught:
         dpviz.card(folder / "release-2.json")
     assert str(caught.value) == said

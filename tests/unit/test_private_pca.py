@@ -412,7 +412,7 @@ def test_a_fit_reads_lazy_frames_and_constant_columns_and_one_width_alone(
 def test_the_centre_is_stated_or_private_and_listed(rows: np.ndarray) -> None:
     """Around the origin the first component of rows far from it is their mean."""
     away = rows + 20.0
-    with pytest.raises(InvalidSetting, match="center must be stated where no bounds are given"):
+    with pytest.raises(InvalidSetting, match="center must be stated, because no bounds are given"):
         PrivatePCA(1, row_bound=60.0).fit(away)
     mean = away.mean(axis=0) / np.linalg.norm(away.mean(axis=0))
     how: dict[str, Any] = {"epsilon": 10.0, "mechanism": "gaussian", "random_state": 0}

@@ -207,7 +207,7 @@ def test_every_line_is_a_record_and_the_last_end_is_none() -> None:
     assert _rows(b"\xef\xbb\xbf1,9,3\n", plain).tolist() == [[1, 9, 3]]
     assert _rows(b"1\n1,9,3,4,5\n", plain).tolist() == [[1, 2, 2.5], [1, 9, 3]]
     for text in (b"", b"x\nx"):
-        with pytest.raises(InvalidTable, match="has no line of names"):
+        with pytest.raises(InvalidTable, match="has no header row"):
             _rows(text, replace(ABC, skip=2))
 
 

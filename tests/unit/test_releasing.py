@@ -354,7 +354,7 @@ def test_no_schema_a_full_ledger_and_no_opendp_spend_nothing(
     with pytest.raises(DpvizError, match="schema must be given, as nothing public is known"):
         make(_options(), _table(), ledger=ledger)
     drafted = replace(_schema(), from_data=True)
-    with pytest.raises(DpvizError, match=r"'taken from the data, not private'.*nothing was spent"):
+    with pytest.raises(DpvizError, match=r"'taken from the data, not private'.*Nothing was spent"):
         make(_options(), _table(), drafted, ledger=ledger)
     with pytest.raises(DpvizError, match="none of its 4 is named 'x4'"):
         make(_options(), _table(), _schema(5), ledger=ledger)

@@ -197,7 +197,7 @@ def test_bad_files_are_a_sentence_each(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     names = [*files, "bytes.json", "missing.json"]
     found = _verified(capsys, ledger, *(tmp_path / name for name in names))
-    no_release = "is no release of this version of dpviz."
+    no_release = "is not a release of this version of dpviz."
     assert found == [
         f"deep.json {no_release}",
         f"long.json {no_release}",
@@ -213,4 +213,4 @@ def test_bad_files_are_a_sentence_each(tmp_path: Path, capsys: pytest.CaptureFix
     (damaged, *_) = _verified(capsys, ledger, first)
     assert "ledger mine.jsonl is damaged" in damaged
     (missing,) = _verified(capsys, tmp_path / "nowhere")
-    assert "there is no ledger nowhere" in missing
+    assert "ledger nowhere does not exist" in missing

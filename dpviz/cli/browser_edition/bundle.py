@@ -61,10 +61,9 @@ def libraries_of(lock: Lock, folder: Path | None) -> dict[str, Library]:
     streamlit = installed("streamlit")
     if streamlit.version != lock.streamlit:
         raise EditionError(
-            f"the browser edition is pinned to Streamlit {lock.streamlit}, as it relies on names "
-            f"that Streamlit may change; here is {streamlit.version}: give the folder of wheels "
-            "that `python -m tools.edition fetch` prints by --libraries, or build it in an "
-            f"environment with streamlit=={lock.streamlit}."
+            f"the browser edition needs Streamlit {lock.streamlit}, and {streamlit.version} is "
+            "installed. Run `python -m tools.edition fetch` and pass the folder that it prints "
+            f"with --libraries. Or build in an environment with streamlit=={lock.streamlit}."
         )
     return {name: installed(name) for name in lock.wheels}
 

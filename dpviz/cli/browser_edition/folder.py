@@ -57,8 +57,8 @@ def third_party(lock: Lock, libraries: Mapping[str, Library], hosted: Mapping[st
         texts = list(_texts(each, library, hosted))
         if not (each.licence and each.source and texts):
             raise EditionError(
-                f"{each.name} lacks its licence, its source or the licence's text: state them "
-                "in browser/lock.json and put the text into browser/licences."
+                f"{each.name} lacks its licence, source or licence text. State licence and source "
+                "in browser/lock.json; put the text into browser/licences."
             )
         where = "" if _is_here(each, library, hosted) else f" | loaded from {lock.cdn}"
         head.append(f"{each.name} {version} | {each.licence} | {each.source}{where}")
