@@ -38,9 +38,13 @@ def latex(words: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in words)
 
 
+_ROUNDING = 1e-12
+"""An error below it, relative or in all, comes from rounding and differs between processors."""
+
+
 def with_error(mean: float, se: float) -> str:
     r"""Return a mean and its standard error, to two digits of the error: ``$0.913 \pm 0.012$``."""
-    if not se > 0:  # one draw, or no spread
+    if not se > _ROUNDING * max(1.0, abs(mean)):  # one draw, no spread, or that of rounding
         return f"${parseable(mean, 3)}$"
     places = max(0, 1 - math.floor(math.log10(se)))
     return rf"${decimals(mean, places)} \pm {decimals(se, places)}$"

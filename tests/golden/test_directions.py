@@ -1,57 +1,17 @@
-"""The figures of docs/precision.md, the planted example."""
+"""The figures of docs/precision.md and of the README's planted example."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
+from benchmarks import directions
+from benchmarks.directions import BELIEFS, EXACT, ISOTROPIC, PLANTED_EPSILON, planted
 from dpviz.core.files import app_path
-from dpviz.core.metrics import Summary
-from dpviz.core.settings import Settings
-from dpviz.preparation.load import load_prepared
-from dpviz.simulation.compare import compare
-from dpviz.studies.precision import EPSILON, EXAMPLES
 
 ROOT = app_path().parent
-EXACT = ("directional_gaussian", "directional_wishart_difference")
-EQUAL, RIGHT, HALF, WRONG, ISOTROPIC = (
-    "equal shares",
-    "right: both features that vary",
-    "half right: one of them",
-    "wrong: two that hardly vary",
-    "right belief, isotropic noise",
-)
-_RIGHT_SHARES = EXAMPLES["right"].allocation
-BELIEFS = {
-    EQUAL: ("uniform", EXACT),
-    RIGHT: (_RIGHT_SHARES, EXACT),
-    HALF: (EXAMPLES["half"].allocation, EXACT),
-    WRONG: (EXAMPLES["wrong"].allocation, EXACT),
-    ISOTROPIC: (_RIGHT_SHARES, tuple(f"{key}[noise=isotropic]" for key in EXACT)),
-}
-
-
-def planted(domain: str, draws: int, epsilon: float = EPSILON) -> dict[str, list[Summary]]:
-    """Return recovery by belief, one summary for each of `EXACT`."""
-    example = EXAMPLES["right" if domain == "box" else "ball"]
-    settings = replace(
-        example.of(Settings(trials=draws, mechanisms=EXACT)),
-        epsilon=epsilon,
-        delta=1e-6,
-        allocation="uniform",
-    )
-    prepared = load_prepared(settings)
-    return {
-        name: [
-            result.summaries["recovery"]
-            for result in compare(
-                prepared, replace(settings, allocation=allocation, mechanisms=mechanisms)
-            ).results
-        ]
-        for name, (allocation, mechanisms) in BELIEFS.items()
-    }
+EQUAL, RIGHT, HALF, WRONG = BELIEFS
 
 
 def written(domain: str, belief: str) -> list[float]:
@@ -62,11 +22,18 @@ def written(domain: str, belief: str) -> list[float]:
 
 
 @pytest.mark.parametrize("domain", ["box", "ball"])
-def test_the_planted_figures_are_what_the_page_states(domain: str) -> None:
+def test_the_planted_figures_are_what_the_command_writes(domain: str) -> None:
     # The same seed gives the same draws; the third decimal may round either way.
     for belief, summaries in planted(domain, 200).items():
         for summary, mean in zip(summaries, written(domain, belief), strict=True):
             assert abs(summary.mean - mean) <= 0.0011, (domain, belief)
+
+
+def test_the_page_of_mechanisms_says_the_same() -> None:
+    text = (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+    inside = text.partition(directions.START)[2].partition(directions.END)[0].strip()
+    assert len(inside.splitlines()) == 4
+    assert inside == directions.planted_summary(200)
 
 
 def test_right_directions_multiply_recovery_on_the_box_and_not_on_the_ball() -> None:
@@ -91,7 +58,7 @@ def test_right_directions_multiply_recovery_on_the_box_and_not_on_the_ball() -> 
 
 def test_the_gain_shrinks_as_epsilon_grows() -> None:
     gains = []
-    for epsilon in (EPSILON, 1.0):
+    for epsilon in (PLANTED_EPSILON, 1.0):
         box = planted("box", 30, epsilon)
         gains.append(box[RIGHT][0].mean - box[EQUAL][0].mean)
     assert gains[0] > 0.5 > gains[1]  # measured .81 and .12

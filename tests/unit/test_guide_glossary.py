@@ -17,9 +17,10 @@ from dpviz.core.problem import Budget
 from dpviz.core.settings import Settings
 from dpviz.lessons import teaching
 from dpviz.lessons.glossary import DELTA, TERMS, composed, worst
+from dpviz.lessons.teaching import document
 from dpviz.preparation.load import load_measured
 from dpviz.simulation.compare import compare
-from tools.teaching import PATH, text
+from tools.teaching import PATH
 
 
 def test_every_number_of_the_glossary_against_other_code() -> None:
@@ -70,7 +71,7 @@ def test_no_pair_of_unit_rows_moves_more_than_the_sensitivity() -> None:
 
 
 def test_the_plan_on_disk_is_the_one_computed_now() -> None:
-    assert PATH.read_text(encoding="utf-8") == text()
+    assert PATH.read_text(encoding="utf-8") == document()
 
 
 def test_a_budget_for_ten_is_counted_as_dp_accounting_counts_it() -> None:

@@ -189,7 +189,7 @@ def test_another_relation_or_unit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"under the relation zero-out, .* under replace"):
         _spend(ledger, relation=Relation.REPLACE)
     with pytest.raises(
-        LedgerError, match="one row at a time. This release is under .* one person at a time"
+        LedgerError, match=r"one row at a time. This release is under .* one person at a time"
     ):
         ledger.spend(Spend("m", 1.0), Relation.ZERO_OUT, Unit.PERSON)
     assert _bytes(tmp_path) == before
