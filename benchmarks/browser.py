@@ -1,4 +1,4 @@
-"""What the browser edition costs: ``python -m benchmarks.browser --pyodide DIR``.
+"""Measure what the browser edition costs: ``python -m benchmarks.browser --pyodide DIR``.
 
 Builds the folder, serves it on this machine, and opens Explore twice in one Chromium session: the
 first visit loads everything, the second starts from what the browser kept. Prints a table;

@@ -3,7 +3,7 @@
 ``python -m benchmarks.kernels`` runs one comparison under several BLAS kernels, as OpenBLAS picks
 them for older and newer x86 processors, and prints the largest relative difference of any mean of
 any measure. PPCA with k above 1 is left out: its chain turns with the signs of eigenvectors, so
-another kernel draws anew from the same law (docs/browser.md).
+another kernel draws again from the same law (docs/browser.md).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import prepare_batches
 
 ENTRIES = 4_000_000
-"""Of one partition: 32 MB."""
+"""Numbers of one partition: 32 MB."""
 
 
 def made(number: int, d: int, rows: int) -> pd.DataFrame:

@@ -928,10 +928,17 @@ def _limit(memory: int, seconds: int) -> None:
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         base = pages * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core would put the data on disk
-    resource.setrlimit(resource.RLIMIT_AS, (base + memory,) * 2)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (memory,) * 2)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    for name, soft, hard in (
+        ("CORE", 0, 0),  # a core would put the data on disk
+        ("AS", base + memory, base + memory),
+        ("FSIZE", memory, memory),
+        ("CPU", seconds, seconds + 1),
+    ):
+        kind = getattr(resource, f"RLIMIT_{name}")
+        # the machine's own limit stays, where it is lower: only root may lift it
+        most = resource.getrlimit(kind)[1]
+        most = hard if most == resource.RLIM_INFINITY else min(hard, most)
+        resource.setrlimit(kind, (min(soft, most), most))
     with suppress(AttributeError, OSError, TypeError):  # Linux alone
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     with suppress(OSError):

@@ -44,7 +44,7 @@ _ROUNDING = 1e-12
 
 def with_error(mean: float, se: float) -> str:
     r"""Return a mean and its standard error, to two digits of the error: ``$0.913 \pm 0.012$``."""
-    if not se > _ROUNDING * max(1.0, abs(mean)):  # one draw, no spread, or that of rounding
+    if not se > _ROUNDING * max(1.0, abs(mean)):  # one release, no spread, or rounding alone
         return f"${parseable(mean, 3)}$"
     places = max(0, 1 - math.floor(math.log10(se)))
     return rf"${decimals(mean, places)} \pm {decimals(se, places)}$"

@@ -203,3 +203,14 @@ def test_its_parent_s_death_ends_it(tmp_path: Path) -> None:
     while (left := born & {*_parents()}) and time.monotonic() < end:
         time.sleep(0.02)
     assert not left
+
+
+def test_a_file_is_read_under_lower_limits_of_the_machine(tmp_path: Path) -> None:
+    path = tmp_path / "small.parquet"
+    pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}).to_parquet(path)
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_CPU, (40, 40)); "
+        "from dpviz.datasets import read_raw; print(len(read_raw(sys.argv[1], name='a').columns))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert done.stdout == "2\n", done.stderr[-300:]
