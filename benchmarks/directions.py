@@ -1,8 +1,8 @@
 """Measure what knowing the right directions is worth: the planted example.
 
 ``python -m benchmarks.directions`` prints Markdown; ``--out docs/precision.md`` writes it too, and
-``--readme docs/mechanisms.md`` puts a summary there. ``python -m dpviz reproduce mvg_figure4`` repeats the paper's finding on real
-data; see docs/reproduction.md.
+``--readme docs/mechanisms.md`` puts a summary there. ``python -m dpviz reproduce mvg_figure4``
+repeats the paper's finding on real data; see docs/reproduction.md.
 """
 
 from __future__ import annotations

@@ -143,11 +143,11 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
     assert picture.evaluate("node => node.toDataURL()") != drawn
     assert {one["count"] for one in rests} == {seen[-1]["count"]} != {seen[0]["count"]}
     verdict = page.locator(".dps h1")
-    assert "Right: 0.22. You said 0.3." in verdict.inner_text()
+    assert "Right: 0.2. You said 0.3." in verdict.inner_text()
     wait_idle(page)
     button.click()
     expect(button).to_be_hidden()  # on to the extreme, and the verdict stays
-    assert "Right: 0.22. You said 0.3." in verdict.inner_text()
+    assert "Right: 0.2. You said 0.3." in verdict.inner_text()
     assert problems_of(page) == ""
     context.close()
 

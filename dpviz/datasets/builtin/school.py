@@ -75,13 +75,15 @@ def school_rows(rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.int64]
     habits = _HABITS * [_WITHIN, 1, 1, 1, 1]
     law = habits @ habits.T + _OWN**2 * np.eye(len(FEATURES))
     rows = TYPICAL + np.outer(ages - 1, _HABITS[:, 0])
-    rows += rng.multivariate_normal(np.zeros(len(FEATURES)), law, len(rows))
+    rows += rng.normal(size=(len(rows), habits.shape[1])) @ habits.T
+    rows += rng.normal(scale=_OWN, size=rows.shape)
     known = _CLASS.shape[1]
     given = np.linalg.solve(law[:known, :known], law[:known, known:])
     rest = law[known:, known:] - law[known:, :known] @ given
     rows[:PUPILS, :known] = _CLASS
     rows[:PUPILS, known:] = TYPICAL[known:] + (_CLASS - TYPICAL[:known]) @ given
-    rows[:PUPILS, known:] += rng.multivariate_normal(np.zeros(len(rest)), rest, PUPILS)
+    beside = rng.multivariate_normal(np.zeros(len(rest)), rest, PUPILS, method="cholesky")
+    rows[:PUPILS, known:] += beside
     return np.maximum(np.round(rows, 1), 0.0), ages
 
 
