@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpviz.core.files import app_path
 
-OURS = {"sections", "printed"}  # of our own, with a method or a function named alike
+OURS = {"sections", "printed", "parts"}  # of our own, with a method or a function named alike
 DRAWN = (
     "plotly_chart", "echarts_chart", "dataframe", "data_editor", "table", "image", "pyplot",
     "altair_chart",

@@ -53,7 +53,7 @@ def test_spends_of_other_persons_are_priced_again_or_refused(
     assert contents.rows == 3
     assert contents.total[0] == pytest.approx(0.7 + again, rel=1e-4)
     assert contents.total[0] >= 0.7 * (1 - 1e-6) + again * (1 - 1e-6)
-    assert "at most 3 rows; this release says that one may have 10" in _release(book, table, 10)
+    assert "at most 3 rows. This release allows 10 rows a person" in _release(book, table, 10)
     assert _release(book, table, 3) == ""
     assert "epsilon 0.7 and delta" in _release(book, table, 3)
     said = _release(book, table, 1)  # what was asked for, and what that is here
@@ -108,7 +108,7 @@ def test_a_fit_for_persons_is_paid_by_a_ledger_of_persons(tmp_path: Path) -> Non
     asked = {"epsilon": 0.5, "delta": 1e-6, "row_bound": 2, "center": "none", "ledger": book}
     dpviz.PrivatePCA(1, rows_a_person=4, **asked).fit(rows)
     assert dpviz.ledger(book).contents.total[0] == pytest.approx(0.5, rel=1e-3)
-    with pytest.raises(LedgerError, match=r"one person at a time; this one is .* one row"):
+    with pytest.raises(LedgerError, match=r"one person at a time. This release is .* one row"):
         dpviz.PrivatePCA(1, **asked).fit(rows)
 
 

@@ -224,7 +224,7 @@ def test_constant_columns_are_left_out() -> None:
 @pytest.mark.parametrize("scale", ["none", "standardize"])
 @pytest.mark.parametrize("value", [1e200, -1e308, 1e-250])
 def test_numbers_whose_squares_overflow_or_vanish_are_refused(value: float, scale: str) -> None:
-    with pytest.raises(InvalidTable, match=r"column 'x1' does not: change its unit") as caught:
+    with pytest.raises(InvalidTable, match=r"Column 'x1' does not: change its unit") as caught:
         prepare(table_of([[1, 0], [2, value], [4, 0]]), Settings(scale=scale))
     assert f"{value:g}" not in str(caught.value)
 

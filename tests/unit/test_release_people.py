@@ -251,7 +251,7 @@ def test_the_release_and_the_ledger_say_who_is_protected(tmp_path: Path) -> None
     assert made["unit"] == {"protected": "person", "rows": 2, "person": "who"}
     assert any("'who' names the person" in said for said in made["assumed_public"])
     with pytest.raises(
-        LedgerError, match="one row at a time; this one is under replace, one perso"
+        LedgerError, match=r"one row at a time. This release is under replace, one perso"
     ):
         make(options, table, TWO, ledger=rows)
     with pytest.raises(

@@ -136,7 +136,7 @@ def _codes(values: pd.Series) -> pd.Series:
     """Return a column with its sorted values as categories, named without decimals."""
     codes = values.astype("category")
     if pd.api.types.is_numeric_dtype(codes.cat.categories.dtype):
-        codes = codes.cat.rename_categories([f"{value:.0f}" for value in codes.cat.categories])
+        codes = codes.cat.rename_categories([str(round(value)) for value in codes.cat.categories])
     return codes
 
 
