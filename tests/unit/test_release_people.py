@@ -255,7 +255,7 @@ def test_the_release_and_the_ledger_say_who_is_protected(tmp_path: Path) -> None
     ):
         make(options, table, TWO, ledger=rows)
     with pytest.raises(
-        LedgerError, match="one person at a time; this one is under replace, one ro"
+        LedgerError, match=r"one person at a time. This release is under replace, one ro"
     ):
         make(options, table, ABC, ledger=persons)
     made = make(options, table, ABC, ledger=rows).to_json()
