@@ -9,6 +9,7 @@ question's answer. With ``--check`` it only says whether they are as written.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import re
 import types
@@ -41,7 +42,7 @@ SCHEMA = ROOT / "docs" / "board.schema.json"
 ANSWERS = ROOT / "docs" / "results.schema.json"
 TYPES = Path(board.__file__).parent / "payload.d.ts"
 _PLAIN = {str: "string", float: "number", int: "integer", bool: "boolean", type(None): "null"}
-_NOTE = re.compile(r"^    ([\w, ]+) : (.*(?:\n        .*)*)$", re.MULTILINE)
+_NOTE = re.compile(r"^([\w, ]+) : (.*(?:\n    .*)*)$", re.MULTILINE)
 
 
 def _declares(kind: Any) -> bool:
@@ -84,7 +85,7 @@ def classes(*kinds: Any) -> Iterator[Any]:
 def notes(kind: Any) -> dict[str, str]:
     """Return what the docstring of a class, or a column's help, says of its fields."""
     found = {}
-    for names, text in _NOTE.findall(kind.__doc__ or ""):
+    for names, text in _NOTE.findall(inspect.cleandoc(kind.__doc__ or "")):
         # behind the type, where the docstring of a dataclass says one
         said = text.partition("\n")[2] if is_dataclass(kind) else text
         for name in names.split(","):

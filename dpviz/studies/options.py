@@ -317,11 +317,11 @@ def _with_options(doc: str, keywords: Sequence[inspect.Parameter], params: Any) 
         )
     if not lines:
         return doc
-    section = ["Other Parameters", "----------------", *lines, "", ""]
-    text = textwrap.indent("\n".join(section), "    ").rstrip(" ")
-    # numpydoc has Other Parameters before Raises
-    before, found, after = doc.partition("    Raises\n    ------\n")
-    return f"{before}{text}{found}{after}" if found else doc
+    section = "\n".join(["Other Parameters", "----------------", *lines, "", ""])
+    # numpydoc has Other Parameters before Raises; Python strips indents itself from 3.13 on
+    doc = inspect.cleandoc(doc)
+    before, found, after = doc.partition("Raises\n------\n")
+    return f"{before}{section}{found}{after}" if found else doc
 
 
 def _type_words(kind: Any) -> str:
