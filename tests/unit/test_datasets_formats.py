@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
@@ -204,11 +205,13 @@ def test_a_code_without_a_label_stays_a_number() -> None:
     assert raw.notes[0].startswith("Some numbers have no value label in 'b'")
 
 
+NAMELESS = "damaged" if sys.version_info < (3, 13) else "one column only"
+"""From 3.13 on Python reads a member whose name is empty."""
 REFUSED = {
     "two tables": (zipped({"a.csv": b"a,b\n1,2\n", "b.csv": b"a,b\n"}), "must hold one table"),
     "zip in zip": (zipped({"a.zip": zipped({"a.csv": b"a"})}), "a zip inside a zip"),
     "damaged LZMA": (zipped({"a.csv": b"secret"}, zipfile.ZIP_LZMA).replace(b"]", b"x"), "damaged"),
-    "a member without a name": (zipped({"q": b"secret"}).replace(b"q", b"\0"), "damaged"),
+    "a member without a name": (zipped({"q": b"secret"}).replace(b"q", b"\0"), NAMELESS),
     "document": (zipped({"[Content_Types].xml": b"", "word/document.xml": b""}), "xlsx or CSV"),
     "half a workbook": (BOOK[: len(BOOK) // 2], "damaged"),
     "not a workbook": (b"\xd0\xcf\x11\xe0" + b"secret" * 200, "save it as CSV"),
