@@ -20,7 +20,7 @@ from dpviz.papers import experiment
 from dpviz.papers.report import drawn
 from dpviz.papers.shipped import shipped
 from dpviz.report.figures import account, claims, precision
-from dpviz.report.figures.reproduction import chart_figure
+from dpviz.report.figures.reproduction import chart_figure, exhibit_rows, table_figure
 from dpviz.report.figures.room import loadings_figure, map_figure
 from dpviz.report.figures.theme import panels, panels_of
 from dpviz.studies.compare import Compared
@@ -256,6 +256,13 @@ def paper_chart() -> go.Figure:
     return chart_figure(found.points, drawn(found)[0])
 
 
+def paper_table() -> go.Figure:
+    """A table of a paper: what it prints, and what dpviz measures."""
+    found = shipped(experiment("mvg_table3"))
+    assert found is not None
+    return table_figure(exhibit_rows(found.claims))
+
+
 SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
     "Side by side": (spectrum, distance, projection, measure, prediction),
     "Along an axis": (curve, least_epsilon, task),
@@ -264,7 +271,7 @@ SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
         posterior, account_curve, repeated_releases, paid_preparation,
     ),
     "Precision": (payoff, noise_along, accounts, prices),
-    "Papers": (paper_chart,),
+    "Papers": (paper_chart, paper_table),
 }  # fmt: skip
 
 

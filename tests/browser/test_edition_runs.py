@@ -219,6 +219,7 @@ def test_an_upload_stays_here(page: Page) -> None:
     rows = CSV.splitlines()
     words = [b"kind", b"x", b"y", b"x", b"y", b"x", b"y"]
     send(page, "mine.csv", b"\n".join(b",".join(row) for row in zip(rows, words, strict=True)))
+    wait_idle(page)  # until then the board of the table before is there too
     page.get_by_role("button", name="working view").click()  # the rows are asked for
     expect(verdict_of(page)).to_contain_text("At epsilon 2.5 ")
     page.remove_listener("request", note)
