@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import FoldSum
+from dpviz.core.by_length import S
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import codes_listed, levels_listed, read_as_listed
@@ -51,7 +51,6 @@ _HEAD_BYTES = 1 << 23
 _BLOCK_CELLS = 1 << 19  # 4 MiB of numbers: a block stays in the processor's cache
 
 
-S = TypeVar("S", bound=FoldSum)
 V = TypeVar("V", bound=np.generic)
 
 

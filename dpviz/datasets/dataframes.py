@@ -9,7 +9,7 @@ caller has set up, a cluster or the threads of one machine.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import S
 from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.datasets.batches import Batches, block_rows, check_batches, complete
 from dpviz.datasets.check import advised
@@ -173,7 +174,7 @@ def _check_array(array: Any, name: str) -> None:
 
 
 class FrameBatches(Batches):
-    """The numeric rows of a Dask DataFrame, one partition at a time; rows with gaps are left out.
+    """The numeric rows of a Dask DataFrame; rows with missing values are left out.
 
     Parameters
     ----------
@@ -197,15 +198,56 @@ class FrameBatches(Batches):
                 f"{name} must have at least 2 numeric columns; it has {len(self.columns)}."
             )
         self._frame = frame[numeric]
+        self._starts: list[int] | None = None
 
     def blocks(self) -> Iterator[tuple[FloatArray, int]]:
         """Yield blocks of complete rows and how many incomplete ones each lost."""
-        size = block_rows(len(self.columns))
         for number, part in enumerate(self._frame.to_delayed(), start=1):
-            rows = part.compute().to_numpy(dtype=np.float64, na_value=np.nan)
-            where = f"partition {number} of {self.name}"
-            for at in range(0, len(rows), size):
-                yield complete(rows[at : at + size], None, where, self.columns, at)
+            yield from _blocks(part.compute(), self._named(number), self.columns)
+
+    def _named(self, partition: int) -> str:
+        return f"partition {partition} of {self.name}"
+
+    def fold(self, new: Callable[[], S]) -> S:
+        """Return the sum over all rows: each partition is summed where it lies, and sums move."""
+        import dask
+
+        parts = self._frame.to_delayed()
+        # Row numbers are known after the first pass, and nothing before it asks for them.
+        starts = self._starts or [0] * len(parts)
+        work = dask.delayed(_partition_sum, pure=False)
+        sums: list[S] = dask.compute(
+            *(
+                work(part, start, new, self._named(number), self.columns)
+                for number, (part, start) in enumerate(zip(parts, starts, strict=True), start=1)
+            )
+        )
+        if self._starts is None:
+            self._starts = [0, *np.cumsum([part.rows for part in sums])[:-1].tolist()]
+        total = new()
+        for part in sums:
+            total.merge(part)
+        return total
+
+
+def _blocks(
+    frame: pd.DataFrame, name: str, columns: tuple[str, ...]
+) -> Iterator[tuple[FloatArray, int]]:
+    """Yield blocks of a partition's complete rows and how many incomplete ones each lost."""
+    rows, size = frame.to_numpy(dtype=np.float64, na_value=np.nan), block_rows(len(columns))
+    for at in range(0, len(rows), size):
+        yield complete(rows[at : at + size], None, name, columns, at)
+
+
+def _partition_sum(
+    frame: pd.DataFrame, start: int, new: Callable[[], S], name: str, columns: tuple[str, ...]
+) -> S:
+    total = new()
+    for block, dropped in _blocks(frame, name, columns):
+        total.dropped += dropped
+        if len(block):
+            total.add(block, start + total.rows)
+    return total
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,6 +87,31 @@ def test_moments_of_a_frame_agree_with_a_single_process(client: Any, settings: S
     assert_allclose(fewer, whole.with_n(500, 2).moment.A, atol=1e-12)
 
 
+class Summers:
+    """A sum of nothing that knows which processes made it."""
+
+    def __init__(self) -> None:
+        self.rows, self.dropped, self.processes = 0, 0, set[int]()
+
+    def add(self, block: np.ndarray, start: int) -> None:
+        assert start == self.rows
+        self.rows += len(block)
+        self.processes.add(os.getpid())
+
+    def merge(self, other: Summers) -> None:
+        self.rows += other.rows
+        self.processes |= other.processes
+
+
+@pytest.mark.usefixtures("client")
+def test_partitions_are_summed_where_they_lie() -> None:
+    frame = pd.DataFrame(np.ones((600, 3)), columns=["a", "b", "c"])
+    found = FrameBatches(dask_frame.from_pandas(frame, npartitions=6)).fold(Summers)
+    assert found.rows == 600
+    assert found.processes
+    assert os.getpid() not in found.processes
+
+
 def test_a_frame_on_the_threads_of_this_process() -> None:
     import dask
 
