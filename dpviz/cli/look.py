@@ -28,6 +28,7 @@ from dpviz.studies.options import YOUR_FILE, question_of, ready
 
 TRIALS = 20
 ROWS = 6
+_NARROWEST = 40
 # columns: a shorter bar tells nothing apart
 _LEAST_BAR = 4
 _GOOD, _BAD, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
@@ -84,8 +85,10 @@ def _rows(results: Sequence[Result], measure: str) -> list[str]:
     name_width, share_width, claim_width = (
         max((len(row[place]) for row in cells), default=0) for place in range(3)
     )
-    width = shutil.get_terminal_size().columns - name_width - share_width - claim_width - 6
-    width = max(width, _LEAST_BAR)
+    room = max(shutil.get_terminal_size().columns, _NARROWEST) - share_width - claim_width - 4
+    width = room - name_width - 2
+    if width < _LEAST_BAR:  # a narrow terminal keeps the words, and has no bars
+        width, name_width = 0, min(name_width, room)
     lines = []
     for one, value, (name, share, claim) in zip(results, values, cells, strict=True):
         # blocks come in eighths, and few columns must show differences of a per cent
@@ -93,7 +96,9 @@ def _rows(results: Sequence[Result], measure: str) -> list[str]:
         bar = ("█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width, "·")
         ink = _BAD if one.status.verdict.fails else _GOOD if one.status.verdict.counts else ""
         claim = f"{ink}{claim}{_PLAIN}" if coloured and ink else claim
-        lines.append(f"{name:<{name_width}}  {bar}  {share:>{share_width}}  {claim}")
+        name = name if len(name) <= name_width else f"{name[: name_width - 1]}…"
+        drawn = f"{bar}  " if width else ""
+        lines.append(f"{name:<{name_width}}  {drawn}{share:>{share_width}}  {claim}")
     return lines
 
 

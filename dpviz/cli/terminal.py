@@ -17,6 +17,7 @@ MUCH = 1e9
 
 
 _LOG_SECONDS = 10.0
+_SEEN_SECONDS = 0.1  # a download has thousands of steps a second
 
 
 class Line:
@@ -34,12 +35,12 @@ class Line:
             reused = f", {last.reused} of them from the cache" if last.reused else ""
             self.words = words = f"{last.done} of {last.total} {self._noun}s{reused}"
             words += "" if last.left is None else f", about {duration(last.left)} left"
-        now = time.monotonic()
-        if sys.stderr.isatty():
-            print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
-        elif now - self._shown >= _LOG_SECONDS:
-            self._shown = now
-            print(words, file=sys.stderr, flush=True)
+        now, person = time.monotonic(), sys.stderr.isatty()
+        if now - self._shown < (_SEEN_SECONDS if person else _LOG_SECONDS):
+            return
+        self._shown = now
+        start, end = ("\r\x1b[K", "") if person else ("", "\n")
+        print(f"{start}{words}", end=end, file=sys.stderr, flush=True)
 
 
 def end_progress() -> None:
