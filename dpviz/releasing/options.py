@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import QUOTED, DpvizError, InvalidSetting, printable
@@ -98,6 +99,19 @@ def accepted(
     return check
 
 
+def explicit_words(known: Mapping[str, str], does: str, example: str) -> Any:
+    """Declare the words by which somebody accepts what does little, such as "protects"."""
+    meanings = "; ".join(f"{word}: {meaning}" for word, meaning in known.items())
+    return texts(
+        (),
+        label="Accepted",
+        help=f"What is meant although it {does} little: {meanings}.",
+        check=accepted(known),
+        examples=((example,),),
+        choices=dict.fromkeys(known, ""),
+    )
+
+
 def words_needed(epsilon: float, delta: float, n: int) -> dict[str, str]:
     """Return what a release of n rows needs an explicit word for, and what each word means."""
     # above 1/n a release may be one person's row as it is, and still keep its claim
@@ -178,16 +192,7 @@ class LedgerOptions(Declared):
         check=one_line("purpose"),
         examples=("a study",),
     )
-    accept: tuple[str, ...] = texts(
-        (),
-        label="Accepted",
-        help="What is meant although it limits little: "
-        + "; ".join(f"{word}: {meaning}" for word, meaning in ACCEPT_LIMIT.items())
-        + ".",
-        check=accepted(ACCEPT_LIMIT),
-        examples=(("limit-above-10",),),
-        choices=dict.fromkeys(ACCEPT_LIMIT, ""),
-    )
+    accept: tuple[str, ...] = explicit_words(ACCEPT_LIMIT, "limits", "limit-above-10")
 
     def create(self, ledger: Ledger, schema: str = "") -> None:
         """Make the ledger; one that is there keeps its limit, and this is refused.
@@ -338,16 +343,7 @@ class ReleaseOptions(Declared):
         check=one_line("by"),
         examples=("A. Example",),
     )
-    accept: tuple[str, ...] = texts(
-        (),
-        label="Accepted",
-        help="What is meant although it protects little: "
-        + "; ".join(f"{word}: {meaning}" for word, meaning in ACCEPT.items())
-        + ".",
-        check=accepted(ACCEPT),
-        examples=(("epsilon-above-10",),),
-        choices=dict.fromkeys(ACCEPT, ""),
-    )
+    accept: tuple[str, ...] = explicit_words(ACCEPT, "protects", "epsilon-above-10")
 
     @property
     def stated_delta(self) -> float:

@@ -530,11 +530,8 @@ def _gaps(raw: RawTable, lost: int) -> None:
     """Say how many rows have missing values, and what becomes of them."""
     said = f"{raw.shape[0]:,} rows, none with a missing value in a feature."
     if lost:
-        became = (
-            "filled with their columns' medians"
-            if state.get("missing") == "median"
-            else ("left out")
-        )
+        filled = state.get("missing") == "median"
+        became = "filled with their columns' medians" if filled else "left out"
         said = (
             f"{lost:,} of {raw.shape[0]:,} rows have missing values in features and are {became}. "
             "In a release no row is dropped: an empty cell becomes the typical value that you "
