@@ -112,6 +112,13 @@ def test_a_bad_upload_is_one_sentence_and_loses_nothing(name: str, page: str) ->
     assert held(at, "epsilon") == 2.5
 
 
+@pytest.mark.parametrize("cell", ["31337.25", "SECRETCELL"])
+def test_no_cell_is_ever_in_the_sentence(cell: str) -> None:
+    at = upload(start(**SETTINGS), "t.csv", f"a,b\n{cell},x\n1,y\n".encode())
+    (said,) = errors(at)
+    assert cell not in said
+
+
 def test_a_file_of_two_columns_begins_with_one_component() -> None:
     """Two keep all of two features: there would be nothing to see."""
     at = upload(start(**SETTINGS), "two.csv", b"a,b\n1,2\n2,1\n4,3\n5,5\n2,7\n")

@@ -222,6 +222,8 @@ REFUSED = {
     "a name twice in a line": (b'{"a": 1}\n{"secret": 1, "secret": 2}', "names something twice"),
     "no JSON": (b'[{"secret', "starts like JSON"),
     "deep JSON": (b'[{"a":' + b"[" * 100_000, "starts like JSON"),
+    "a short line": (b"a,b,c\n1,2,secret\n4,5\n", "line 3 has 2"),
+    "one column": (b"a\nsecret\n1\n", "one column only"),
     "an R object": (b"X\n\0\0\0\3", "write.csv"),
     "a database": (b"SQLite format 3\0", "export one table"),
     "an Access database": (b"\0\1\0\0Standard ACE DB\0", "export one table"),
