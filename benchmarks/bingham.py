@@ -1,11 +1,11 @@
-"""Do two public libraries draw the Bingham vector from its law? Measured in their own environments.
+"""Test whether two public libraries sample the Bingham vector from its law.
 
-diffprivlib and OpenDP are installed, with the versions of `benchmarks.libraries`, each into an
-environment of its own, and asked for one eigenvector whose law is known: density exp(8 u_1^2) on
-the sphere.
+diffprivlib and OpenDP, in the versions of `benchmarks.libraries`, are installed into environments
+of their own. Each library returns one eigenvector whose law is known: density exp(8 u_1^2) on the
+sphere.
 
-Run ``python -m benchmarks.bingham``: it prints the figures beside the exact ones and writes those
-of the libraries, with versions and date, to dpviz/auditing/bingham.json, where the Claims page
+Run ``python -m benchmarks.bingham``: it prints the figures beside the exact values. It writes the
+libraries' figures, with versions and date, to dpviz/auditing/bingham.json, where the Claims page
 reads them. ``--environments FOLDER`` keeps the environments for the next run.
 """
 
@@ -26,16 +26,16 @@ NAMES = {"diffprivlib": "diffprivlib", "opendp": "OpenDP"}
 
 def measured(folder: Path) -> list[dict[str, object]]:
     """Return one record for each library."""
-    found = []
+    rows = []
     for peer, label in NAMES.items():
         law = known_law(peer, python_of(peer, folder))
         date = datetime.datetime.now(datetime.UTC).date().isoformat()
-        found.append({"library": label, "version": VERSIONS[peer], **law, "date": date})
-    return found
+        rows.append({"library": label, "version": VERSIONS[peer], **law, "date": date})
+    return rows
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print and write the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--environments", type=Path, help="folder to keep the environments in")
     options = parser.parse_args()

@@ -1,10 +1,10 @@
-"""What small uploads that unpack to as much as they can cost the process that asks for them.
+"""Measure the cost of reading small uploads that unpack to a maximum size.
 
-``python -m benchmarks.bombs`` makes files of at most 1.5 MB, gzip and Parquet: far above the limits
-of an upload, just below them, very wide, with one long text again and again. Each is read as a page
-would read it, in a child with limits, and turned into numbers with every option that makes more of
-them. It ends with 1 if one takes more than 2 GB here or ends in anything but a table or one
-sentence.
+``python -m benchmarks.bombs`` makes gzip and Parquet files of at most 1.5 MB. Unpacked, they are
+far above the upload limits, just below the limits, very wide, or one long text repeated. A child
+process with limits reads each file as a page does, and turns its columns into numbers with every
+option that adds columns. The exit status is 1 if a file takes more than 2 GB here or gives anything
+but a table or one message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 MOST_MIB = 2048
-MOST_BYTES = 3 << 19  # 1.5 MB
+MOST_BYTES = 3 << 19  # This limit is 1.5 MB.
 
 READ = r"""
 import json, re, sys, time
@@ -47,7 +47,7 @@ print(json.dumps({"said": said, "mib": peak, "seconds": round(time.perf_counter(
 
 
 def packed(line: bytes, times: int, head: bytes = b"a,b\n") -> bytes:
-    """Return a gzip of a line again and again, packed in pieces."""
+    """Return a gzip of one line repeated, packed in pieces."""
     piece = gzip.compress(line * max((4 << 20) // len(line), 1), 9, mtime=0)
     pieces = max(times * len(line) // (4 << 20), 1)
     return gzip.compress(head, mtime=0) + piece * pieces
@@ -61,7 +61,7 @@ def parquet(columns: dict[str, pa.Array], **options: object) -> bytes:
 
 
 def constant(value: object, kind: pa.DataType, rows: int) -> pa.Array:
-    """Return a column of one value, which a Parquet file holds once."""
+    """Return a column of one value, which a Parquet file stores once."""
     return pa.repeat(pa.scalar(value, kind), rows)
 
 
@@ -96,30 +96,30 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 def main() -> int:
-    """Read every bomb, or those named."""
+    """Read every compression bomb, or the bombs named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
-    given = parser.parse_args()
+    options = parser.parse_args()
     wrong = 0
     for name, make in BOMBS.items():
-        if given.names and name not in given.names:
+        if options.names and name not in options.names:
             continue
         content = make()
         ending = "parquet" if name.startswith("Parquet") else "csv.gz"
         with tempfile.NamedTemporaryFile(suffix=f".{ending}") as file:
             Path(file.name).write_bytes(content)
             words = [sys.executable, "-c", READ, f"bomb.{ending}", file.name]
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
+            job = subprocess.run(words, capture_output=True, text=True, check=False)
+        if job.returncode:
             wrong += 1
-            print(f"{name}: {done.stderr.strip().splitlines()[-1] if done.stderr else 'killed'}")
+            print(f"{name}: {job.stderr.strip().splitlines()[-1] if job.stderr else 'killed'}")
             continue
-        found = json.loads(done.stdout)
-        bad = found["mib"] > MOST_MIB or len(content) > MOST_BYTES or "\n" in found["said"]
+        report = json.loads(job.stdout)
+        bad = report["mib"] > MOST_MIB or len(content) > MOST_BYTES or "\n" in report["said"]
         wrong += bad
         print(
-            f"{name} ({len(content) / 1e6:.2f} MB): {found['mib']} MiB, {found['seconds']} s"
-            f"{' TOO MUCH' if bad else ''}: {found['said']}",
+            f"{name} ({len(content) / 1e6:.2f} MB): {report['mib']} MiB, {report['seconds']} s"
+            f"{' TOO MUCH' if bad else ''}: {report['said']}",
             flush=True,
         )
     return int(bool(wrong))

@@ -1,18 +1,19 @@
-"""How often the intervals that are printed hold what they say: nominal and measured.
+"""Compare the nominal and the measured coverage of printed intervals.
 
-Releases are made by the programs of a release, with rounded noise from a named stream in the place
-of OpenDP's, over tables, ways to bound and to centre rows, units and epsilons. Measured is, for
+The release program makes releases with rounded noise from a named stream instead of OpenDP's noise.
+The settings vary tables, ways to bound and centre rows, units and epsilons. The measured intervals
+are, for
 
-- a release: the bars of loadings and of variances, which hold what the same release without any
-  noise would show, and how far noise puts its picture off at most;
-- a plan: the bars of loadings, which hold the next release, and what 95 of 100 releases keep.
+- a release: the error bars of loadings and variances, which should cover the values of the same
+  release without noise, and the largest error that noise makes in the published 2-D map;
+- a plan: the error bars of loadings, which should cover the next release, and the recovery that 95
+  of 100 releases should reach.
 
-Ranges of a comparison are no intervals: they say where its own draws lie.
+Ranges of a comparison are not intervals: they show the spread of its repetitions.
 
-A share counts each release once, by the part of its numbers that lie inside, as those of one
-release fail together; behind it stands the interval of Clopper and Pearson for as many trials as
-releases.
-The exit status is 1 where a share lies 3 points or more from the nominal one.
+A share counts each release once, by the part of its numbers inside the interval, because the
+numbers of one release fail together. The Clopper-Pearson interval of a share has as many trials as
+releases. The exit status is 1 if a share lies 3 points or more from the nominal one.
 
     python -m benchmarks.coverage --releases 200
 """
@@ -48,7 +49,7 @@ from dpviz.simulation.picture.account import DISK
 from dpviz.simulation.picture.quality import off_by
 
 ALLOWED = 0.03
-"""By how much a share may miss the nominal one."""
+"""Largest allowed difference between a measured and a nominal share."""
 
 LOADINGS, VARIANCES = "loadings of a release", "variances of a release"
 SHAPE = "shape of its picture, off by at most"
@@ -57,12 +58,12 @@ PLANNED, SURVIVE = "loadings of a plan", "what survives, at least"
 
 @dataclass(frozen=True)
 class Setting:
-    """One kind of release.
+    """One kind of release to measure.
 
     Attributes
     ----------
     table : str
-        Built in.
+        Name of a built-in table.
     options : ReleaseOptions
     rows_a_person : int
     """
@@ -73,11 +74,11 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """All that tells it from the others."""
-        said = self.options
+        """Label that distinguishes this setting from all others."""
+        options = self.options
         return (
-            f"{self.table}, {said.rows}, {said.center}, m {self.rows_a_person}, "
-            f"epsilon {said.epsilon:g}{', pure' * (said.stated_delta == 0)}"
+            f"{self.table}, {options.rows}, {options.center}, m {self.rows_a_person}, "
+            f"epsilon {options.epsilon:g}{', pure' * (options.stated_delta == 0)}"
         )
 
 
@@ -90,11 +91,11 @@ def settings(
     deltas: Sequence[float] = (1e-6, 0.0),
     picture: float = 0.3,
 ) -> Iterator[Setting]:
-    """Yield all settings; rows are of length one, or bounded below or at the farthest corner."""
+    """Yield all settings: rows of length one, or a norm bound below or at the farthest corner."""
     for name, how, center, m, epsilon, delta in product(
         tables, rows, centers, people, epsilons, deltas
     ):
-        # half widths of the limits: no row is longer than sqrt d from the middle, 2 sqrt d from any
+        # In half widths, rows are within sqrt(d) of the middle, and within 2 sqrt(d) of any point.
         corner = math.sqrt(load(name).rows.shape[1])
         bound = {"unit": "", "short": f"{corner / 2:.3g}", "whole": f"{2 * corner:.3g}"}[how]
         options = ReleaseOptions(
@@ -112,7 +113,7 @@ def settings(
 
 
 def schema_of(table: Table, rows_a_person: int) -> Schema:
-    """Return a schema with the table's own limits, as if they were public, and its labels."""
+    """Return a schema with the table's own limits, treated as public, and its labels."""
     low, high = table.rows.min(0), table.rows.max(0)
     columns = (
         Column(name, *((float(a), float(b)) if a < b else (None, None)), use=bool(a < b))
@@ -123,7 +124,7 @@ def schema_of(table: Table, rows_a_person: int) -> Schema:
 
 @contextmanager
 def seeded(rng: np.random.Generator) -> Iterator[None]:
-    """Draw the noise of releases from a generator: continuous noise of the same scale, rounded."""
+    """Sample the noise of releases from a generator: continuous, rounded, and of the same scale."""
 
     def drawn(law: Law, scale: float, values: list[int]) -> list[int]:
         one = rng.standard_normal if law is Law.NORMAL else rng.laplace
@@ -135,48 +136,48 @@ def seeded(rng: np.random.Generator) -> Iterator[None]:
 
 
 def without_noise(planned: Plan) -> tuple[FloatArray, FloatArray]:
-    """Return variances and loadings, descending, of the same release without any noise."""
+    """Return descending variances, and loadings, of the same release without noise."""
     n, mean = planned.count(), None
     if planned.options.center == "private":
         mean = planned.total() / (n * 2.0**planned.bits)
-    declared = planned.centred(mean)
-    matrix = planned.moment(declared) * (row_bound_in(declared) ** 2 / (n * 4.0**planned.bits))
+    transform = planned.centred(mean)
+    matrix = planned.moment(transform) * (row_bound_in(transform) ** 2 / (n * 4.0**planned.bits))
     values, vectors = np.linalg.eigh(matrix)
     return values[::-1], vectors[:, ::-1]
 
 
 def picture_off(planned: Plan, made: RealRelease) -> float:
-    """Return how far noise put a released picture off: beside the same cells without noise."""
-    shown, counted = made.picture, planned.counting
-    assert shown is not None
-    assert counted is not None
-    how, found = transform_of(made.declared), []
+    """Return the error of a released 2-D map: its change from the map without noise."""
+    drawing, counting = made.picture, planned.counting
+    assert drawing is not None
+    assert counting is not None
+    how, blocks = transform_of(made.declared), []
     for block, codes in planned.records.labelled():
         whole = quantised(planned.schema.filled(block), how, planned.bits)
-        found.append(
+        blocks.append(
             picture.along(
-                whole, codes, made.components, counted, disk=shown["frame"]["from"] == DISK
+                whole, codes, made.components, counting, disk=drawing["frame"]["from"] == DISK
             )
         )
-    places, codes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    places, codes = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     frame = np.array(
-        [round(reach * counted.unit) for reach in shown["frame"]["reach"]], dtype=np.int64
+        [round(reach * counting.unit) for reach in drawing["frame"]["reach"]], dtype=np.int64
     )
-    codes = codes if shown["labels"] else np.zeros_like(codes)
-    exact = picture.cell_counts(places, codes, frame, counted.plan)
-    seen = picture.picture_in(made.to_json())
-    assert seen is not None
-    return off_by(replace(seen, noisy=exact.astype(float)), seen)
+    codes = codes if drawing["labels"] else np.zeros_like(codes)
+    exact = picture.cell_counts(places, codes, frame, counting.plan)
+    picture_here = picture.picture_in(made.to_json())
+    assert picture_here is not None
+    return off_by(replace(picture_here, noisy=exact.astype(float)), picture_here)
 
 
 def covered(setting: Setting, releases: int, seed: int = 0) -> dict[str, list[float]]:
-    """Return which part of each printed interval's numbers lies inside, a release each."""
+    """Return, for each release and interval, the part of its numbers inside the interval."""
     table = load(setting.table)
     schema = schema_of(table, setting.rows_a_person)
-    found: dict[str, list[float]] = defaultdict(list)
+    shares: dict[str, list[float]] = defaultdict(list)
     try:
         planned = plan(setting.options, table, schema)
-    except dpviz.DpvizError:  # its picture would drown
+    except dpviz.DpvizError:  # This error means that the noise hides the picture.
         setting = replace(setting, options=replace(setting.options, picture=0.0))
         planned = plan(setting.options, table, schema)
     values, vectors = without_noise(planned)
@@ -185,67 +186,67 @@ def covered(setting: Setting, releases: int, seed: int = 0) -> dict[str, list[fl
     outlook, true_rows = rows.outlook(setting.options), rows._seen(setting.options)
     with seeded(generator(seed, "coverage", setting.name)):
         for _ in range(releases):
-            made = make(setting.options, table, schema)
-            file = made.to_json()
-            seen = read(file)
-            if seen.readable:
-                true = turned_to(seen.loadings, vectors[:, :k])
-                held = np.abs(true - seen.loadings) <= seen.bars
-                found[LOADINGS].append(float(held[:, : seen.readable].mean()))
-                near = np.abs(values[:k] - seen.variances[:k]) <= seen.variance_bars
-                found[VARIANCES].append(float(near[: seen.readable].mean()))
-            released = turned_to(outlook.truth, made.components)
-            between = (outlook.low_bars <= released) & (released <= outlook.high_bars)
-            found[PLANNED].append(float(between.mean()))
-            kept = true_rows.kept(made.components)
-            found[SURVIVE].append(float(kept >= outlook.low))
-            if made.picture is not None:
-                shown = picture.shown_of(file)
-                assert shown is not None
-                found[SHAPE].append(float(picture_off(planned, made) <= shown["error"]))
-    return found
+            release = make(setting.options, table, schema)
+            file = release.to_json()
+            reading = read(file)
+            if reading.readable:
+                true = turned_to(reading.loadings, vectors[:, :k])
+                inside = np.abs(true - reading.loadings) <= reading.bars
+                shares[LOADINGS].append(float(inside[:, : reading.readable].mean()))
+                near = np.abs(values[:k] - reading.variances[:k]) <= reading.variance_bars
+                shares[VARIANCES].append(float(near[: reading.readable].mean()))
+            truth = turned_to(outlook.truth, release.components)
+            between = (outlook.low_bars <= truth) & (truth <= outlook.high_bars)
+            shares[PLANNED].append(float(between.mean()))
+            recovery = true_rows.kept(release.components)
+            shares[SURVIVE].append(float(recovery >= outlook.low))
+            if release.picture is not None:
+                drawing = picture.shown_of(file)
+                assert drawing is not None
+                shares[SHAPE].append(float(picture_off(planned, release) <= drawing["error"]))
+    return shares
 
 
 def row(name: str, shares: Sequence[float]) -> tuple[str, bool]:
-    """Return a line of the table, and whether its share is the nominal one within `ALLOWED`."""
+    """Return one table row, and whether its share is nominal within `ALLOWED`."""
     count, share = len(shares), float(np.mean(shares))
     ends = binomtest(round(share * count), count).proportion_ci(0.95)
     sound = abs(share - CONFIDENCE) <= ALLOWED
-    said = (name, f"{CONFIDENCE:.2f}", f"{share:.3f}", f"{count:,}")
-    return f"| {' | '.join(said)} | {ends.low:.3f} to {ends.high:.3f} |", sound
+    cells = (name, f"{CONFIDENCE:.2f}", f"{share:.3f}", f"{count:,}")
+    return f"| {' | '.join(cells)} | {ends.low:.3f} to {ends.high:.3f} |", sound
 
 
-def pooled(found: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, list[float]]:
-    """Return all releases of each interval together."""
+def pooled(parts: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, list[float]]:
+    """Return, for each interval, the results of all releases together."""
     every: dict[str, list[float]] = defaultdict(list)
-    for one in found:
+    for one in parts:
         for name, shares in one.items():
             every[name] += shares
     return every
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 where a share is not the nominal one."""
+    """Print the table; return 1 if a share is not the nominal one."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--releases", type=int, default=200)
     parser.add_argument("--tables", nargs="+", default=["iris", "wine", "breast_cancer"])
     parser.add_argument("--each", action="store_true", help="a line for each setting as well")
-    chosen = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     print(
         "| interval | nominal | measured | releases | 95 % of it |\n| --- | --- | --- | --- | --- |"
     )
-    found = []
-    for setting in settings(chosen.tables):
-        found.append(covered(setting, chosen.releases))
-        if chosen.each:
-            for name, shares in found[-1].items():
+    all_shares = []
+    for setting in settings(options.tables):
+        all_shares.append(covered(setting, options.releases))
+        if options.each:
+            for name, shares in all_shares[-1].items():
                 print(row(f"{name}: {setting.name}", shares)[0], flush=True)
     sound = True
-    for name, shares in pooled(found).items():
-        said, holds = row(name, shares)
-        print(said)
+    for name, shares in pooled(all_shares).items():
+        line, holds = row(name, shares)
+        print(line)
         sound = sound and holds
     return 0 if sound else 1
 

@@ -1,17 +1,17 @@
-"""Which mechanism to take when nobody says: the regret of rules over many tables.
+"""Compare default rules for choosing a mechanism by their regret over many tables.
 
 The regret of a choice in one setting is the mean recovery of the best contender with the same kind
-of guarantee, less the choice's own. The best is chosen on half of the draws and both are read on
-the other half, and the other way round: the best of many would else be lucky as well. Contenders
-are sound mechanisms and, so that the rule that the clipped ones follow is judged too, the same
-mechanisms with other shares of rows to clip. Tables are split into two halves by a hash of their
-names; rules are chosen on one and reported on the other.
-`dpviz.simulation.defaults.advised` is the rule that the core follows.
+of guarantee, minus the choice's own. The best contender is chosen on one half of the repetitions
+and both recoveries are read on the other half; then the halves swap roles. With a single half, the
+best contender would also be the luckiest. Contenders are sound mechanisms and clipped mechanisms
+with other shares of rows to clip, which tests the clipping rule too. Tables are split into two
+halves by a hash of their names; rules are chosen on the first half of the tables and reported on
+the second. `dpviz.simulation.defaults.advised` is the rule that the core follows.
 
-Run ``python -m benchmarks.defaults``: it writes docs/defaults.md. ``--keep
-FOLDER`` keeps what is measured, a file a table, and goes on from it, contender by contender;
-``--minutes`` ends a piece of the run, and the page then says what is missing; ``--workers`` shares
-the tables; ``--quick`` takes every eighth table and fewer draws.
+Run ``python -m benchmarks.defaults``: it writes docs/defaults.md. ``--keep FOLDER`` stores the
+measurements, one file a table, and resumes from them, contender by contender. ``--minutes`` limits
+this run; the page then lists what is missing. ``--workers`` shares the tables; ``--quick`` takes
+every eighth table and fewer repetitions.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from dpviz.mechanisms.clipped_pure import ClippedPure
 from dpviz.preparation.bounding import Prepared, prepare
 
 ROOT = Path(__file__).resolve().parents[1]
-SIZES = (500, 2_000, 0)  # people drawn from a table; 0 is all
+SIZES = (500, 2_000, 0)  # These numbers of rows are sampled from a table; 0 means all rows.
 BOUNDS = {"longest": "max", "quantile": "quantile:0.9"}
 SCALES = {"raw": "none", "z": "standardize"}
 KS = (1, 2, 5, 10)
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-# Those that were ever near the best in the former benchmark, one of each law. Samplers of several
-# components take too long: they are asked for one component alone.
+# Mechanisms near the best in some setting of the earlier benchmark: one for each distribution of
+# the output. Samplers are slow for several components, so they run with one component only.
 MECHANISMS = {
     "approximate": (
         "gaussian", "separate_covariance", "wishart_exact", "adaptive_clip_gaussian", "spherical",
@@ -71,15 +71,15 @@ DRAWS, QUICK_DRAWS, QUICK_STEP = 100, 20, 8
 
 @dataclass(frozen=True)
 class OtherShare:
-    """A clipped mechanism that clips another share of the rows than the rule says.
+    """A clipped mechanism that clips another share of rows than the default rule.
 
     Attributes
     ----------
     of : Mechanism
     factor : float
-        Times the rule's rank.
+        Factor that multiplies the rule's rank.
     share : float
-        Of the rows, in place of the rule's rank where above 0.
+        Share of the rows, which replaces the rule's rank if above 0.
     """
 
     of: Mechanism
@@ -92,12 +92,12 @@ class OtherShare:
         return f"{self.of.text}, {how}"
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        found = self.of.calibrate(problem, budget)
-        if "rank" not in found.values:
-            return found
-        rank = self.share * problem.n or self.factor * found.values["rank"]
+        base = self.of.calibrate(problem, budget)
+        if "rank" not in base.values:
+            return base
+        rank = self.share * problem.n or self.factor * base.values["rank"]
         return replace(
-            found, values={**found.values, "rank": min(rank, problem.n / 2), "per_octave": 4.0}
+            base, values={**base.values, "rank": min(rank, problem.n / 2), "per_octave": 4.0}
         )
 
 
@@ -105,20 +105,20 @@ Contender = Mechanism | OtherShare
 
 
 def others(kind: str) -> list[OtherShare]:
-    """Return the same family with other shares."""
+    """Return the same mechanism family with other shares of rows to clip."""
     of = ClippedGaussian() if kind == "approximate" else ClippedPure()
-    found = [OtherShare(of, factor=factor) for factor in (0.5, 2.0)]
-    return found + [OtherShare(of, share=share) for share in (0.5, 0.2, 0.05, 0.01)]
+    variants = [OtherShare(of, factor=factor) for factor in (0.5, 2.0)]
+    return variants + [OtherShare(of, share=share) for share in (0.5, 0.2, 0.05, 0.01)]
 
 
 def contenders() -> dict[str, tuple[Contender, ...]]:
-    """Return everything that is measured, by kind of guarantee."""
+    """Return every mechanism to measure, by kind of guarantee."""
     return {kind: (*map(parse_variant, keys), *others(kind)) for kind, keys in MECHANISMS.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A table in one preparation, and what is known of it without a draw."""
+    """A table in one preparation, with statistics known without simulation."""
 
     prepared: Prepared
     data: SecondMoment
@@ -126,10 +126,10 @@ class _Place:
     ks: tuple[int, ...]
 
     def facts(self) -> dict[str, Any]:
-        """Return n, d and what explains a regret.
+        """Return n, d and statistics that explain the regret of a choice.
 
-        ``tail`` is the share of all variance that the longest hundredth of the rows has,
-        ``directions`` the recovery of the exact components of directions at each k.
+        ``tail`` is the share of all variance in the longest hundredth of the rows; ``directions``
+        is the recovery of the exact components of the row directions at each k.
         """
         assert self.data.rows is not None
         squares = np.sort(np.square(lengths_of(self.data.rows)))[::-1]
@@ -145,25 +145,25 @@ class _Place:
         }
 
     def recoveries(self, components: FloatArray) -> list[list[float] | None]:
-        """Return the mean recovery of the leading components at each k, of each half of the draws.
+        """Return the mean recovery of the leading components at each k, by half of the repetitions.
 
-        Frames are nested.
+        Frames (orthonormal columns) for successive k are nested.
         """
         reference = self.prepared.reference
         along = np.einsum("tij,tij->tj", components, reference.A @ components).cumsum(axis=1)
-        found: list[list[float] | None] = []
+        rows: list[list[float] | None] = []
         for k in self.ks:
             if k > components.shape[2]:
-                found.append(None)
+                rows.append(None)
                 continue
             shares = [float(along[half::2, k - 1].mean()) for half in range(2)]
             chance, most = chance_share(reference, k), optimum(reference, k)
-            found.append([round(float(recovery_of(s / most, chance)), 5) for s in shares])
-        return found
+            rows.append([round(float(recovery_of(s / most, chance)), 5) for s in shares])
+        return rows
 
 
 def places(source: Source, scale: str) -> Iterator[_Place]:
-    """Yield a table in each size and with each bound."""
+    """Yield a table in each size and with each row-norm bound."""
     for size in SIZES:
         n = len(source.rows)
         if size >= n:
@@ -176,8 +176,8 @@ def places(source: Source, scale: str) -> Iterator[_Place]:
         if rows.shape[1] < 3:
             continue
         table = Table(source.name, rows.copy(), tuple(f"x{j}" for j in range(rows.shape[1])))
-        for bound, written in BOUNDS.items():
-            prepared = prepare(table, Settings(scale=SCALES[scale], row_bound=written))
+        for bound, text in BOUNDS.items():
+            prepared = prepare(table, Settings(scale=SCALES[scale], row_bound=text))
             reference = prepared.reference
             fits = (k for k in KS if k < prepared.d)
             ks = [k for k in fits if not nothing_to_recover(chance_share(reference, k))]
@@ -196,27 +196,27 @@ def measured(
     scale : str
     draws : int
     asked : sequence of str
-        The contenders' texts.
+        The contenders, as text.
     before : sequence of dict
-        What was found of others, setting by setting; it is kept. Empty where nothing was.
+        Stored measurements of other contenders, setting by setting; empty if there are none.
     """
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for place in places(source, scale):
         facts = place.facts()
         for relation, epsilon in product(Relation, EPSILONS):
             delta = default_delta(place.data.n)
-            cells: dict[str, Any] = dict(before[len(found)]["means"]) if before else {}
+            cells: dict[str, Any] = dict(before[len(rows)]["means"]) if before else {}
             for kind, among in contenders().items():
                 budget = Budget(epsilon, delta if kind == "approximate" else 0.0)
                 for mechanism in (one for one in among if one.text in asked):
                     cell = _cell(mechanism, place, relation, budget, draws)
                     if cell is not None:
                         cells[mechanism.text] = cell
-            found.append(
+            rows.append(
                 facts | {"relation": str(relation), "epsilon": epsilon, "delta": delta}
                 | {"means": cells}
             )  # fmt: skip
-    return found
+    return rows
 
 
 def _cell(
@@ -226,7 +226,7 @@ def _cell(
     budget: Budget,
     draws: int,
 ) -> list[list[float] | None] | None:
-    """Return the recoveries of one contender at each k, or None where it is not sound."""
+    """Return the recoveries of one contender at each k, or None if it is not sound."""
     plain = mechanism.of if isinstance(mechanism, OtherShare) else mechanism
     one = plain.info.family == "subspace"
     k = 1 if one else max(place.ks)
@@ -237,15 +237,15 @@ def _cell(
         return None
     calibration = mechanism.calibrate(problem, budget)
     if isinstance(mechanism, OtherShare) and "rank" not in calibration.values:
-        return None  # it is the mechanism itself
-    # the same named streams for all: most draw their noise first, and so the same one
+        return None  # The calibration has no rank, so there is no other share to clip.
+    # Use the same random streams for all: most mechanisms sample noise first, so noise is equal.
     stream = Draws.trials(0, "defaults", range(draws))
     release = plain.release_many(place.data, calibration, stream)
     return place.recoveries(release.components)
 
 
 def sound(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
-    """Return whether the claim stands, exactly or up to a sampler's convergence."""
+    """Return whether the privacy claim holds, exactly or up to a sampler's convergence."""
     return mechanism.status(problem, budget).verdict in (
         Verdict.HOLDS, Verdict.LOOSE, Verdict.APPROXIMATE,
     )  # fmt: skip
@@ -254,31 +254,31 @@ def sound(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
 def kept(
     source: Source, scale: str, draws: int, folder: Path, until: float
 ) -> dict[str, Any] | None:
-    """Return what was measured of a table, its file first; None where time is up before all is."""
+    """Return a table's measurements, stored or new; None if time runs out before the end."""
     path = folder / f"{source.origin}-{source.name}-{scale}-{draws}.json"
-    found: dict[str, Any] = {"asked": [], "cells": []}
+    table: dict[str, Any] = {"asked": [], "cells": []}
     if path.is_file():
-        found = json.loads(path.read_text(encoding="utf-8"))
-    wanted = [one.text for among in contenders().values() for one in among]
-    missing = [text for text in wanted if text not in found["asked"]]
+        table = json.loads(path.read_text(encoding="utf-8"))
+    names = [one.text for among in contenders().values() for one in among]
+    missing = [text for text in names if text not in table["asked"]]
     if missing:
         if time.time() >= until:
             return None
         with one_blas_thread():
-            cells = measured(source, scale, draws, missing, found["cells"])
-        found = {
+            cells = measured(source, scale, draws, missing, table["cells"])
+        table = {
             "name": source.name,
             "origin": source.origin,
             "tuning": source.tuning,
             "scale": scale,
-            "asked": wanted,
+            "asked": names,
             "cells": cells,
         }
         part = path.with_suffix(".part")
-        part.write_text(json.dumps(found), encoding="utf-8")
+        part.write_text(json.dumps(table), encoding="utf-8")
         part.replace(path)
         print(f"{source.name} {scale}", flush=True)
-    return found
+    return table
 
 
 def main() -> None:
@@ -297,14 +297,14 @@ def main() -> None:
     draws = QUICK_DRAWS if options.quick else DRAWS
     sources = [*real_tables(), *made_tables()][:: QUICK_STEP if options.quick else 1]
     jobs = [(source, scale) for source in sources for scale in SCALES]
-    # the largest first, so that no worker ends alone
+    # Start the largest table first, so that no worker runs alone at the end.
     jobs.sort(key=lambda job: -math.prod(job[0].rows.shape) * job[0].rows.shape[1])
     with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
-        sent = [pool.submit(kept, *job, draws, options.keep, until) for job in jobs]
-        tables = [one.result() for one in sent]
-    found = [table for table in tables if table is not None]
+        futures = [pool.submit(kept, *job, draws, options.keep, until) for job in jobs]
+        tables = [one.result() for one in futures]
+    results = [table for table in tables if table is not None]
     path = options.out / "defaults.md"
-    path.write_text(page(found, draws, len(tables) - len(found)), encoding="utf-8")
+    path.write_text(page(results, draws, len(tables) - len(results)), encoding="utf-8")
     print(f"wrote {path}")
 
 

@@ -1,4 +1,4 @@
-"""What `benchmarks.defaults` writes: the regret of every choice, goals, and the worst tables."""
+"""Write the page of `benchmarks.defaults`: the regret of each choice, goals, worst tables."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from dpviz.simulation.defaults import advised
 
 KINDS = {"approximate": "With delta", "pure": "Pure epsilon"}
 GOALS = {"approximate": (0.008, 0.04, 0.3), "pure": (0.01, 0.05, 0.3)}
-"""Mean regret, that of 95 % of settings, and the largest."""
+"""Goals for the regret: its mean, its 95 % quantile over settings, and its maximum."""
 GOAL_SLOPE = 0.001
 ADVISED = "**advised**"
 BESIDE = {
     "approximate": ("spherical", "adaptive_clip_gaussian", "gaussian"),
     "pure": ("spherical_wishart_difference", "wishart_difference"),
 }
-"""The choices that are printed beside the advised one where regrets are split."""
+"""Choices printed beside the advised choice in tables of split regrets."""
 _RESAMPLES = 1_000
 _WORST = 8
 
 
 def settings_of(tables: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Return a row for every setting: a table, its size and bound, a relation, an epsilon and a k.
+    """Return one row per setting: a table, its size and bound, a relation, an epsilon and a k.
 
-    ``cell`` and ``place`` hold what `benchmarks.defaults.measured` returns and the place of k.
+    ``cell`` and ``place`` hold the results of `benchmarks.defaults.measured` and the index of k.
     """
     return pd.DataFrame(
         [
@@ -49,9 +49,9 @@ def settings_of(tables: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _halves(setting: Any, choice: str) -> list[float]:
-    """Return the mean recovery of a choice on each half of the draws, NaN where it has none.
+    """Return a choice's mean recovery on each half of the repetitions, or NaN if it has none.
 
-    Other shares are the mechanism itself where none apply.
+    A mechanism without variants for other shares of rows serves as its own variant.
     """
     means = setting.cell["means"]
     both = means.get(choice) or means.get(choice.partition(",")[0])
@@ -59,15 +59,15 @@ def _halves(setting: Any, choice: str) -> list[float]:
 
 
 def contenders(kind: str, *, matrix: bool = False, rows: bool = True) -> list[str]:
-    """Return the mechanisms that a choice is made among, and their other shares."""
-    found = []
+    """Return the mechanisms to choose from, and their variants with other shares to clip."""
+    keys = []
     for key in MECHANISMS[kind]:
         mechanism = parse_variant(key)
         if (rows or not mechanism.needs_rows) and (
             not matrix or mechanism.info.release == "matrix"
         ):
-            found.append(key)
-    return found + ([other.text for other in others(kind)] if rows and not matrix else [])
+            keys.append(key)
+    return keys + ([other.text for other in others(kind)] if rows and not matrix else [])
 
 
 def _advised(setting: Any, kind: str, matrix: bool, rows: bool) -> str:
@@ -78,37 +78,37 @@ def _advised(setting: Any, kind: str, matrix: bool, rows: bool) -> str:
 
 
 def regrets(settings: pd.DataFrame, kind: str, *, matrix: bool, rows: bool) -> pd.DataFrame:
-    """Return the regret of the core's rule and of every single contender, a column each.
+    """Return the regrets of the core's rule and of each single contender, one column each.
 
-    The best contender is chosen on one half of the draws and read on the other.
+    The best contender is chosen on one half of the repetitions and read on the other half.
     """
     keys = contenders(kind, matrix=matrix, rows=rows)
     every = list(settings.itertuples())
     halves = np.array([[_halves(one, key) for key in keys] for one in every])
-    chosen = np.where(np.isnan(halves), -np.inf, halves).argmax(axis=1)
+    best_two = np.where(np.isnan(halves), -np.inf, halves).argmax(axis=1)
     numbers = np.arange(len(every))
-    best = (halves[numbers, chosen[:, 1], 0] + halves[numbers, chosen[:, 0], 1]) / 2
+    best = (halves[numbers, best_two[:, 1], 0] + halves[numbers, best_two[:, 0], 1]) / 2
     rule = [_halves(one, _advised(one, kind, matrix, rows)) for one in every]
-    found = {ADVISED: best - np.mean(rule, axis=1)}
+    columns = {ADVISED: best - np.mean(rule, axis=1)}
     for number, key in enumerate(keys):
         if parse_variant(key.partition(",")[0]).info.family != "subspace":
-            found[key] = best - halves[:, number].mean(axis=1)
-    return pd.DataFrame(found, index=settings.index)
+            columns[key] = best - halves[:, number].mean(axis=1)
+    return pd.DataFrame(columns, index=settings.index)
 
 
 def _interval(values: pd.Series, names: pd.Series) -> tuple[float, float]:
-    """Return the central 95 % of the mean over tables drawn again, all settings of one together."""
+    """Return the central 95 % of the mean over resampled tables, with all settings of a table."""
     groups = values.groupby(names.loc[values.index])
     sums, counts = groups.sum().to_numpy(), groups.count().to_numpy()
     rng = generator(0, "defaults", "bootstrap")
-    drawn = rng.integers(len(sums), size=(_RESAMPLES, len(sums)))
-    low, high = np.quantile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), (0.025, 0.975))
+    places = rng.integers(len(sums), size=(_RESAMPLES, len(sums)))
+    low, high = np.quantile(sums[places].sum(axis=1) / counts[places].sum(axis=1), (0.025, 0.975))
     return float(low), float(high)
 
 
-def _table(settings: pd.DataFrame, found: pd.DataFrame) -> list[str]:
-    """Return a table of choices: the rule, and then the best on the test half first."""
-    test = found[~settings["tuning"]]
+def _table(settings: pd.DataFrame, losses: pd.DataFrame) -> list[str]:
+    """Return a table of choices: the core's rule, then others by regret on the test half."""
+    test = losses[~settings["tuning"]]
     order = test.mean().drop(ADVISED).sort_values().index
     epsilons = [f"{epsilon:g}" for epsilon in EPSILONS]
     header = [
@@ -123,7 +123,7 @@ def _table(settings: pd.DataFrame, found: pd.DataFrame) -> list[str]:
         rows.append([
             str(name), f"{values.mean():.3f}", f"{low:.3f} to {high:.3f}",
             f"{values.quantile(0.95):.2f}", f"{values.max():.2f}",
-            f"{found.loc[settings['tuning'], name].mean():.3f}",
+            f"{losses.loc[settings['tuning'], name].mean():.3f}",
             *(f"{by[epsilon]:.3f}" for epsilon in EPSILONS),
         ])  # fmt: skip
     return table_lines(header, rows)
@@ -150,7 +150,7 @@ def _goals(test: pd.Series, epsilons: pd.Series, kind: str) -> list[str]:
 
 
 def _reason(setting: Any, best: str) -> str:
-    """Return why another contender is ahead, from what is known of the table without a draw."""
+    """Explain why another contender is ahead, from statistics known without simulation."""
     tail, directions = setting.cell["tail"], setting.cell["directions"][setting.place]
     more = best.startswith(("spherical", "ppca")) or "share of 0.5" in best or "2 times" in best
     if more:
@@ -182,8 +182,8 @@ def _worst(test: pd.Series, settings: pd.DataFrame, keys: Sequence[str]) -> list
     return table_lines(("table", "d", "mean regret", "largest", "at", "best there", "why"), rows)
 
 
-def _split(found: pd.DataFrame, settings: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the regrets of some choices by everything else that varies, on the test half."""
+def _split(losses: pd.DataFrame, settings: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return regrets of some choices on the test half, grouped by each other variable in turn."""
     test = settings[~settings["tuning"]]
     groups = {
         "n up to 500": test["n"] <= 500,
@@ -196,18 +196,20 @@ def _split(found: pd.DataFrame, settings: pd.DataFrame, names: Sequence[str]) ->
     }
     rows = []
     for words, among in groups.items():
-        values = found.loc[test.index[among], list(names)]
+        values = losses.loc[test.index[among], list(names)]
         if count := values[names[0]].count():
             rows.append([words, f"{count:,}", *(f"{mean:.3f}" for mean in values.mean())])
     return table_lines(("settings", "how many", *names), rows)
 
 
-def _tables_named(tables: Sequence[dict[str, Any]], *, tuning: bool) -> str:
+def _tables_named(tables: Sequence[dict[str, Any]], *, tuning: bool) -> list[str]:
     origins: dict[str, list[str]] = {}
     for table in tables:
         if table["tuning"] is tuning and table["scale"] == next(iter(SCALES)):
-            origins.setdefault(table["origin"], []).append(table["name"])
-    return "; ".join(f"{origin}: {', '.join(sorted(names))}" for origin, names in origins.items())
+            origin = table["origin"].replace("made", "synthetic")
+            origins.setdefault(origin, []).append(table["name"])
+    rows = [(origin, ", ".join(sorted(names))) for origin, names in origins.items()]
+    return table_lines(("origin", f"tables of the {'tuning' if tuning else 'test'} half"), rows)
 
 
 def _unfinished(measured: int, missing: int) -> list[str]:
@@ -227,63 +229,68 @@ def _advice() -> Iterator[str]:
 
 
 def page(tables: Sequence[dict[str, Any]], draws: int, missing: int = 0) -> str:
-    """Return docs/defaults.md; ``missing`` tables and scales have not been measured yet."""
+    """Return docs/defaults.md; ``missing`` lists tables and scales not measured yet."""
     settings = settings_of(tables)
     real = {table["name"] for table in tables if table["origin"] != "made"}
-    made = {table["name"] for table in tables if table["origin"] == "made"}
+    drawn = {table["name"] for table in tables if table["origin"] == "made"}
     lines = [
-        "# Which mechanism, when nobody says",
+        "# Which mechanism does dpviz choose by default?",
         "",
-        "Regret: the mean recovery of the best contender with the same kind of guarantee, less the "
-        "choice's own, each on the half of the draws that the best was not chosen on. Contenders "
-        "are the sound mechanisms below and, for the clipped ones, other "
-        "shares of rows to clip than their rule says: so a regret is against an oracle over both.",
+        "The regret of a choice is the mean recovery of the best contender with the same kind of "
+        "guarantee, minus the recovery of the choice. Both recoveries are measured on the half of "
+        "the releases that was not used to find the best contender. The contenders are those "
+        "mechanisms below whose privacy claims hold. A clipped mechanism is also a contender with "
+        "other shares of clipped rows. So the regret compares a choice with an oracle that knows "
+        "the best mechanism and the best share.",
         "",
-        f"{len(settings):,} settings of {len(real)} real tables from packages on the index and "
-        f"{len(made)} made ones (heavy tails, rare marks, mixtures, low rank): as they are (raw) "
-        "and standardised (z); 500 and 2,000 people drawn from them, and all; the longest row or "
-        "the .9 quantile of the lengths as row bound, neither private; both relations; k "
-        f"{', '.join(map(str, KS))}; epsilon {', '.join(f'{e:g}' for e in EPSILONS)}; {draws} "
-        "draws each; delta as by default. Whatever is chosen is chosen from public numbers alone: "
-        "n, d, k, epsilon, delta, and whether rows are at hand. The tables were split once, by a "
-        "hash of their names: rules are chosen on the tuning half and reported on the test half. "
-        "Intervals are of the mean, over tables drawn anew.",
+        f"We measured {len(settings):,} settings of {len(real)} real tables from Python packages "
+        f"and {len(drawn)} synthetic tables (heavy tails, rare binary features, mixtures, low "
+        "rank). Features are unchanged (raw) or standardised (z), and a setting uses a sample "
+        "of 500 or 2,000 people, or all people. The row-norm bound is the longest row or the 0.9 "
+        "quantile of the row lengths; neither bound is private. "
+        "Settings cover both neighbouring relations, k "
+        f"{', '.join(map(str, KS))}, and epsilon {', '.join(f'{e:g}' for e in EPSILONS)}. Each "
+        f"setting has {draws} simulated releases and the default delta. Every choice uses "
+        "only public numbers (n, d, k, epsilon, delta) and whether rows are available. A hash of "
+        "its name puts each table into one of two halves. We choose the rule on the tuning half of "
+        "the tables and report its regret on the test half. Confidence intervals of means come "
+        "from resampling tables.",
         "",
         *_unfinished(len(tables), missing),
         "`python -m benchmarks.defaults` writes this page. `dpviz.simulation.defaults.advised` is "
-        "the rule; the declarations it reads stand with the mechanisms (`advised_rank`), and their "
-        "cards say the same:",
+        "the rule for the default. The rule uses `advised_rank` of each mechanism, and the page "
+        "Mechanisms gives the same advice:",
         "",
         *_advice(),
     ]
     for kind, title in KINDS.items():
-        found = regrets(settings, kind, matrix=False, rows=True)
-        tuned = found[settings["tuning"]].mean()
-        test = found.loc[~settings["tuning"], ADVISED].dropna()
-        lines += ["", f"## {title}: rows at hand, components wanted", ""]
+        losses = regrets(settings, kind, matrix=False, rows=True)
+        means = losses[settings["tuning"]].mean()
+        test = losses.loc[~settings["tuning"], ADVISED].dropna()
+        lines += ["", f"## {title}: rows available, components released", ""]
         lines += [
-            *_table(settings, found),
+            *_table(settings, losses),
             "",
-            f"Least on the tuning half: {tuned.idxmin()}, {tuned.min():.4f}; what is "
-            f"advised has {tuned[ADVISED]:.4f}.",
+            f"On the tuning half, {means.idxmin()} has the smallest regret, {means.min():.4f}; the "
+            f"advised mechanism has the regret {means[ADVISED]:.4f}.",
             "",
-            "Goals for what is advised, on the test half:",
+            "Goals for the regret of the advised mechanism, on the test half:",
             "",
             *_goals(test, settings["epsilon"], kind),
             "",
-            "Its worst tables there, by mean regret, each with its worst setting:",
+            "The tables of the test half with the largest mean regret of the advised mechanism, "
+            "each with its worst setting:",
             "",
             *_worst(test, settings, contenders(kind)),
             "",
-            "By everything else that varies, on the test half:",
+            "Mean regret on the test half, for groups of settings:",
             "",
-            *_split(found, settings, (ADVISED, *BESIDE[kind])),
+            *_split(losses, settings, (ADVISED, *BESIDE[kind])),
         ]
     for kind, title in KINDS.items():
         for matrix, words in ((False, "components"), (True, "a matrix")):
-            lines += ["", f"## {title}: second moment only, {words} wanted", ""]
+            lines += ["", f"## {title}: second moment only, {words} released", ""]
             lines += _table(settings, regrets(settings, kind, matrix=matrix, rows=False))
     lines += ["", "## The tables", ""]
-    lines += [f"Tuning half. {_tables_named(tables, tuning=True)}.", ""]
-    lines += [f"Test half. {_tables_named(tables, tuning=False)}."]
+    lines += [*_tables_named(tables, tuning=True), "", *_tables_named(tables, tuning=False)]
     return "\n".join(lines) + "\n"

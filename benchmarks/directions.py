@@ -1,4 +1,4 @@
-"""Measure what knowing the right directions is worth: the planted example.
+"""Measure the value of knowing the right directions: the planted example.
 
 ``python -m benchmarks.directions`` prints Markdown; ``--out docs/precision.md`` writes it too, and
 ``--readme docs/mechanisms.md`` puts a summary there. ``python -m dpviz reproduce mvg_figure4``
@@ -37,25 +37,25 @@ ISOTROPIC = "right belief, isotropic noise"
 
 
 def planted_settings(domain: str, draws: int, epsilon: float = PLANTED_EPSILON) -> Settings:
-    """Return the setting of the planted example, but for the allocation."""
+    """Return the setting of the planted example without the noise allocation."""
     example = EXAMPLES["right" if domain == "box" else "ball"]
     own = Settings(trials=draws, mechanisms=EXACT)
     return replace(example.of(own), epsilon=epsilon, delta=1e-6, allocation="uniform")
 
 
 def planted(domain: str, draws: int, epsilon: float = PLANTED_EPSILON) -> dict[str, list[Summary]]:
-    """Return recovery by belief, one summary for each of `EXACT`."""
+    """Return the recovery for each belief about the directions, one summary for each of `EXACT`."""
     settings = planted_settings(domain, draws, epsilon)
     prepared = load_prepared(settings)
 
     def shares(allocation: str, mechanisms: Sequence[str]) -> list[Summary]:
-        chosen = replace(settings, allocation=allocation, mechanisms=tuple(mechanisms))
-        return [r.summaries["recovery"] for r in compare(prepared, chosen).results]
+        settings_here = replace(settings, allocation=allocation, mechanisms=tuple(mechanisms))
+        return [r.summaries["recovery"] for r in compare(prepared, settings_here).results]
 
-    found = {name: shares(allocation, EXACT) for name, allocation in BELIEFS.items()}
+    recoveries = {name: shares(allocation, EXACT) for name, allocation in BELIEFS.items()}
     right = BELIEFS["right: both features that vary"]
-    found[ISOTROPIC] = shares(right, [f"{key}[noise=isotropic]" for key in EXACT])
-    return found
+    recoveries[ISOTROPIC] = shares(right, [f"{key}[noise=isotropic]" for key in EXACT])
+    return recoveries
 
 
 def interval(summary: Summary) -> str:
@@ -83,68 +83,73 @@ def planted_table(draws: int, epsilon: float = PLANTED_EPSILON) -> str:
 
 PLANTED_TEXT = """## The planted example
 
-`planted` has 20,000 rows of 20 independent features between public bounds -1 and 1; two of them
-vary (half widths 0.45 and 0.35) and eighteen hardly do (0.035). Epsilon {epsilon:g}, delta 1e-6
-(the Wishart difference uses none), k 2, replace, tau {tau:g}, {draws} draws. Cells are
-recovery (0 is a random subspace, 1 exact PCA): the mean with the 95 % confidence interval of the
-mean, and in brackets the range that holds 95 % of the draws.
+`planted` has 20,000 rows of 20 independent features between public bounds -1 and 1. Two features
+vary (half widths 0.45 and 0.35), and eighteen features hardly vary (half width 0.035). We use
+epsilon {epsilon:g}, delta 1e-6 (the Wishart difference needs no delta), k 2, replace neighbours,
+tau {tau:g} and {draws} releases. Each cell of the table is a mean recovery with its 95 % confidence
+interval (0: random subspace, 1: exact PCA). The brackets in a cell show the range of 95 % of the
+simulated releases.
 
 {table}
 
-What to read from it:
+What the table shows:
 
-- **On the box the right features are worth a great deal.** Part of the gain is knowing where to
-  look (the weighted estimate, last line of the box), the rest is the shaped noise.
-- **Wrong features cost more than knowing none.** The noise is pushed onto what matters.
-- **On the ball shaped noise buys nothing**: isotropic noise with the same belief does at least as
-  well. Knowing where to look still helps where noise is large, because the estimate uses it.
-- Compare within a domain. The ball is the easier problem here, because its radius is the largest
-  norm of the data, far below the sqrt(20) of the box.
+- **On the box, recovery rises greatly if the two features that vary are known.** Part of the gain
+  comes from the weighted estimate (row "right belief, isotropic noise"). The remaining gain comes
+  from the shaped noise.
+- **With the wrong features, recovery is lower than with equal precision for all features.** If the
+  features are wrong, most of the noise falls on the features that vary.
+- **On the ball shaped noise does not help**: with the same belief about the features, isotropic
+  noise gives at least the same recovery. The right belief still helps if noise is large, because
+  the estimate gives more weight to the right features.
+- Compare only table rows of the same domain. Recovery on the ball is higher in this example. The
+  radius of the ball is the largest norm of the data, far below the radius sqrt(20) of the box.
 """
 
 PAPER_TEXT = """## On real data
 
-The paper that proposed the allocation compares right, partly right and wrong directions in its
-Figure 4. That figure, and the tables beside it, are redone in
+Chanyaswad et al. (2018), who proposed to allocate precision to directions, compare right, partly
+right and wrong directions in their Figure 4. We repeat this Figure 4 and the related tables in
 [docs/reproduction.md](reproduction.md) (`python -m dpviz reproduce mvg_figure4 --out DIR`).
 """
 
 
 def planted_summary(draws: int) -> str:
-    """Return four lines on the planted example."""
+    """Return a summary of the planted example in four lines."""
     box, ball = planted("box", draws), planted("ball", draws)
     right, equal = "right: both features that vary", "equal shares"
     lines = []
     for place, key in enumerate(EXACT):
         before, after, alone = (box[name][place] for name in (equal, right, ISOTROPIC))
         lines.append(
-            f"- Box, `{key}`: {percent(before.mean)} with equal shares, {percent(after.mean)} "
-            f"knowing the two features; {percent(alone.mean)} with the same knowledge and "
-            "isotropic noise."
+            f"- Recovery of `{key}` on a box: {percent(before.mean)} with equal shares, "
+            f"{percent(after.mean)} if the two features are known; {percent(alone.mean)} with "
+            "known features and isotropic noise."
         )
     wrong = [summary.mean for summary in box["wrong: two that hardly vary"]]
     worse = ", worse than a random subspace" if max(wrong) < 0 else ""
     lines.append(
-        f"- Box, two wrong features instead: {percent(wrong[0])} and {percent(wrong[1])}{worse}."
+        f"- Recovery on a box with wrong features: {percent(wrong[0])} and "
+        f"{percent(wrong[1])}{worse}."
     )
-    shaped, plain = ball[right], ball[ISOTROPIC]
+    best, plain = ball[right], ball[ISOTROPIC]
     lines.append(
-        f"- Ball: {100 * shaped[0].mean:.1f} % and {100 * shaped[1].mean:.1f} % with the right "
-        f"features, {100 * plain[0].mean:.1f} % and {100 * plain[1].mean:.1f} % with isotropic "
-        "noise: shape buys nothing."
+        f"- Recovery on a ball: {100 * best[0].mean:.1f} % and {100 * best[1].mean:.1f} % with the "
+        f"right features, {100 * plain[0].mean:.1f} % and {100 * plain[1].mean:.1f} % with "
+        "isotropic noise: shaped noise does not help."
     )
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Print the page, and write it where asked."""
+    """Print the page; write it if a file is given."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--out", type=Path, help="Markdown file to write")
     parser.add_argument("--readme", type=Path, help="file with the markers of the summary")
     arguments = parser.parse_args()
     with one_blas_thread():
-        text = "# What the right directions are worth\n\n"
+        text = "# How much the right directions help\n\n"
         text += "Written by `python -m benchmarks.directions --out docs/precision.md`.\n\n"
         text += PLANTED_TEXT.format(
             table=planted_table(arguments.draws),

@@ -1,9 +1,9 @@
-"""Time and memory of `PrivatePCA` beside scikit-learn's PCA on the same rows.
+"""Measure time and memory of `PrivatePCA` beside scikit-learn's PCA on the same rows.
 
 ``python -m benchmarks.estimator [--rows 1000000] [--columns 50]`` writes rows in single precision
-to a temporary folder. Each fit has a process of its own, which loads the rows and then counts its
-CPU time, of all threads, and the most memory it takes beside what it has by then. Of several runs
-the least counts. For a file the rows are not loaded: what counts is all beside the imports.
+to a temporary folder. Each fit has its own process, which loads the rows and then measures the CPU
+time of all threads and the most additional memory. The result is the smallest of several runs. A
+fit from a file does not load the rows first, so its memory is everything beyond the imports.
 """
 
 from __future__ import annotations
@@ -93,36 +93,36 @@ def _write(folder: Path, rows: int, columns: int) -> None:
 
 
 def _measured(how: str, folder: Path, runs: int) -> dict[str, float]:
-    """Return the least of several runs, each in a process of its own."""
-    found = []
+    """Return the smallest of several runs, each in its own process."""
+    rows = []
     for _ in range(runs):
-        said = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", _FIT, how, str(folder)],
             capture_output=True,
             text=True,
             check=True,
         )
-        found.append(json.loads(said.stdout))
-    return {name: min(one[name] for one in found) for name in found[0]}
+        rows.append(json.loads(result.stdout))
+    return {name: min(one[name] for one in rows) for name in rows[0]}
 
 
 def main() -> None:
-    """Measure, and print one row for each way to fit."""
+    """Measure each way to fit, and print one row for it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--runs", type=int, default=3)
-    given = parser.parse_args()
-    size = 4.0 * given.rows * given.columns
+    options = parser.parse_args()
+    size = 4.0 * options.rows * options.columns
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _write(folder, given.rows, given.columns)
-        found = {how: _measured(how, folder, given.runs) for how in _SAID}
-    least = found["scikit-learn"]
-    print(f"{given.rows:,} x {given.columns} in single precision, {size / 1e6:.0f} MB\n")
+        _write(folder, options.rows, options.columns)
+        by_name = {how: _measured(how, folder, options.runs) for how in _SAID}
+    least = by_name["scikit-learn"]
+    print(f"{options.rows:,} x {options.columns} in single precision, {size / 1e6:.0f} MB\n")
     print("| fit | CPU, s | of scikit-learn's | wall, s | memory, of the rows' |")
     print("|---|---|---|---|---|")
-    for how, one in found.items():
+    for how, one in by_name.items():
         rows = 0.0 if how in ("fit_path", "read") else 1.0
         print(
             f"| {_SAID[how]} | {one['cpu']:.2f} | {one['cpu'] / least['cpu']:.1f} | "

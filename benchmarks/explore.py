@@ -1,14 +1,13 @@
-"""Core cost of the Explore page beside the least that it could be.
+"""Compare the core's cost on the Explore page with the least possible cost.
 
-The floor is the sampling of every mechanism's noise plus the decompositions
-that results need, on matrices of the right shape: all eigenvalues of the
-release with its top k vectors, and two spectral norms. Of mechanisms that do
-not add noise to A, the whole release counts as sampling.
+The least possible cost is the time to sample every mechanism's noise plus the decompositions that
+results need. These are all eigenvalues of the release with its top k vectors, and two spectral
+norms, on matrices of the right shape. For mechanisms that do not add noise to A, the whole release
+counts as sampling.
 
-Run ``python -m benchmarks.explore --table digits``, or ``--table wide`` for a
-generated table of 784 features (``wide:D`` for another number). Both sides are
-measured in turn in one process, as CPU time on one thread, and the ratio of
-their medians is what counts.
+Run ``python -m benchmarks.explore --table digits``, or ``--table wide`` for a generated table of
+784 features (``wide:D`` for another number). Both costs are measured alternately in one process, as
+CPU time on one thread, and the result is the ratio of their medians.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from dpviz.simulation.compare import compare
 
 
 def wide(d: int, n: int = 20_000) -> Table:
-    """Return a generated table: ten strong directions in a falling spectrum."""
+    """Return a synthetic table: ten strong directions in a falling spectrum."""
     rng = generator(0, "wide", d)
     spread = np.concatenate([np.linspace(6, 3, 10), 1 / np.sqrt(np.arange(1, d - 9))])
     basis = np.linalg.qr(rng.standard_normal((d, d))).Q
@@ -42,7 +41,7 @@ def wide(d: int, n: int = 20_000) -> Table:
 
 
 def floor(chosen: ResolvedSetting, prepared: Prepared) -> None:
-    """Do the least work: sample, and decompose matrices of the right shape."""
+    """Do only the necessary work: sample, and decompose matrices of the right shape."""
     for cell in chosen.cells:
         mechanism, problem = cell.mechanism, cell.problem
         draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
@@ -63,7 +62,7 @@ def floor(chosen: ResolvedSetting, prepared: Prepared) -> None:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return the CPU time of one call, in seconds; no noise is kept from the call before."""
+    """Return the CPU seconds of one call, without noise stored by an earlier call."""
     simulate._standard_noise.cache_clear()
     start = time.process_time()
     work()
@@ -86,23 +85,23 @@ def main() -> None:
         mechanisms=tuple(arguments.mechanism),
     )
     prepared = prepare(table, settings)
-    chosen = plan(prepared, settings)
+    cells = plan(prepared, settings)
     times: dict[str, list[float]] = {"now": [], "floor": []}
     with one_blas_thread():
-        compare(prepared, settings)  # once, for what is made at the first call
+        compare(prepared, settings)  # This untimed first comparison fills the caches.
         for _ in range(arguments.rounds):
             times["now"].append(timed(lambda: compare(prepared, settings)))
-            times["floor"].append(timed(lambda: floor(chosen, prepared)))
+            times["floor"].append(timed(lambda: floor(cells, prepared)))
     print(
         f"{arguments.table}: n {prepared.n}, d {prepared.d}, {arguments.trials} draws, "
-        f"{len(chosen.cells)} mechanisms"
+        f"{len(cells.cells)} mechanisms"
     )
-    for side, found in times.items():
+    for side, seconds in times.items():
         print(
-            f"{side:<5} median {np.median(found):.3f} s  (min {min(found):.3f}, "
-            f"max {max(found):.3f})"
+            f"{side:<5} median {np.median(seconds):.3f} s  (min {min(seconds):.3f}, "
+            f"max {max(seconds):.3f})"
         )
-    median = {side: float(np.median(found)) for side, found in times.items()}
+    median = {side: float(np.median(seconds)) for side, seconds in times.items()}
     print(f"now / floor {median['now'] / median['floor']:.2f}")
 
 

@@ -1,12 +1,12 @@
-"""What a new session waits for on each page, beside Streamlit's own floor, in headless Chromium.
+"""Measure a new session's wait on each page beside Streamlit's floor, in headless Chromium.
 
-The floor is a script of one component that draws one div, on a server of its own: what a browser
-takes to load Streamlit's pages and to be sent anything. Each round has a visit to the floor and one
-to every page, with all of it still to load, to a built-in table of which what is seen first ships.
-Explore's board is drawn before Streamlit has started, and so may be there before the floor.
+The floor is a script of one component that renders one div, on its own server. It is the time that
+a browser needs to load Streamlit's pages and to receive anything. Each round visits the floor and
+every page with an empty cache, on a built-in table whose first view is shipped. The Explore figure
+is rendered before Streamlit has started, and so may appear before the floor.
 
 Run ``python -m benchmarks.first``. Browser and servers share the machine, so compare ratios.
-``--beside FOLDER`` takes the first page of another copy of dpviz along.
+``--beside FOLDER`` also measures the first page of another copy of dpviz.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ PAGES = {
     "Explore, all 24 epsilons": ("", ".dpv[data-complete]"),
     "Explore, the same in Streamlit's page": ("", ".st-key-board .dpv[data-complete]"),
     "Trade-offs, first chart": ("tradeoffs", ".st-key-curve svg.main-svg"),
-    "Papers, first chart": ("papers", ".dp-exhibit img"),
+    "Papers, first chart": ("papers", "[class*=st-key-papers-exhibit-] svg.main-svg"),
     "Guide, first stop": ("guide", ".dps[data-ready]"),
 }
 
 
 def waited(browser: Browser, address: str, what: str) -> float:
-    """Return the seconds from asking for a page to seeing something on it."""
+    """Return the seconds from the request for a page to its first visible content."""
     with visitor(browser) as page:
-        started = time.perf_counter()
+        begin = time.perf_counter()
         page.goto(address)
         page.locator(what).first.wait_for(state="attached")
-        return time.perf_counter() - started
+        return time.perf_counter() - begin
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=len(TABLES))
     parser.add_argument("--beside", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     times: dict[str, list[float]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -75,25 +75,25 @@ def main() -> None:
         floor = stack.enter_context(Server(script, folder / "floor.log", quiet))
         ours = stack.enter_context(dashboard())
         copies = {"": ours}
-        if given.beside is not None:
-            other = Server(given.beside / app_path().name, folder / "other.log", quiet)
+        if options.beside is not None:
+            other = Server(options.beside / app_path().name, folder / "other.log", quiet)
             copies["the other copy: "] = stack.enter_context(other)
         browser = stack.enter_context(chromium())
-        for server in (floor, *copies.values()):  # what is loaded once for all
+        for server in (floor, *copies.values()):  # This visit loads the data that pages share.
             with visitor(browser) as page:
                 open_app(page, f"{server.url}/?v=1&table={WARM}" if server != floor else floor.url)
-        for place in range(given.rounds):
-            asked = f"?v=1&table={TABLES[place % len(TABLES)]}"
+        for place in range(options.rounds):
+            query = f"?v=1&table={TABLES[place % len(TABLES)]}"
             times.setdefault("floor", []).append(waited(browser, floor.url, ".floor"))
             for name, (path, what) in PAGES.items():
                 for whose, server in copies.items():
                     if not whose or not path:
-                        took = waited(browser, f"{server.url}/{path}{asked}", what)
+                        took = waited(browser, f"{server.url}/{path}{query}", what)
                         times.setdefault(whose + name, []).append(took)
     least = statistics.median(times["floor"])
     print("| a new session | seconds | of Streamlit's floor |\n|---|---|---|")
-    for name, found in times.items():
-        took = statistics.median(found)
+    for name, seconds in times.items():
+        took = statistics.median(seconds)
         print(f"| {name} | {took:.2f} | {took / least:.2f} |")
 
 

@@ -1,11 +1,11 @@
-"""Hostile files through both readers and hostile links through the dashboard.
+"""Send hostile files through pandas and polars, and hostile links through the dashboard.
 
-``python -m benchmarks.fuzz --files 20000 --links 5000`` makes them by number from a seed, so that a
-find can be made again with ``--first``. Counts what must not happen: an exception that is no
-sentence, a cell of the data in a message, a warning, readers that disagree; of links an exception
-on a page or a link that costs more than a second to read. Links all go through the parser, and one
-in ``--every`` through a page, which is drawn whole with a small table. Tables of ``--clean``
-numbers in many dialects are read by pandas and polars too, to the same bits.
+``python -m benchmarks.fuzz --files 20000 --links 5000`` generates files and links by number from a
+seed, so that ``--first`` reproduces a failure. The command counts faults. A file's fault is an
+exception that is not one message, a cell of the data in a message, a warning, or two readers that
+disagree. A link's fault is an exception on a page, or more than a second to read the link. The
+parser reads all links; one in ``--every`` also opens a whole page with a small table. Tables of
+``--clean`` numbers in many dialects are read by pandas and polars too, to the same bits.
 """
 
 from __future__ import annotations
@@ -22,50 +22,50 @@ from tests.ui.driver import PAGES, ROOT
 
 
 def fuzz_files(seed: int, first: int, count: int) -> list[str]:
-    """Return what went wrong with the files."""
-    found: list[str] = []
+    """Return the faults found with hostile files."""
+    problems: list[str] = []
     kinds: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, first + count):
-            given = file(seed, number)
-            kinds[given.kind] += 1
-            found += both_readers(given, Path(folder))
+            case = file(seed, number)
+            kinds[case.kind] += 1
+            problems += both_readers(case, Path(folder))
     print(f"{count} files: " + ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items())))
-    return found
+    return problems
 
 
 def fuzz_clean(seed: int, first: int, count: int) -> list[str]:
-    """Return where readers disagree about clean numbers."""
+    """Return the places at which readers disagree about clean numbers."""
     with tempfile.TemporaryDirectory() as folder:
-        found = [
+        problems = [
             f"clean {number}: {problem}"
             for number in range(first, first + count)
             for problem in readers_disagree(clean(seed, number), Path(folder))
         ]
     print(f"{count} tables of clean numbers, also read by pandas and polars")
-    return found
+    return problems
 
 
 def fuzz_links(seed: int, first: int, count: int, every: int) -> list[str]:
-    """Return what went wrong with the links."""
+    """Return the faults found with hostile links."""
     from tests.links import drawn_problems, known_keys, parser_problems
 
-    found: list[str] = []
+    problems: list[str] = []
     keys = known_keys()
-    drawn = 0
+    pages = 0
     for number in range(first, first + count):
         query = link(seed, number, keys)
-        found += [f"link {number}: {problem}" for problem in parser_problems(query)]
+        problems += [f"link {number}: {problem}" for problem in parser_problems(query)]
         if number % every == 0:
             page = PAGES[(number // every) % len(PAGES)]
-            found += [f"link {number}: {problem}" for problem in drawn_problems(page, query)]
-            drawn += 1
-    print(f"{count} links read, {drawn} of them drawn on {len(PAGES)} pages of {ROOT.name}")
-    return found
+            problems += [f"link {number}: {problem}" for problem in drawn_problems(page, query)]
+            pages += 1
+    print(f"{count} links read, {pages} of them drawn on {len(PAGES)} pages of {ROOT.name}")
+    return problems
 
 
 def main() -> int:
-    """Run both and print what was found."""
+    """Run both checks and print the faults found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=20_000)
     parser.add_argument("--clean", type=int, default=5_000)
@@ -73,15 +73,15 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
-    given = parser.parse_args()
-    started = time.monotonic()
-    found = fuzz_files(given.seed, given.first, given.files) if given.files else []
-    found += fuzz_clean(given.seed, given.first, given.clean) if given.clean else []
-    found += fuzz_links(given.seed, given.first, given.links, given.every) if given.links else []
-    for problem in found[:50]:
+    args = parser.parse_args()
+    begin = time.monotonic()
+    problems = fuzz_files(args.seed, args.first, args.files) if args.files else []
+    problems += fuzz_clean(args.seed, args.first, args.clean) if args.clean else []
+    problems += fuzz_links(args.seed, args.first, args.links, args.every) if args.links else []
+    for problem in problems[:50]:
         print(problem[:500])
-    print(f"{len(found)} problems in {time.monotonic() - started:.0f} s")
-    return int(bool(found))
+    print(f"{len(problems)} problems in {time.monotonic() - begin:.0f} s")
+    return int(bool(problems))
 
 
 if __name__ == "__main__":

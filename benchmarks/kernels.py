@@ -1,9 +1,9 @@
-"""How far the same seed's numbers lie apart on processors of different kinds.
+"""Measure how far results of one seed differ between kinds of processors.
 
-``python -m benchmarks.kernels`` runs one comparison under several BLAS kernels, as OpenBLAS picks
-them for older and newer x86 processors, and prints the largest relative difference of any mean of
-any measure. PPCA with k above 1 is left out: its chain turns with the signs of eigenvectors, so
-another kernel draws again from the same law (docs/browser.md).
+``python -m benchmarks.kernels`` runs one comparison under several BLAS kernels, as OpenBLAS chooses
+them for older and newer x86 processors. It prints the largest relative difference of any mean of
+any measure. PPCA with k above 1 is left out: its chain depends on the signs of eigenvectors, so
+another kernel gives another sample of the same law (docs/browser.md).
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from typing import Any
 KERNELS = ("Nehalem", "Sandybridge", "Haswell", "SkylakeX")
 REDRAWN = ("ppca",)
 SMALLEST = 1e-6
-"""Below this a mean is rounding around 0, and nothing to be relative to."""
+"""A mean below this value is rounding around 0, so a relative difference is meaningless."""
 
 
 def answer(kernel: str, *words: str) -> tuple[str, dict[str, Any]]:
-    """Return the kernel that a process really used, and what a comparison printed there."""
+    """Return the BLAS kernel that a process used, and the comparison that it printed."""
     code = (
         "import sys; from dpviz.core.resources import kernel; from dpviz.cli import main\n"
         "print(kernel(), file=sys.stderr); sys.exit(main(sys.argv[1:]))"
     )
-    run = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, "compare", *words, "--format", "json"],
         env={**os.environ, "OPENBLAS_CORETYPE": kernel},
         capture_output=True,
         text=True,
         check=True,
     )
-    return run.stderr.splitlines()[0], json.loads(run.stdout)
+    return result.stderr.splitlines()[0], json.loads(result.stdout)
 
 
 def apart(first: dict[str, Any], second: dict[str, Any]) -> tuple[float, str]:
-    """Return the largest relative difference of two comparisons, and where it is."""
+    """Return the largest relative difference of two comparisons, and the value that has it."""
     most, where = 0.0, ""
     for one, other in zip(first["results"], second["results"], strict=True):
         if one["mechanism"] in REDRAWN:
@@ -52,20 +52,20 @@ def apart(first: dict[str, Any], second: dict[str, Any]) -> tuple[float, str]:
 
 
 def main() -> None:
-    """Run and print."""
+    """Run the comparisons and print their differences."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--table", default="digits")
     parser.add_argument("--trials", default="20")
-    given = parser.parse_args()
-    words = (given.table, "--trials", given.trials)
-    found = {}
+    options = parser.parse_args()
+    words = (options.table, "--trials", options.trials)
+    answers = {}
     for kernel in KERNELS:
-        used, printed = answer(kernel, *words)
-        found.setdefault(used, printed)
-    first, *others = found
-    print(f"{given.table}, {given.trials} draws, against {first}")
+        name, answer_here = answer(kernel, *words)
+        answers.setdefault(name, answer_here)
+    first, *others = answers
+    print(f"{options.table}, {options.trials} draws, against {first}")
     for other in others:
-        most, where = apart(found[first], found[other])
+        most, where = apart(answers[first], answers[other])
         print(f"{other}: {most:.1e} ({where})")
 
 

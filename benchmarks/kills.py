@@ -1,12 +1,12 @@
-"""Kill -9 at random moments: sweep, task, reproduce and release lose nothing.
+"""Check that kill -9 at random moments loses no data of sweep, task, reproduce and release.
 
-``python -m benchmarks.kills --kills 20`` kills each command that often while it works, each time a
-moment after it began, and lets it go on where it was; then it ends, and its files must have the
-bytes of a run that was never killed. Of the ledger two processes at a time make releases one after
-the other: at the end the ledger must be whole, and know every release that is there.
+``python -m benchmarks.kills --kills 20`` kills each command 20 times while it works, each time a
+moment after its start, and lets it resume. In the end the command's files must equal the files of a
+run that was never killed. To test the ledger, two processes at a time make one release after the
+other. At the end the ledger must be whole and list every release that exists.
 
-The commands run in forks of this process, so that a kill costs no start of Python. One core is
-enough; what workers do when their parent is killed is tried in tests/process/test_faults.py.
+The commands run in forks of this process, so that a kill does not require another start of Python.
+One core is enough; tests/process/test_faults.py tests workers whose parent is killed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _releases(folder: str, name: str) -> None:
 
 
 def run(words: Sequence[str], seconds: float | None = None) -> int | None:
-    """Run a command; kill it after some seconds. Return its status, or None if it was killed."""
+    """Run a command and kill it after some seconds; return its status, or None if it was killed."""
     process = _FORK.Process(target=_quiet, args=(words,))
     process.start()
     process.join(seconds)
@@ -74,7 +74,7 @@ def run(words: Sequence[str], seconds: float | None = None) -> int | None:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return what a folder holds, but for pictures, whose ids are drawn by plotly."""
+    """Return a folder's files, except charts, because plotly chooses the charts' ids at random."""
     return {
         path.name: path.read_bytes()
         for path in folder.iterdir()
@@ -83,12 +83,12 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def killed_and_ended(name: str, kills: int, folder: Path) -> list[str]:
-    """Kill a command again and again, let it end, and return what is wrong."""
+    """Kill a command repeatedly, let its last run end, and return the faults."""
     words = COMMANDS[name]
     out, whole = folder / "killed", folder / "whole"
     for place in (out, whole):
         place.mkdir()
-    # Twice: the first loads what the forks then have.
+    # Run the command twice: the first run loads modules, so the second shows the usual time.
     for _ in range(2):
         began = time.monotonic()
         if _silent([word.format(whole) for word in words] + ["--cache", "none"]) != 0:
@@ -98,27 +98,27 @@ def killed_and_ended(name: str, kills: int, folder: Path) -> list[str]:
     again = [word.format(out) for word in words] + ["--cache", str(folder / "cache")]
     hit = cells = 0
     for _ in range(kills):
-        # together they leave some work for the last
+        # Kill early, so that all kills together leave some work for the last run.
         hit += run(again, float(rng.uniform(0.05, 1.0)) * length / kills) is None
         now = len(list((folder / "cache").rglob("*.cell")))
         if now < cells:
             return [f"{name}: {cells - now} finished parts were lost"]
         cells = now
-    found = []
+    problems = []
     if hit < kills:
-        found.append(f"{name}: only {hit} of {kills} kills hit a run")
+        problems.append(f"{name}: only {hit} of {kills} kills hit a run")
     if files(out):
-        found.append(f"{name}: {sorted(files(out))} are there before the end")
+        problems.append(f"{name}: {sorted(files(out))} are there before the end")
     if run(again) != 0:
-        found.append(f"{name}: it cannot go on after the kills")
+        problems.append(f"{name}: it cannot go on after the kills")
     if files(out) != files(whole):
-        found.append(f"{name}: its files differ from those of a run that was never killed")
+        problems.append(f"{name}: its files differ from those of a run that was never killed")
     print(f"{name}: {hit} kills, {cells} finished parts kept; a whole run takes {length:.1f} s")
-    return found
+    return problems
 
 
 def ledger_holds(kills: int, folder: Path) -> list[str]:
-    """Kill processes that release, two at a time, and return what is wrong with their ledger."""
+    """Kill releasing processes, two at a time, and return the faults of their ledger."""
     rng = generator(kills, "kills", "ledger")
     warm = folder / "warm"
     warm.mkdir()
@@ -153,31 +153,31 @@ def ledger_holds(kills: int, folder: Path) -> list[str]:
     for path in outs:
         json.loads(path.read_text(encoding="utf-8"))
     contents = Ledger(folder / "ledger.jsonl").read()
-    spent = len(contents.spends)
-    print(f"ledger: {kills} kills, {spent} spends, {len(outs)} releases")
-    if not len(outs) <= spent <= len(outs) + kills:
-        return [f"ledger: {spent} spends for {len(outs)} releases"]
+    count = len(contents.spends)
+    print(f"ledger: {kills} kills, {count} spends, {len(outs)} releases")
+    if not len(outs) <= count <= len(outs) + kills:
+        return [f"ledger: {count} spends for {len(outs)} releases"]
     return [] if outs else ["ledger: nothing was released"]
 
 
 def main() -> int:
-    """Kill each command and say what was found."""
+    """Kill each command and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--only", choices=[*COMMANDS, "ledger"], default=None)
-    given = parser.parse_args()
-    found = []
-    for name in [given.only] if given.only else [*COMMANDS, "ledger"]:
+    options = parser.parse_args()
+    problems = []
+    for name in [options.only] if options.only else [*COMMANDS, "ledger"]:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
-            found += (
-                ledger_holds(given.kills, folder)
+            problems += (
+                ledger_holds(options.kills, folder)
                 if name == "ledger"
-                else killed_and_ended(name, given.kills, folder)
+                else killed_and_ended(name, options.kills, folder)
             )
-    for problem in found:
+    for problem in problems:
         print(problem)
-    return int(bool(found))
+    return int(bool(problems))
 
 
 if __name__ == "__main__":

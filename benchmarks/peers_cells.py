@@ -1,10 +1,14 @@
-"""The cells of `benchmarks.peers`: environments of the peers, and fits of theirs and ours."""
+"""The fits of `benchmarks.peers`, and the environments of the two libraries."""
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+import subprocess
+import tempfile
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,22 +30,26 @@ PEERS = {
     "opendp": ("opendp", f"OpenDP {VERSIONS['opendp']}"),
     "opendp_vectors": ("opendp", "OpenDP, all budget on vectors"),
 }
+DPPCA = {"dppca": "dppca 0.1.0.9000"}
 OURS = {
     "wishart_difference": "dpviz, Wishart difference",
     "ppca": "dpviz, PPCA",
-    "spherical_wishart_difference": "dpviz, spherical Wishart difference",
-    "gaussian": "dpviz, Gaussian (delta 1e-5)",
-    "spherical": "dpviz, spherical (delta 1e-5)",
+    "screened_wishart_difference": "dpviz, screened Wishart difference",
+    "gaussian": "dpviz, Gaussian",
+    "spherical": "dpviz, spherical",
+    "funnel": "dpviz, funnel",
 }
-TABLES = ("digits", "breast_cancer", "wine")
-KS = (1, 2, 5, 10)
-EPSILONS = (0.3, 1.0, 3.0, 10.0)
+TABLES = tuple(datasets.builtin_tables())
+KS = (1, 2, 5)
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 DELTA = 1e-5
+DPPCA_SECONDS = 300.0
+"""Time of all fits of dppca to one table; its loop over pairs of rows is quadratic in n."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A prepared table and what recovery is measured against."""
+    """A prepared table and the reference for recovery."""
 
     name: str
     rows: Any
@@ -49,14 +57,20 @@ class Table:
     values: Any
 
     @classmethod
+    @functools.cache
     def load(cls, name: str) -> Table:
         return cls.of(datasets.load(name))
+
+    @property
+    def ks(self) -> list[int]:
+        """The numbers of components that leave at least one feature out."""
+        return [k for k in KS if k < len(self.values)]
 
     @classmethod
     def of(cls, table: datasets.Table) -> Table:
         prepared = prepare(table, Settings())
         rows = np.asarray(prepared.moment_with_rows.rows)
-        # an ulp inside the ball, so that nobody's check trips on rounding
+        # Shrink rows by 1e-12, so that rounding does not fail a library's check of row norms.
         rows = rows / max(1.0, float(np.linalg.norm(rows, axis=1).max())) * (1 - 1e-12)
         A = rows.T @ rows / len(rows)
         return cls(table.name, rows, A, np.linalg.eigvalsh(A)[::-1])
@@ -72,19 +86,19 @@ class Table:
 
 
 def known_law(library: str, python: Path) -> dict[str, Any]:
-    """Return what a library draws where the law is known."""
+    """Return a library's samples from a known law."""
     worker = Worker(python, library)
-    found = worker.ask()
+    law = worker.ask()
     worker.end()
-    del found["outcome"]
-    return found
+    del law["outcome"]
+    return law
 
 
 # --- measuring --------------------------------------------------------------------------------
 
 
 def summary(recoveries: list[float], seconds: list[float]) -> dict[str, Any]:
-    """Return mean, interval of the mean and median seconds."""
+    """Return the mean, the half width of its interval and the median seconds."""
     if not recoveries:
         return {"fits": 0}
     mean = float(np.mean(recoveries))
@@ -104,28 +118,28 @@ def summary(recoveries: list[float], seconds: list[float]) -> dict[str, Any]:
 def measure_peer(
     peer: str, table: Table, python: Path, k: int, epsilon: float, options: Any
 ) -> dict[str, Any]:
-    """Return one cell of a peer."""
-    recoveries, seconds, stopped, failed, done = [], [], 0, [], 0
+    """Return a library's measurements in one setting."""
+    recoveries, seconds, stops, failures, fits = [], [], 0, [], 0
     worker = Worker(python, peer)
-    while done < options.fits and stopped < options.stops:
+    while fits < options.fits and stops < options.stops:
         if worker.ended:
             worker = Worker(python, peer)
-        row = worker.ask(table.rows, epsilon=epsilon, k=k, seed=done, seconds=options.timeout)
-        done += 1
+        row = worker.ask(table.rows, epsilon=epsilon, k=k, seed=fits, seconds=options.timeout)
+        fits += 1
         if row["outcome"] == "fit":
             recoveries.append(table.recovery(row["components"]))
             seconds.append(row["seconds"])
         elif row["outcome"] == "time-out":
-            stopped += 1  # and the worker is gone
+            stops += 1  # Count the worker's end because a time-out ends the worker too.
         else:
-            failed.append(row["kind"])
+            failures.append(row["kind"])
     worker.end()
-    found = {"stopped": stopped, "failed": failed, "limit": options.timeout, "stops": options.stops}
-    return summary(recoveries, seconds) | found
+    rest = {"stopped": stops, "failed": failures, "limit": options.timeout, "stops": options.stops}
+    return summary(recoveries, seconds) | rest
 
 
 def measure_ours(text: str, table: Table, k: int, epsilon: float, fits: int) -> dict[str, Any]:
-    """Return one cell of ours; each fit starts from the rows and is cold."""
+    """Return the measurements of dpviz in one setting; each fit starts from the rows."""
     mechanism = parse_variant(text)
     n, d = table.rows.shape
     problem = Problem(n, d, k, Relation.REPLACE, Domain.ball(d))
@@ -143,42 +157,70 @@ def measure_ours(text: str, table: Table, k: int, epsilon: float, fits: int) -> 
     return summary(recoveries, seconds) | {"stopped": 0, "failed": []}
 
 
+def measure_dppca(table: Table, options: Any) -> dict[str, Any]:
+    """Return the measurements of dppca in every setting of a table, by the file of ``--dppca``."""
+    shared = {"stopped": 0, "failed": []}
+    fits: dict[str, Any] = defaultdict(lambda: ([], []))
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        np.savetxt(file, table.rows, delimiter=",", fmt="%.17g")
+        file.flush()
+        words = [options.dppca, file.name, f"{DELTA:g}", options.fits]
+        words += [",".join(map(str, values)) for values in (table.ks, EPSILONS)]
+        program = Path(__file__).parent / "libraries" / "dppca.R"
+        command = ["Rscript", str(program), *map(str, words)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=DPPCA_SECONDS)
+            for line in done.stdout.splitlines():
+                k, epsilon, seconds, *V = map(float, line.split())
+                recoveries, times = fits[f"{k:g}/{epsilon:g}"]
+                recoveries.append(table.recovery(np.reshape(V, (int(k), -1))))
+                times.append(seconds)
+            shared["failed"] = ["error"] if done.returncode else []
+        except subprocess.TimeoutExpired:
+            shared["stopped"] = 1
+    settings = (f"{k}/{epsilon:g}" for k in table.ks for epsilon in EPSILONS)
+    return {f"{table.name}/{s}/dppca": summary(*fits[s]) | shared for s in settings}
+
+
 def measure(options: Any) -> dict[str, Any]:
-    """Return every cell, from the file kept where it has them."""
-    kept: dict[str, Any] = {"cells": {}, "law": {}}
+    """Return the measurements in all settings, from the stored file if it has them."""
+    store: dict[str, Any] = {"cells": {}, "law": {}}
     if options.keep and options.keep.is_file():
-        kept = json.loads(options.keep.read_text(encoding="utf-8"))
+        store = json.loads(options.keep.read_text(encoding="utf-8"))
 
     def keep() -> None:
         if options.keep:
-            options.keep.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+            options.keep.write_text(json.dumps(store, indent=1), encoding="utf-8")
 
     pythons = {name: python_of(name, options.environments) for name in REQUIREMENTS}
     for name in REQUIREMENTS:
-        if name not in kept["law"]:
-            kept["law"][name] = known_law(name, pythons[name])
+        if name not in store["law"]:
+            store["law"][name] = known_law(name, pythons[name])
             keep()
     ends = time.monotonic() + 60 * options.minutes
     sides = {"ours": tuple(OURS), "peers": tuple(PEERS)}
     keys = [key for side in options.sides.split(",") for key in sides[side]]
     for name in options.tables.split(","):
         table = Table.load(name)
+        if options.dppca and f"{name}/1/1/dppca" not in store["cells"]:
+            store["cells"] |= measure_dppca(table, options)
+            keep()
         with one_blas_thread():
-            for k in KS:
+            for k in table.ks:
                 for epsilon in EPSILONS:
                     for key in keys:
                         cell = f"{name}/{k}/{epsilon:g}/{key}"
-                        if cell in kept["cells"]:
+                        if cell in store["cells"]:
                             continue
                         if time.monotonic() > ends:
-                            return kept
+                            return store
                         if key in OURS:
-                            found = measure_ours(key, table, k, epsilon, options.ours)
+                            cell_values = measure_ours(key, table, k, epsilon, options.ours)
                         else:
-                            found = measure_peer(
+                            cell_values = measure_peer(
                                 key, table, pythons[PEERS[key][0]], k, epsilon, options
                             )
-                        kept["cells"][cell] = found
-                        print(cell, {n: v for n, v in found.items() if v}, flush=True)
+                        store["cells"][cell] = cell_values
+                        print(cell, {n: v for n, v in cell_values.items() if v}, flush=True)
                         keep()
-    return kept
+    return store

@@ -1,9 +1,9 @@
-"""Prediction without draws against simulation, on every built-in table.
+"""Compare predicted with simulated recovery on every built-in table.
 
-``python -m benchmarks.prediction --out docs/prediction.md`` writes a table: for
-each table, mechanism and k, the predicted minus the simulated share of the
-optimum at its worst epsilon, with the simulation's standard error; and how much
-faster the prediction is than 100 draws at d = 200.
+``python -m benchmarks.prediction --out docs/prediction.md`` writes a table of differences. For each
+built-in table, mechanism and k, it has the predicted minus the simulated share of the optimum at
+the worst epsilon, with the simulation's standard error. The page also states how much faster the
+prediction is than 100 simulated releases at d = 200.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from dpviz.simulation.simulate import Cell
 
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
 COMPONENTS = (1, 2, 5)
-ALLOWED = 0.03  # where d >= 10
-_ENTRIES = 2_000_000  # of the matrices drawn at a time
+ALLOWED = 0.03  # This is the largest allowed difference for 10 or more features.
+_ENTRIES = 2_000_000  # This is how many numbers the matrices of one batch contain.
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class Gap:
     epsilon: float
     predicted: float
     simulated: float
-    error: float  # standard error of the simulated mean
+    error: float  # This is the standard error of the simulated mean.
 
     @property
     def gap(self) -> float:
-        """Predicted minus simulated."""
+        """Predicted minus simulated share of the optimum."""
         return self.predicted - self.simulated
 
 
 def gaps(measured: Measured, mechanism: Mechanism, epsilon: float, draws: int) -> list[Gap]:
-    """Return the gap for each k; empty where the mechanism cannot run or has no law.
+    """Return the gap for each k; empty if the mechanism cannot run or has no known law.
 
-    One batch serves every k, for the noise on the matrix does not depend on k.
+    One batch of noise serves every k, because the noise on the matrix does not depend on k.
     """
     ks = [k for k in COMPONENTS if k < measured.d]
     settings = Settings(epsilon=epsilon, k=max(ks), delta=default_delta(measured.n))
@@ -67,24 +67,24 @@ def gaps(measured: Measured, mechanism: Mechanism, epsilon: float, draws: int) -
     if noise is None:
         return []
     size = max(1, _ENTRIES // measured.d**2)
-    captured = []
+    shares_by_k = []
     for first in range(0, draws, size):
         cell = Cell(mechanism, problem, budget, 0, range(first, min(first + size, draws)))
-        captured += [*evaluate(cell, measured).captured_each.cumsum(axis=1)]
-    found = []
+        shares_by_k += [*evaluate(cell, measured).captured_each.cumsum(axis=1)]
+    rows = []
     for k in ks:
         best = optimum(measured.reference, k)
-        shares = [float(each[k - 1]) / best for each in captured]
+        shares = [float(each[k - 1]) / best for each in shares_by_k]
         mean = math.fsum(shares) / draws
         spread = math.sqrt(math.fsum((share - mean) ** 2 for share in shares) / (draws - 1))
-        seen = predict(measured.moment.eigenvalues, k, noise, reference_variances(measured))
-        found.append(
+        prediction = predict(measured.moment.eigenvalues, k, noise, reference_variances(measured))
+        rows.append(
             Gap(
                 measured.name, measured.d, mechanism.text, k, epsilon,
-                seen.captured_share, mean, spread / math.sqrt(draws),
+                prediction.captured_share, mean, spread / math.sqrt(draws),
             )
         )  # fmt: skip
-    return found
+    return rows
 
 
 def seconds(work: Callable[[], object], rounds: int) -> float:
@@ -98,7 +98,7 @@ def seconds(work: Callable[[], object], rounds: int) -> float:
 
 
 def speed(d: int, draws: int) -> list[tuple[str, float, float]]:
-    """Return (mechanism, seconds of a prediction, seconds of the draws) at dimension d."""
+    """Return (mechanism, seconds of a prediction, seconds of the simulation) at dimension d."""
     measured = planned(spectrum_of(f"power:d={d},exponent=1,total=0.5"), 100_000)
     settings = Settings(k=2, delta=1e-6)
     problem, budget = measured.problem(settings), Budget(1.0, 1e-6)
@@ -120,49 +120,50 @@ def speed(d: int, draws: int) -> list[tuple[str, float, float]]:
     return rows
 
 
-def report(found: list[Gap], times: list[tuple[str, float, float]], draws: int) -> str:
+def report(gap_list: list[Gap], times: list[tuple[str, float, float]], draws: int) -> str:
     """Return the Markdown page."""
     lines = [
         "# Prediction against simulation",
         "",
-        "Share of the optimum, predicted without a draw (free additive convolution with the",
-        "finite matrix's own cumulants, `dpviz/simulation/predict.py`) minus the mean of "
-        f"{draws:,} simulated draws,",
-        f"at the worst epsilon of {', '.join(f'{e:g}' for e in EPSILONS)} for each k; replace, "
-        "default delta. In brackets: the epsilon and",
-        "the standard error of the simulated mean. Written by",
-        "`python -m benchmarks.prediction --out docs/prediction.md`.",
+        "Each cell is the predicted share of the optimum minus the simulated share. For each k the "
+        "cell uses the epsilon out of",
+        f"{', '.join(f'{e:g}' for e in EPSILONS)} with the largest difference. The prediction is "
+        "analytical (`dpviz/simulation/predict.py`). The",
+        f"simulation is a mean of {draws:,} releases, with replace neighbours and the default "
+        "delta. The brackets show the chosen",
+        "epsilon and the standard error of the simulated mean. "
+        "Written by `python -m benchmarks.prediction --out docs/prediction.md`.",
         "",
-        f"Aim: within {ALLOWED} wherever d >= 10.",
+        f"Predictions should differ from simulations by at most {ALLOWED} if d >= 10.",
         "",
         "| table | d | mechanism | " + " | ".join(f"k = {k}" for k in COMPONENTS) + " |",
         "|---|---|---|" + "---|" * len(COMPONENTS),
     ]
-    for table, d, mechanism in dict.fromkeys((g.table, g.d, g.mechanism) for g in found):
+    for table, d, mechanism in dict.fromkeys((g.table, g.d, g.mechanism) for g in gap_list):
         cells = []
         for k in COMPONENTS:
-            here = [g for g in found if (g.table, g.mechanism, g.k) == (table, mechanism, k)]
+            here = [g for g in gap_list if (g.table, g.mechanism, g.k) == (table, mechanism, k)]
             if here:
                 worst = max(here, key=lambda g: abs(g.gap))
                 cells.append(f"{worst.gap:+.3f} ({worst.epsilon:g}; {worst.error:.3f})")
             else:
                 cells.append("")
         lines.append(f"| {table} | {d} | {mechanism} | " + " | ".join(cells) + " |")
-    large = [g for g in found if g.d >= 10]
+    large = [g for g in gap_list if g.d >= 10]
     if large:
         worst = max(large, key=lambda g: abs(g.gap))
         inside = sum(abs(g.gap) <= ALLOWED for g in large)
         lines += [
             "",
-            f"Where d >= 10: {inside} of {len(large)} settings within {ALLOWED}; the largest gap "
-            f"is {worst.gap:+.3f} ({worst.table}, {worst.mechanism}, k {worst.k}, epsilon "
-            f"{worst.epsilon:g}).",
+            f"If d >= 10, the difference is at most {ALLOWED} in {inside} of {len(large)} "
+            f"settings; the largest difference is {worst.gap:+.3f} ({worst.table}, "
+            f"{worst.mechanism}, k {worst.k}, epsilon {worst.epsilon:g}).",
         ]
     lines += [
         "",
         "## Speed at d = 200, k = 2, against 100 draws",
         "",
-        "Medians on one BLAS thread.",
+        "The table shows median times on one BLAS thread.",
         "",
         "| mechanism | prediction | 100 draws | ratio |",
         "|---|---|---|---|",
@@ -173,19 +174,19 @@ def report(found: list[Gap], times: list[tuple[str, float, float]], draws: int) 
 
 
 def main() -> None:
-    """Measure and write the page."""
+    """Measure the differences and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=1_000)
     parser.add_argument("--out", type=Path, help="file to write; default standard output")
     parser.add_argument("--table", action="append", help="built-in tables; default all")
     arguments = parser.parse_args()
-    found = []
+    rows = []
     for table in arguments.table or builtin_tables():
         measured = load_prepared(Settings(table=table))
         for cls in all_mechanisms().values():
             for epsilon in EPSILONS:
-                found += gaps(measured, cls(), epsilon, arguments.draws)
-    text = report(found, speed(200, 100), arguments.draws)
+                rows += gaps(measured, cls(), epsilon, arguments.draws)
+    text = report(rows, speed(200, 100), arguments.draws)
     if arguments.out is None:
         print(text)
     else:

@@ -1,9 +1,9 @@
-"""Real releases of digits: time, rho, moments over 2,000 releases, captured share.
+"""Measure real releases of digits: time, rho, moments over 2,000 releases, captured share.
 
     python -m benchmarks.release [--releases 2000]
 
-Rows are scaled to a unit bound, epsilon is 1 and delta 1e-6. Entropy is the system's, so the last
-digits differ from run to run.
+Rows are scaled to a unit bound; epsilon is 1 and delta 1e-6. The system supplies the entropy, so
+the last digits differ from run to run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BITS = 20
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the releases and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--releases", type=int, default=2_000)
     releases = parser.parse_args().releases
@@ -41,7 +41,7 @@ def main() -> None:
     rows = rows / np.linalg.norm(rows, axis=1).max()
     n, d = rows.shape
     never = np.full(d, math.inf)
-    declared = Transform(-never, never, np.zeros(d), np.ones(d))
+    transform = Transform(-never, never, np.zeros(d), np.ones(d))
     noise = calibrated(Law.NORMAL, Budget(1.0, 1e-6), Relation.REPLACE, d, BITS)
     rho = float(Fraction(noise.sensitivity) ** 2 / (2 * Fraction(noise.scale) ** 2))
     print(f"digits: n {n}, d {d}, grid 2^-{BITS}")
@@ -54,7 +54,7 @@ def main() -> None:
         f"scale {noise.scale / continuous - 1:.1e} above the exact Gaussian's, OpenDP's map asks "
         f"for {by_map / continuous - 1:.1%} above; delta for rounding {excess:.1e}"
     )
-    moment = second_moment(quantised(rows, declared, BITS), BITS)
+    moment = second_moment(quantised(rows, transform, BITS), BITS)
     exact = moment / (n * 4.0**BITS)
     A = rows.T @ rows / n
     best = np.linalg.eigvalsh(A)[-2:].sum()
@@ -73,24 +73,24 @@ def main() -> None:
         shares.append(np.einsum("ij,ij->", frame, A @ frame) / best)
     seconds = (time.perf_counter() - start) / releases
     sums /= releases
-    for name, found, entries in zip(
+    for name, moments, entries in zip(
         ("on the diagonal", "off the diagonal"), sums, (d, d * (d - 1) // 2), strict=True
     ):
         errors = np.sqrt(np.array([1.0, 2.0, 96.0]) / (releases * entries))
         words = ", ".join(
             f"{label} {value:.5f} ({(value - law) / error:+.1f} standard errors from {law:g})"
             for label, value, law, error in zip(
-                ("mean", "second", "fourth"), found, (0.0, 1.0, 3.0), errors, strict=True
+                ("mean", "second", "fourth"), moments, (0.0, 1.0, 3.0), errors, strict=True
             )
         )
         print(f"noise {name}, standardised: {words}")
     mechanism = parse_variant(default_mechanism())
     problem = Problem(n, d, 2, Relation.REPLACE, Domain.ball(d))
     calibration = mechanism.calibrate(problem, noise.proved)
-    found = mechanism.release_many(
+    moments = mechanism.release_many(
         SecondMoment(A, n), calibration, Draws.trials(0, mechanism.key, range(releases))
     )
-    V = found.components
+    V = moments.components
     theirs = np.einsum("tij,tij->t", V, A @ V) / best
     print(
         f"captured share {np.mean(shares):.4f} against {theirs.mean():.4f} of continuous noise at "

@@ -1,18 +1,18 @@
-"""One person's line must not decide how another's is read: pairs of files that differ in one line.
+"""Test, by pairs of files, that one person's line does not affect how other lines are read.
 
-Random tables are written in several dialects (delimiters, decimal marks, quotes, encodings, with a
-line of names or without, gzipped or not, Parquet, a sheet of a workbook) and released twice, as
-they are and with one line changed to anything: hostile cells, cells of another dialect, other
-numbers of cells, random bytes. Then all lines of a person are put in the place of another's or
-blanked, where a column names the person of each line, in a text or in a Parquet file, or where
-nobody is said to have more than m lines; some lines of everybody name nobody.
-Printed are the largest change of the integer moments over the stated sensitivity, in the weighted
-l2 norm (Gaussian noise) and in l1 (Laplace noise), which must be at most 1, and how many pairs
-differ in a key, a shape, an exit code or a message, which must be none. So says the exit status.
-The same files are then shown under their schema, by `published` and every third one by `board`:
-nothing but a picture may differ, and no more rows of the table read than the person has.
+Random tables are written in several dialects (delimiters, decimal marks, quotes, encodings, with or
+without a header row, gzipped or not, Parquet, a sheet of a workbook). Each table is released twice,
+once unchanged and once with one line changed to anything: hostile cells, cells of another dialect,
+other numbers of cells, random bytes. Then all lines of a person are replaced by another person's
+lines or blanked, in a text or a Parquet file. Either a column names each line's person, or nobody
+has more than a declared m lines; some lines name nobody. The output has the largest change of the
+integer moments over the stated sensitivity, in the weighted l2 norm (Gaussian noise) and in l1
+(Laplace noise). This ratio must be at most 1. The output also has the number of pairs that differ
+in a key, a shape, an exit code or a message, which must be 0. The exit status reports both results.
+`published`, and `board` for every third file, then show the same files under their schema. In the
+output only a picture may differ; in the table read, at most as many rows as the person has.
 
-The moments of a release are seen by standing in for its noise; everything else is the command.
+A stand-in for the noise records the moments of a release; the rest of the command runs unchanged.
 
     python -m benchmarks.release_neighbours --pairs 2000
 """
@@ -53,7 +53,7 @@ from dpviz.releasing.records import declared_table
 from dpviz.releasing.schema import Column, Schema
 
 Rng = np.random.Generator
-_parser = cache(cli.build_parser)  # a third of a command's time, and it sees no file
+_parser = cache(cli.build_parser)  # Building the parser takes a third of a command's time.
 ROW_BOUND = "3"
 
 HOSTILE: tuple[bytes, ...] = (
@@ -66,12 +66,12 @@ HOSTILE: tuple[bytes, ...] = (
     "\u00a01".encode(), b"\r", b"1\r", b"\x1a", b"\x0b1\x0c", b"=1+1", b"PAR1", b"\x1f\x8b\x08",
     b"1e400", b"1e308", b"-1e308", b"5e-324", b"total", b"sep=;", b"#1", b",", b";;", b"x" * 70_000,
 )  # fmt: skip
-"""Cells that made some reader do something else, or that a reader could take for a number."""
+"""Cells that confused some reader, or that a reader could take for a number."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two tables that differ in one person, and what is declared of both.
+    """Two tables that differ in one person, with one declaration for both.
 
     Attributes
     ----------
@@ -79,11 +79,11 @@ class Pair:
     schema : Schema
     relation : Relation
     law : {"0", "1e-6"}
-        The delta: Laplace or Gaussian noise.
+        The delta: 0 for Laplace noise, above 0 for Gaussian noise.
     ending : str
-        Of the files' names.
+        Ending of the files' names.
     rows : {"bound", "unit"}
-        Whether rows are shortened to a row bound, or scaled to length one.
+        Whether rows are clipped to a row-norm bound, or scaled to length one.
     center : {"typical", "private"}
     """
 
@@ -98,7 +98,7 @@ class Pair:
 
 
 def _schema(rng: Rng) -> Schema:
-    """Return what is declared: two to five columns that are used, and some that are not."""
+    """Return a declaration: two to five columns that are used, and some that are not."""
     columns = []
     for j in range(int(rng.integers(2, 6))):
         low = float(rng.choice([-1.0, 0.0, -1e6, 0.25]))
@@ -151,7 +151,7 @@ def _line(rng: Rng, schema: Schema, hostile: float) -> bytes:
 
 
 def _anything(rng: Rng, schema: Schema) -> bytes:
-    """Return any line at all."""
+    """Return an arbitrary line."""
     kind = rng.random()
     if kind < 0.5:
         return _line(rng, schema, 0.5)
@@ -161,7 +161,7 @@ def _anything(rng: Rng, schema: Schema) -> bytes:
         return b""
     if kind < 0.8:
         return HOSTILE[int(rng.integers(len(HOSTILE)))]
-    if kind < 0.85:  # the line of names, once more
+    if kind < 0.85:  # In this case, repeat the header row in the middle of the file.
         return schema.delimiter.encode().join(column.name.encode() for column in schema.columns)
     size = int(rng.choice([3, 60, 3_000, 100_000], p=[0.4, 0.4, 0.15, 0.05]))
     return bytes(rng.integers(0, 256, size, dtype=np.uint8)).replace(b"\n", b"")
@@ -180,14 +180,14 @@ def _of_text(rng: Rng) -> Pair:
     n = int(rng.integers(2, 40))
     lines = [_line(rng, schema, 0.03) for _ in range(n)]
     at, relation = int(rng.integers(n)), Relation(str(rng.choice(["replace", "zero-out"])))
-    # zero-out: her line is blanked, and what stands for missing cells is subtracted, so it is zero
+    # Zero-out: the line becomes blank, and its filled-in cells are subtracted: a row of zeros.
     other = [*lines]
     other[at] = _anything(rng, schema) if relation is Relation.REPLACE else b""
     if relation is Relation.ZERO_OUT:
         lines[at] = _anything(rng, schema)
     end = b"\r\n" if rng.random() < 0.2 else b"\n"
-    last = rng.random() < 0.8 or at == n - 1  # an empty last line needs its end
-    files = [_text(found, schema, end, last) for found in (lines, other)]
+    last = rng.random() < 0.8 or at == n - 1  # An empty last line needs a line end.
+    files = [_text(rows, schema, end, last) for rows in (lines, other)]
     if rng.random() < 0.15 and (schema.header or schema.skip):
         schema = replace(schema, packing="auto")
         files = [gzip.compress(file, 1, mtime=0) for file in files]
@@ -203,7 +203,7 @@ _STRANGE = (None, float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-3
 
 
 def _of_parquet(rng: Rng) -> Pair:
-    """Typed columns: doubles, floats or whole numbers, plain or coded."""
+    """Make typed columns: doubles, floats or whole numbers, plain or coded."""
     schema = replace(_schema(rng), header=True, skip=0, packing="auto")
     n = int(rng.integers(2, 40))
     at, relation = int(rng.integers(n)), Relation(str(rng.choice(["replace", "zero-out"])))
@@ -220,15 +220,15 @@ def _of_parquet(rng: Rng) -> Pair:
             values = rng.normal(size=n).tolist()
             new, type_ = _STRANGE[int(rng.integers(len(_STRANGE)))], pa.float64()
         new = None if rng.random() < 0.1 else new
-        changed = [*values]
-        changed[at] = None if relation is Relation.ZERO_OUT else new
+        neighbour = [*values]
+        neighbour[at] = None if relation is Relation.ZERO_OUT else new
         if relation is Relation.ZERO_OUT:
             values[at] = new
-        for table, found in zip(tables, (values, changed), strict=True):
-            made = pa.array(found, type_)
+        for table, values_here in zip(tables, (values, neighbour), strict=True):
+            array = pa.array(values_here, type_)
             if kind == "float":
-                made = made.cast(pa.float32(), safe=False)
-            table[column.name] = made.dictionary_encode() if kind == "coded" else made
+                array = array.cast(pa.float32(), safe=False)
+            table[column.name] = array.dictionary_encode() if kind == "coded" else array
     files = []
     for table in tables:
         sink = io.BytesIO()
@@ -245,11 +245,11 @@ _VALUES = (
     't="e"><f>1/0</f><v>#N/A</v>', 's="1"><v>45322.5</v>', 's="1"><v>1e300</v>', 's="1"><v>-1</v>',
     's="2"><v>1.5</v>', 's="3"><v>1234.5</v>', 's="3"><v>0.1</v>', "",
 )  # fmt: skip
-"""Cells of a workbook: numbers in formats, dates and none, truth values, errors, formulas."""
+"""Make cells of a workbook: formatted numbers, dates, nothing, truth values, errors, formulas."""
 
 
 def _sheet_cell(rng: Rng, column: Column, schema: Schema, hostile: float) -> str:
-    """Return what stands in a cell of a sheet: attributes, and after them what they enclose."""
+    """Return the XML of a cell of a sheet: the attributes, then the enclosed content."""
     kind = rng.random()
     if kind < hostile / 2:
         return _VALUES[int(rng.integers(len(_VALUES)))]
@@ -264,21 +264,21 @@ def _in_sheet(text: str) -> str:
 
 
 def _of_sheet(rng: Rng) -> Pair:
-    """Return two workbooks with one row of a sheet changed; formulas stand where they stood."""
+    """Return two workbooks with one row of a sheet changed; formulas keep their places."""
     schema = replace(
         _schema(rng), delimiter=",", decimal=".", thousands="", encoding="utf-8", packing="auto"
     )
     relation = Relation(str(rng.choice(["replace", "zero-out"])))
     n = int(rng.integers(3, 40))
     rows = [[_sheet_cell(rng, c, schema, 0.1) for c in schema.columns] for _ in range(n)]
-    rows[-1] = ["<v>1</v>"] * len(schema.columns)  # the last that holds anything says how many
+    rows[-1] = ["<v>1</v>"] * len(schema.columns)  # The last non-empty row sets the row count.
     at = int(rng.integers(n - 1))
     other = [_sheet_cell(rng, c, schema, 0.6) for c in schema.columns]
     other = [
         new if ("<f>" in new) == ("<f>" in old) else old
         for old, new in zip(rows[at], other, strict=True)
     ]
-    if rng.random() < 0.3:  # more cells than have names
+    if rng.random() < 0.3:  # In this case, add more cells to the row than there are names.
         other += ["<v>7</v>"] * 3
     blank = [cell if "<f>" in cell else "" for cell in rows[at]]
     first, second = [*rows], [*rows]
@@ -286,13 +286,13 @@ def _of_sheet(rng: Rng) -> Pair:
     above = [[_in_sheet("about this table")]] * schema.skip
     if schema.header:
         above += [[_in_sheet(column.name) for column in schema.columns]]
-    files = [_workbook([*above, *found]) for found in (first, second)]
-    delta, bounded = str(rng.choice(["0", "1e-6"])), str(rng.choice(["bound", "unit"]))
-    return Pair(*files, schema, relation, delta, ".xlsx", bounded)
+    files = [_workbook([*above, *rows]) for rows in (first, second)]
+    delta, rows_rule = str(rng.choice(["0", "1e-6"])), str(rng.choice(["bound", "unit"]))
+    return Pair(*files, schema, relation, delta, ".xlsx", rows_rule)
 
 
 def _workbook(rows: Sequence[Sequence[str]]) -> bytes:
-    """Return an xlsx of one sheet, written by hand after ECMA-376."""
+    """Return an xlsx of one sheet, written directly from the standard ECMA-376."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -326,11 +326,11 @@ def _workbook(rows: Sequence[Sequence[str]]) -> bytes:
 
 _NOBODY = (b"", b'""', b" ", b"NA", b"nan", b"?")
 PEOPLE = ("id", "column", "bound")
-"""How persons are told: by an id in a text, by a Parquet column, or by a bound on their rows."""
+"""Ways to identify persons: an id in a text, a Parquet column, or a bound on a person's rows."""
 
 
 def _people(rng: Rng, kind: str) -> Pair:
-    """Return two tables that differ in all lines of one person, who may have too many."""
+    """Return two tables that differ in all lines of one person, who may have too many lines."""
     schema = replace(
         _schema(rng), rows_a_person=int(rng.integers(1, 4)), skip=0, packing="auto", header=True
     )
@@ -344,45 +344,45 @@ def _people(rng: Rng, kind: str) -> Pair:
         for at in hers:
             lines[0][at] = _anything(rng, schema)
             lines[1][at] = _anything(rng, schema) if relation is Relation.REPLACE else b""
-        files = [_text(found, schema, b"\n", True) for found in lines]
+        files = [_text(rows, schema, b"\n", True) for rows in lines]
     else:
         schema = replace(schema, person="who", columns=(Column("who", use=False), *schema.columns))
         hers = rng.permutation(n)[: int(rng.integers(1, 6))]
         nobody = _NOBODY[1:2] if schema.delimiter == " " else _NOBODY
         who = [[*rng.choice([b"pp", b"qq", b"rr", b""], n, p=[0.3, 0.2, 0.2, 0.3])]] * 2
-        who = [[*found] for found in who]
+        who = [[*rows] for rows in who]
         for at in hers:
             who[0][at] = b"" if rng.random() < 0.3 else b"her"
             absent = relation is Relation.ZERO_OUT or rng.random() < 0.3
             who[1][at] = b"" if absent else b"another"
-        # what stands for nobody is as different as people write it
+        # Use several markers, because people write different ones for a row that belongs to nobody.
         blank = [nobody[int(rng.integers(len(nobody)))] for _ in range(n)]
-        used = replace(schema, columns=schema.columns[1:], person="")
+        schema_used = replace(schema, columns=schema.columns[1:], person="")
         if kind == "id":
-            rest = [_line(rng, used, 0.05) for _ in range(n)]
-            other = [_line(rng, used, 0.3) if at in hers else rest[at] for at in range(n)]
+            rest = [_line(rng, schema_used, 0.05) for _ in range(n)]
+            other = [_line(rng, schema_used, 0.3) if at in hers else rest[at] for at in range(n)]
             files = [
                 _text(
                     [
                         schema.delimiter.encode().join([name or blank[at], line])
-                        for at, (name, line) in enumerate(zip(names, found, strict=True))
+                        for at, (name, line) in enumerate(zip(names, rows, strict=True))
                     ],
                     schema, b"\n", True,
                 )
-                for names, found in zip(who, (rest, other), strict=True)
+                for names, rows in zip(who, (rest, other), strict=True)
             ]  # fmt: skip
         else:
-            files = _typed(rng, schema, who, {int(at) for at in hers})
+            files = _parquet(rng, schema, who, {int(at) for at in hers})
     delta, rows = str(rng.choice(["0", "1e-6"])), str(rng.choice(["bound", "unit"]))
-    # without an id a line that is blanked is typical, which is zero around typical values alone
+    # Without a person id, a blank line gets typical values: it is zero only if they are the centre.
     absent = kind == "bound" and relation is Relation.ZERO_OUT
     center = "typical" if absent else str(rng.choice(["typical", "private"]))
     ending = ".parquet" if kind == "column" else ".csv"
     return Pair(*files, schema, relation, delta, ending, rows, center)
 
 
-def _typed(rng: Rng, schema: Schema, who: Sequence[list[bytes]], hers: set[int]) -> list[bytes]:
-    """Return two Parquet files with persons as whole numbers or doubles."""
+def _parquet(rng: Rng, schema: Schema, who: Sequence[list[bytes]], hers: set[int]) -> list[bytes]:
+    """Return two Parquet files whose persons are whole numbers or doubles."""
     kind = str(rng.choice(["int64", "double", "coded"]))
     numbers = {b"pp": 1, b"qq": 2, b"rr": 3, b"her": 4, b"another": 5}
     n, files = len(who[0]), []
@@ -414,7 +414,7 @@ def _typed(rng: Rng, schema: Schema, who: Sequence[list[bytes]], hers: set[int])
 
 
 def pair(seed: int, number: int) -> Pair:
-    """Return one pair by its number."""
+    """Return one pair of files by its number."""
     rng = generator(seed, "release neighbours", number)
     if number % 10 == 9:
         return _of_sheet(rng)
@@ -423,23 +423,23 @@ def pair(seed: int, number: int) -> Pair:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a release says of itself, and what it is made of.
+    """Reports of a release, and the integers from which it is computed.
 
     Attributes
     ----------
     code : int
-        Exit status.
+        Exit status of the command.
     said : str
         Messages on both streams.
     shape : str
-        Keys of the JSON and lengths of its lists, and all values that are not drawn.
+        Keys of the JSON, lengths of its lists, and all values without randomness.
     moment : ndarray of shape (d, d) or None
-        In whole numbers, before noise.
+        Moments in whole numbers, before noise.
     bits : int
     total : ndarray of shape (d,) or None
-        Sum of the rows in whole numbers, where their mean is private.
+        Sum of the rows in whole numbers, if the mean is private.
     count : int or None
-        How many rows count, where persons are named.
+        Number of rows that count, if the file names persons.
     """
 
     code: int
@@ -451,7 +451,7 @@ class Outcome:
     count: int | None = None
 
 
-# What a release file holds that is drawn, is a time, or names the ledger.
+# These entries of a release file are random, a time, or the ledger's name.
 _DRAWN = ("matrix", "eigenvalues", "components", "made", "id", "head", "counted", "mean", "center")
 
 
@@ -464,70 +464,70 @@ def _shape(value: Any, drawn: bool = False) -> Any:
 
 
 @contextmanager
-def _seen() -> Iterator[dict[str, Any]]:
-    """Watch the whole numbers that releases draw noise for; small tables spare the drawing."""
-    found: dict[str, Any] = {}
+def _watch() -> Iterator[dict[str, Any]]:
+    """Record the integers to which releases add noise; do not sample noise for small tables."""
+    record: dict[str, Any] = {}
 
     def moment(exact: IntArray, noise: Any, n: int, bits: int) -> Any:
-        found.update(moment=exact.copy(), bits=bits)
+        record.update(moment=exact.copy(), bits=bits)
         return np.eye(len(exact))
 
     def total(exact: IntArray, noise: Any, n: int, bits: int) -> Any:
-        found["total"] = exact.copy()
+        record["total"] = exact.copy()
         return np.zeros(len(exact))
 
     def count(exact: int, noise: Any, n: int, bits: int) -> int:
-        found["count"] = exact
+        record["count"] = exact
         return n
 
     stand_ins = {"released": moment, "released_mean": total, "released_count": count}
     with mock.patch.multiple(making, **stand_ins):
-        yield found
+        yield record
 
 
-def outcome(data: bytes, given: Pair, folder: Path) -> Outcome:
-    """Return what the command makes of a file, in a folder and with a ledger of its own."""
+def outcome(data: bytes, case: Pair, folder: Path) -> Outcome:
+    """Return the command's result for a file, with a folder and a ledger of its own."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
         place = Path(name)
-        table, schema = place / f"table{given.ending}", place / "schema.json"
+        table, schema = place / f"table{case.ending}", place / "schema.json"
         out, ledger = place / "out.json", place / "ledger"
         table.write_bytes(data)
-        given.schema.write(schema)
-        relation = ["--relation", str(given.relation)]
-        unit = ["--unit", str(given.schema.unit)]
+        case.schema.write(schema)
+        relation = ["--relation", str(case.relation)]
+        unit = ["--unit", str(case.schema.unit)]
         making_it = ["ledger", "new", str(ledger), "--limit", "9,1e-3", *relation, *unit]
         words = ["release", str(table), "--schema", str(schema), "--k", "1", *relation]
-        words += ["--rows", given.rows, "--delta", given.delta, "--center", given.center]
-        words += ["--row-bound", ROW_BOUND] if given.rows == "bound" else []
+        words += ["--rows", case.rows, "--delta", case.delta, "--center", case.center]
+        words += ["--row-bound", ROW_BOUND] if case.rows == "bound" else []
         words += ["--ledger", str(ledger), "--out", str(out)]
-        said = io.StringIO()
+        output = io.StringIO()
         parsing = mock.patch.object(cli, "build_parser", _parser)
-        with parsing, _seen() as seen, redirect_stdout(said), redirect_stderr(said):
+        with parsing, _watch() as record, redirect_stdout(output), redirect_stderr(output):
             code = cli.main(making_it) or cli.main(words)
         shape = json.dumps(_shape(json.loads(out.read_text()))) if out.exists() else ""
-    seen = {"moment": None, "bits": 0} | seen
-    return Outcome(code, said.getvalue().replace(name, ""), shape, **seen)
+    record = {"moment": None, "bits": 0} | record
+    return Outcome(code, output.getvalue().replace(name, ""), shape, **record)
 
 
 def shares(
     first: Outcome, second: Outcome, relation: Relation, rows: int = 1
 ) -> tuple[float, float]:
-    """Return the change of what is released over the stated sensitivity, in l2 and in l1.
+    """Return the change of the released values over the stated sensitivity, in l2 and in l1.
 
-    A share above 1 is above it in whole numbers, whatever rounding does. That of a sum of rows, or
-    of how many count, is in either.
+    A ratio is shown above 1 only if it is above 1 in exact arithmetic. The ratio for a sum of rows,
+    or for the number that count, is in both norms.
     """
     assert first.moment is not None
     assert second.moment is not None
     d = len(first.moment)
     upper = np.triu_indices(d)
-    moved = [
+    differences = [
         int(a) - int(b) for a, b in zip(first.moment[upper], second.moment[upper], strict=True)
     ]
     weights = np.where(upper[0] == upper[1], DIAGONAL_WEIGHT, OTHER_WEIGHT).tolist()
-    square = sum((w * value) ** 2 for w, value in zip(weights, moved, strict=True))
+    square = sum((w * value) ** 2 for w, value in zip(weights, differences, strict=True))
     l2 = Fraction(square, (rows * sensitivity_l2(relation, first.bits)) ** 2)
-    l1 = Fraction(sum(map(abs, moved)), rows * sensitivity_l1(relation, d, first.bits))
+    l1 = Fraction(sum(map(abs, differences)), rows * sensitivity_l1(relation, d, first.bits))
     beside = []
     if first.count is not None and second.count is not None:
         beside.append(Fraction((first.count - second.count) ** 2, rows**2))
@@ -545,7 +545,7 @@ def _above(exact: Fraction, shown: float) -> float:
 
 @dataclass
 class Found:
-    """What many pairs showed."""
+    """Summary of the results of many pairs."""
 
     pairs: int = 0
     released: int = 0
@@ -556,7 +556,7 @@ class Found:
 
     @property
     def sound(self) -> bool:
-        """Whether no pair tells one person's line."""
+        """Whether no pair reveals one person's line."""
         return max(self.l2, self.l1) <= 1 and not self.differences and self.released > 0
 
 
@@ -567,7 +567,7 @@ def compare_people(
     first: int = 0,
     kinds: Sequence[str] = PEOPLE,
 ) -> Found:
-    """Return what pairs of files that differ in one person show."""
+    """Return the summary of pairs of files that differ in one person."""
 
     def person(seed: int, number: int) -> Pair:
         rng = generator(seed, "persons of a release", number)
@@ -583,31 +583,31 @@ def compare(
     first: int = 0,
     of: Callable[[int, int], Pair] = pair,
 ) -> Found:
-    """Return what pairs of files show."""
-    found = Found(differences=Counter())
-    assert found.differences is not None
-    memory = "/dev/shm"  # a ledger waits for its disk five times a spend, which says nothing here
+    """Return the summary of many pairs of files."""
+    summary = Found(differences=Counter())
+    assert summary.differences is not None
+    memory = "/dev/shm"  # Use a folder in memory: a ledger writes to disk five times an entry.
     with tempfile.TemporaryDirectory(dir=memory if Path(memory).is_dir() else None) as place:
         for number in range(first, first + pairs):
-            given = of(seed, number)
-            ends = [outcome(data, given, Path(place)) for data in (given.first, given.second)]
-            found.pairs += 1
+            case = of(seed, number)
+            ends = [outcome(data, case, Path(place)) for data in (case.first, case.second)]
+            summary.pairs += 1
             for name in ("code", "said", "shape"):
                 if getattr(ends[0], name) != getattr(ends[1], name):
-                    found.differences[name] += 1
-                    found.examples += (f"pair {number}: {name}",)
+                    summary.differences[name] += 1
+                    summary.examples += (f"pair {number}: {name}",)
             if all(end.moment is not None and end.code == 0 for end in ends):
-                found.released += 1
-                l2, l1 = shares(*ends, given.relation, given.schema.rows_a_person or 1)
-                found.l2, found.l1 = max(found.l2, l2), max(found.l1, l1)
+                summary.released += 1
+                l2, l1 = shares(*ends, case.relation, case.schema.rows_a_person or 1)
+                summary.l2, summary.l1 = max(summary.l2, l2), max(summary.l1, l1)
                 if max(l2, l1) > 1:
-                    found.examples += (f"pair {number}: moments",)
+                    summary.examples += (f"pair {number}: moments",)
             if show is not None:
                 show(number)
-    return found
+    return summary
 
 
-# Of what is shown: pictures are drawn, and a board's payload holds them in its frames.
+# These entries of the output are random: pictures, and the frames of the Explore figure.
 _PICTURED = ("picture", "frames")
 
 
@@ -620,107 +620,107 @@ def _without_pictures(value: Any) -> Any:
     return [_without_pictures(item) for item in value] if isinstance(value, list) else value
 
 
-def shown(data: bytes, given: Pair, folder: Path, *, board: bool) -> tuple[Outcome, FloatArray]:
-    """Return what a published picture or a board says of a file, and the rows it is drawn from."""
+def shown(data: bytes, case: Pair, folder: Path, *, board: bool) -> tuple[Outcome, FloatArray]:
+    """Return the output of `published` or `board` for a file, and the table rows behind it."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
         place = Path(name)
-        table, out = place / f"table{given.ending}", place / "out.html"
+        table, out = place / f"table{case.ending}", place / "out.html"
         table.write_bytes(data)
-        given.schema.write(place / "schema.json")
+        case.schema.write(place / "schema.json")
         words = ["board" if board else "published", str(table)]
         words += ["--schema", str(place / "schema.json"), "--mechanism", "gaussian", "--k", "1"]
-        words += ["--relation", str(given.relation), "--epsilon", "9", "--delta", "1e-3"]
+        words += ["--relation", str(case.relation), "--epsilon", "9", "--delta", "1e-3"]
         words += ["--out", str(out)] if board else ["--format", "json"]
-        said = io.StringIO()
+        output = io.StringIO()
         parsing = mock.patch.object(cli, "build_parser", _parser)
-        with parsing, redirect_stdout(said), redirect_stderr(said):
+        with parsing, redirect_stdout(output), redirect_stderr(output):
             code = cli.main(words)
-        rows = declared_table(table_input(str(table)), given.schema).rows
-        told = said.getvalue()
-        found: Any = None
+        rows = declared_table(table_input(str(table)), case.schema).rows
+        text = output.getvalue()
+        content: Any = None
         if board and out.exists():
-            page, told = out.read_text(), ""
-            found = json.loads(
+            page, text = out.read_text(), ""
+            content = json.loads(
                 page.partition('id="payload"')[2].partition(">")[2].partition("<")[0]
             )
         elif code == 0:
-            found, told = json.loads(told), ""
-    return Outcome(code, told, json.dumps(_without_pictures(found)), None, 0), rows
+            content, text = json.loads(text), ""
+    return Outcome(code, text, json.dumps(_without_pictures(content)), None, 0), rows
 
 
 def compare_shown(
     seed: int, pairs: int, show: Callable[[int], None] | None = None, first: int = 0
 ) -> Found:
-    """Return what pictures and boards of pairs of files show, under their schemas.
+    """Return the summary for pictures and Explore figures of file pairs, under their schemas.
 
-    `Found.l2` is the most rows that differ over those of a person: each as a row of zeros, or as
-    another row, in any order.
+    `Found.l2` is the largest ratio of differing rows to the person's rows. A row may become zeros
+    or another row, in any order.
     """
-    found = Found(differences=Counter())
-    assert found.differences is not None
+    summary = Found(differences=Counter())
+    assert summary.differences is not None
     with tempfile.TemporaryDirectory() as place:
         for number in range(first, first + pairs):
             rng = generator(seed, "persons of a picture", number)
             kind = PEOPLE[number % len(PEOPLE)]
-            given = _people(rng, kind) if number % 2 else pair(seed, number)
+            case = _people(rng, kind) if number % 2 else pair(seed, number)
             ends = [
-                shown(data, given, Path(place), board=number % 3 == 0)
-                for data in (given.first, given.second)
+                shown(data, case, Path(place), board=number % 3 == 0)
+                for data in (case.first, case.second)
             ]
-            found.pairs += 1
+            summary.pairs += 1
             (one, rows), (other, others) = ends
             for name in ("code", "said", "shape"):
                 if getattr(one, name) != getattr(other, name):
-                    found.differences[name] += 1
-                    found.examples += (f"shown {number}: {name}",)
+                    summary.differences[name] += 1
+                    summary.examples += (f"shown {number}: {name}",)
             counts = [
                 Counter(map(bytes, np.ascontiguousarray(each + 0.0))) for each in (rows, others)
             ]
-            moved = max((counts[0] - counts[1]).total(), (counts[1] - counts[0]).total())
-            found.l2 = max(found.l2, moved / (given.schema.rows_a_person or 1))
-            found.released += one.code == other.code == 0
+            shift = max((counts[0] - counts[1]).total(), (counts[1] - counts[0]).total())
+            summary.l2 = max(summary.l2, shift / (case.schema.rows_a_person or 1))
+            summary.released += one.code == other.code == 0
             if show is not None:
                 show(number)
-    return found
+    return summary
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what pairs of files show; return 1 where one tells a person's line."""
+    """Print the results of pairs of files; return 1 if one reveals a person's line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--pairs", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
-    chosen = parser.parse_args(argv)
+    options = parser.parse_args(argv)
 
     def show(number: int) -> None:
         if sys.stderr.isatty():
             print(f"\r\x1b[K{number}", end="", file=sys.stderr, flush=True)
 
     sound = True
-    asked = (("line", compare), ("person", compare_people), ("person, shown", compare_shown))
-    for unit, of in asked:
-        found = of(chosen.seed, chosen.pairs, show, chosen.first)
+    questions = (("line", compare), ("person", compare_people), ("person, shown", compare_shown))
+    for unit, of in questions:
+        total = of(options.seed, options.pairs, show, options.first)
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr)
-        assert found.differences is not None
+        assert total.differences is not None
         print(
-            f"{found.pairs:,} pairs of files that differ in one {unit}, {found.released:,} released"
+            f"{total.pairs:,} pairs of files that differ in one {unit}, {total.released:,} released"
         )
         print(
             "largest change of what noise is drawn for over the stated sensitivity: "
-            f"{found.l2:.4f} in l2, {found.l1:.4f} in l1 (at most 1)"
+            f"{total.l2:.4f} in l2, {total.l1:.4f} in l1 (at most 1)"
         )
         for name, words in (
             ("shape", "keys and shapes"),
             ("code", "exit codes"),
             ("said", "messages"),
         ):
-            print(f"differences of {words}: {found.differences[name]} (at most 0)")
-        for example in found.examples[:10]:
+            print(f"differences of {words}: {total.differences[name]} (at most 0)")
+        for example in total.examples[:10]:
             print(example, file=sys.stderr)
-        sound = sound and found.sound
+        sound = sound and total.sound
     return 0 if sound else 1
 
 

@@ -1,11 +1,11 @@
-"""Write docs/reproduction.md and what ships: every printed claim of the papers, answered once.
+"""Write docs/reproduction.md and the shipped results: an answer to each printed claim.
 
-``python -m benchmarks.reproduction docs --workers 2`` runs all experiments in full (parts that an
-earlier run finished are not run again), writes the results that ship with the package, draws the
-pictures in Chromium and writes the report: one page, and a file for each experiment. With
-``--shipped`` nothing is run, and the report is written from the results that ship; with
-``--readme README.md`` the headline of that file alone. The raw files
-are those that ``DPVIZ_DATA`` names, or those fetched before with ``python -m dpviz fetch``.
+``python -m benchmarks.reproduction docs --workers 2`` runs all experiments in full, except for
+parts that an earlier run finished. It writes the results that ship with the package, renders the
+charts in Chromium and writes the report: one page, and a file for each experiment. ``--shipped``
+runs no experiment and writes the report from the shipped results; ``--readme README.md`` writes
+only that file's headline. The raw files must be in the folder that ``DPVIZ_DATA`` names, or be
+fetched before with ``python -m dpviz fetch``.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 WIDTH = 1_000
 
 
-def picture(page: Page, found: Findings, chart: Chart, path: Path) -> None:
-    """Draw a chart in the browser and save it as PNG."""
-    figure = chart_figure(found.points, chart)
+def picture(page: Page, findings: Findings, chart: Chart, path: Path) -> None:
+    """Render a chart in the browser and save it as PNG."""
+    figure = chart_figure(findings.points, chart)
     figure.update_layout(template="plotly_white", width=WIDTH)
-    # the page on disk and not its text: plotly alone has five megabytes
+    # Load the page from a file, not from a string: Plotly alone has five megabytes.
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "figure.html"
         figure.write_html(file, include_plotlyjs=True)
@@ -51,79 +51,79 @@ def picture(page: Page, found: Findings, chart: Chart, path: Path) -> None:
     path.write_bytes(smaller(base64.b64decode(address.partition(",")[2])))
 
 
-def opening(found: list[Findings]) -> str:
+def opening(findings: list[Findings]) -> str:
     """Return the opening page, docs/reproduction.md."""
 
     def address(experiment: Experiment) -> str:
         return f"reproduction/{experiment.key}.md"
 
-    return page(found, address)
+    return page(findings, address)
 
 
-def own_report(found: Findings) -> str:
+def own_report(findings: Findings) -> str:
     """Return the report of one experiment, docs/reproduction/KEY.md."""
 
     def address(chart: Chart) -> str:
-        return f"{found.experiment.key}-{chart.name}.png"
+        return f"{findings.experiment.key}-{chart.name}.png"
 
-    return "[All papers](../reproduction.md)\n\n" + markdown(found, address, level=1)
+    return "[All papers](../reproduction.md)\n\n" + markdown(findings, address, level=1)
 
 
 def tell(progress: Progress) -> None:
-    """Show how far an experiment is."""
+    """Show the progress of an experiment."""
     left = "" if progress.left is None else f", {progress.left:.0f} s left"
     print(f"\r  {progress.done}/{progress.total}{left}   ", end="", file=sys.stderr, flush=True)
 
 
 def run_all(workers: int, only: str | None = None) -> None:
-    """Run every experiment in full, or one, and write what ships."""
+    """Run every experiment in full, or one, and write the shipped results."""
     store = Store(default_folder())
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     for key, item in experiments().items():
         if only not in (None, key):
             continue
         print(key, file=sys.stderr)
-        done = reproduce(item, Effort.FULL, store=store, workers=workers, progress=tell)
+        result = reproduce(item, Effort.FULL, store=store, workers=workers, progress=tell)
         print(file=sys.stderr)
-        ship(done, today)
+        ship(result, today)
 
 
-def draw(found: list[Findings], folder: Path) -> int:
-    """Draw all pictures into a folder, remove others, and return how many there are."""
-    wanted = set()
+def draw(findings: list[Findings], folder: Path) -> int:
+    """Render all charts into a folder, remove other files, and return the number of charts."""
+    paths = set()
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find_chromium(), args=[*CHROMIUM_FLAGS])
         sheet = browser.new_page()
-        for one in found:
+        for one in findings:
             for chart in drawn(one):
                 path = folder / f"{one.experiment.key}-{chart.name}.png"
                 picture(sheet, one, chart, path)
-                wanted.add(path)
+                paths.add(path)
         browser.close()
-    for path in set(folder.glob("*.png")) - wanted:
+    for path in set(folder.glob("*.png")) - paths:
         path.unlink()
-    return len(wanted)
+    return len(paths)
 
 
 START, END = "<!-- papers: start -->", "<!-- papers: end -->"
 
 
-def headline(found: list[Findings]) -> str:
-    """Return the line of the README: how many claims have each answer, by what ships."""
-    claims = [claim for one in found for claim in one.claims]
+def headline(findings: list[Findings]) -> str:
+    """Return the README's line: the number of claims per answer in the shipped results."""
+    claims = [claim for one in findings for claim in one.claims]
     lines = [f"  {line}" for line in textwrap.wrap(f"{tally(claims)}.", 110)]
     return "\n".join(lines)
 
 
-def with_headline(text: str, found: list[Findings]) -> str:
-    """Return the README with its headline as it should be."""
+def with_headline(text: str, findings: list[Findings]) -> str:
+    """Return the README with an up-to-date headline."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    return f"{before}{START}\n{headline(found)}\n{END}{after}"
+    return f"{before}{START}\n{headline(findings)}\n{END}{after}"
 
 
 def main() -> None:
-    """Run everything, ship it, draw it, and write the report."""
+    """Run all experiments, save the shipped results and charts, and write the report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "folder", type=Path, nargs="?", help="where the report goes, such as docs; default none"
@@ -132,28 +132,28 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--only", choices=tuple(experiments()), metavar="KEY", help="run this one")
     parser.add_argument("--shipped", action="store_true", help="run nothing: report what ships")
-    given = parser.parse_args()
-    if given.readme is not None:
-        text = given.readme.read_text(encoding="utf-8")
-        given.readme.write_text(with_headline(text, all_shipped()), encoding="utf-8")
+    options = parser.parse_args()
+    if options.readme is not None:
+        text = options.readme.read_text(encoding="utf-8")
+        options.readme.write_text(with_headline(text, all_shipped()), encoding="utf-8")
         return
-    if given.folder is None:
+    if options.folder is None:
         parser.error("a folder, or --readme")
     if find_chromium() is None:
         parser.exit(2, NO_BROWSER + "\n")
-    if not given.shipped:
-        run_all(given.workers, given.only)
-    found = all_shipped()
-    reports: Path = given.folder / "reproduction"
+    if not options.shipped:
+        run_all(options.workers, options.only)
+    findings = all_shipped()
+    reports: Path = options.folder / "reproduction"
     reports.mkdir(parents=True, exist_ok=True)
-    count = draw(found, reports)
+    count = draw(findings, reports)
     for stale in reports.glob("*.md"):
         stale.unlink()
-    for one in found:
+    for one in findings:
         path = reports / f"{one.experiment.key}.md"
         path.write_text(own_report(one), encoding="utf-8")
-    (given.folder / "reproduction.md").write_text(opening(found), encoding="utf-8")
-    print(f"{len(found)} experiments, {count} pictures in {given.folder}")
+    (options.folder / "reproduction.md").write_text(opening(findings), encoding="utf-8")
+    print(f"{len(findings)} experiments, {count} pictures in {options.folder}")
 
 
 if __name__ == "__main__":

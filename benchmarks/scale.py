@@ -1,9 +1,8 @@
-"""Second moments on a Dask cluster: cost of a row, memory of a worker, and what 1e8 rows take.
+"""Measure second moments on a Dask cluster: row cost, worker memory, and the time for 1e8 rows.
 
-A generated table that is nowhere stored: each partition is made when it is
-needed. Measured on two workers of one thread each are the CPU seconds of the
-workers per row, with and without making the rows, and the largest memory of a
-worker at two numbers of rows, which must not differ by the rows.
+The synthetic table is not stored: each partition is made when it is needed. Two workers of one
+thread each are measured. The results are their CPU seconds per row, with and without making the
+rows, and a worker's largest memory at two numbers of rows, which must not depend on this number.
 
 Run ``python -m benchmarks.scale``: it prints the table of docs/scale.md.
 """
@@ -26,17 +25,17 @@ from dpviz.core.settings import Settings
 from dpviz.preparation.bounding import prepare_batches
 
 ENTRIES = 4_000_000
-"""Numbers of one partition: 32 MB."""
+"""Numbers in one partition: 32 MB in double precision."""
 
 
 def made(number: int, d: int, rows: int) -> pd.DataFrame:
-    """Return one partition."""
+    """Return one partition of synthetic rows."""
     X = generator(0, "scale", d, number).standard_normal((rows, d)) / np.sqrt(np.arange(1, d + 1))
     return pd.DataFrame(X, columns=[f"x{i}" for i in range(d)])
 
 
 def spread(n: int, d: int, rows: int) -> Any:
-    """Return n made rows as a Dask DataFrame."""
+    """Return n synthetic rows as a Dask DataFrame."""
     return dask.dataframe.from_map(
         made, range(n // rows), d=d, rows=rows, meta=made(0, d, rows).iloc[:0]
     )
@@ -52,7 +51,7 @@ def peak() -> float:
 
 
 def measured(client: Any, n: int, d: int, rows: int) -> tuple[float, float]:
-    """Return CPU seconds of all workers and the largest memory of one of them, in MB."""
+    """Return the workers' total CPU seconds and the largest memory of one worker, in MB."""
     before = sum(client.run(cpu).values())
     prepare_batches(spread(n, d, rows), Settings(center="none"))
     return sum(client.run(cpu).values()) - before, max(client.run(peak).values())

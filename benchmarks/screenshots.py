@@ -1,11 +1,11 @@
 """Take the README's screenshots from a dashboard that this script starts itself.
 
-Run ``python -m benchmarks.screenshots docs``. Writes ``explore-light.png`` and
+Run ``python -m benchmarks.screenshots docs``. The command writes ``explore-light.png`` and
 ``explore-dark.png``, 1400 pixels wide, and ``explore-phone.png``, 420 wide, each reduced to a
-palette of 128 colours; and ``scrub.gif``, the board's file dragged along epsilon, which ``--scrub``
-writes alone. ``--edition`` writes the pictures of docs/browser.md alone: what a shell says while a
-folder is made and pushed into a repository of this machine, and the folder's first page. None has
-more than `MOST_BYTES`.
+palette of 128 colours. It also writes ``scrub.gif``, which shows the Explore figure dragged along
+epsilon; ``--scrub`` writes only this file. ``--edition`` writes only the images of docs/browser.md:
+a shell's output while the folder is made and pushed into a local repository, and the folder's first
+page. No image has more than `MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tools.edition import fetch
 
 MOST_BYTES = 300_000
 SCRUB = (1200, 600)  # pixels
-# Name, width and height in pixels, colour scheme.
+# Each screenshot has a name, a width and height in pixels, and a colour scheme.
 SHOTS = (
     ("explore-light", 1400, 900, "light"),
     ("explore-dark", 1400, 900, "dark"),
@@ -69,7 +69,7 @@ def smaller(picture: bytes) -> bytes:
 
 
 def scrubbed(browser: Browser) -> bytes:
-    """Return the board of digits, dragged from the least to the largest epsilon, as a GIF."""
+    """Return the Explore figure of digits, dragged from least to largest epsilon, as a GIF."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "board.html"
         dpviz.board("digits").write(file)
@@ -115,8 +115,8 @@ _PUSH = (
 )
 
 
-def _said(command: str, folder: Path, more: str = "") -> str:
-    """Return a command as it is typed, and what it prints."""
+def _output(command: str, folder: Path, more: str = "") -> str:
+    """Return a command as typed, and its output."""
     who = {
         f"GIT_{role}_{what}": "dpviz"
         for role in ("AUTHOR", "COMMITTER")
@@ -131,22 +131,22 @@ def _said(command: str, folder: Path, more: str = "") -> str:
 
 
 def editions(browser: Browser) -> dict[str, bytes]:
-    """Return the pictures of the five steps, by name."""
+    """Return the images for the five steps of docs/browser.md, by name."""
     with tempfile.TemporaryDirectory() as scratch:
         top, root = Path(scratch), app_path().parent
         (top / "data").mkdir()
         (top / "data" / "example.csv").write_bytes((root / "data" / "example.csv").read_bytes())
         subprocess.run(["git", "init", "-q", "--bare", "pages.git"], cwd=top, check=True)
         os.environ["PYTHONPATH"] = str(root)
-        made = _said(_MAKE, top, f" --libraries {fetch()}") + _said("ls -A mine", top)
-        pushed = "".join(_said(line, top / "mine") for line in _PUSH)
-        texts = {"folder": _SHELL.format(html.escape(made)),
-                 "repository": _SHELL.format(html.escape(pushed)), "setting": _SETTING}  # fmt: skip
-        found = {}
+        listing = _output(_MAKE, top, f" --libraries {fetch()}") + _output("ls -A mine", top)
+        output = "".join(_output(line, top / "mine") for line in _PUSH)
+        texts = {"folder": _SHELL.format(html.escape(listing)),
+                 "repository": _SHELL.format(html.escape(output)), "setting": _SETTING}  # fmt: skip
+        images = {}
         page = browser.new_page(viewport={"width": 720, "height": 100})
         for name, text in texts.items():
             page.set_content(text)
-            found[name] = page.locator("body").screenshot()
+            images[name] = page.locator("body").screenshot()
         page.close()
         handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=top / "mine")
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -161,14 +161,14 @@ def editions(browser: Browser) -> dict[str, bytes]:
                 sink = io.BytesIO()
                 size = (shot.width * 6 // 10, shot.height * 6 // 10) if width > 720 else shot.size
                 shot.resize(size).save(sink, "PNG")
-                found[name] = sink.getvalue()
+                images[name] = sink.getvalue()
                 page.close()
             server.shutdown()
-    return {f"browser-{name}": smaller(picture) for name, picture in found.items()}
+    return {f"browser-{name}": smaller(picture) for name, picture in images.items()}
 
 
 def main() -> None:
-    """Take all screenshots and say how large they are."""
+    """Take all screenshots and print their sizes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the files go, such as docs")
     parser.add_argument("--scrub", action="store_true", help="only the moving picture")

@@ -1,4 +1,4 @@
-"""A dashboard and visitors in headless Chromium, for the benchmarks of pages."""
+"""Start a dashboard and visitors in headless Chromium, for the benchmarks of pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCREEN = {"width": 1400, "height": 900}
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Yield the machine's own browser, or end with the sentence that says there is none."""
+    """Yield the machine's own browser, or exit with a message if there is none."""
     path = find_chromium()
     if path is None:
         print(NO_BROWSER, file=sys.stderr)
@@ -32,7 +32,7 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def dashboard() -> Iterator[Server]:
-    """Yield a server that has just started, with an empty cache of its own."""
+    """Yield a newly started server with an empty cache of its own."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Server(app_path(), Path(folder) / "server.log", {"XDG_CACHE_HOME": folder}) as server,
@@ -42,10 +42,10 @@ def dashboard() -> Iterator[Server]:
 
 @contextmanager
 def visitor(browser: Browser) -> Iterator[Page]:
-    """Yield a page in a session of its own; what went wrong on it is printed."""
+    """Yield a page in a browser session of its own; print the page's errors."""
     context = browser.new_context(viewport=SCREEN)
     page = new_page(context)
     yield page
-    if found := problems_of(page):
-        print(found)
+    if problems := problems_of(page):
+        print(problems)
     context.close()

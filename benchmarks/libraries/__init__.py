@@ -1,15 +1,15 @@
-"""Two public libraries as columns and as audits, each in an environment of its own.
+"""Use two public libraries as mechanisms and in audits, each in its own environment.
 
-``--plugin benchmarks.libraries`` brings them to any command and page; in Python they are given::
+``--plugin benchmarks.libraries`` adds both libraries to any command and page; in Python::
 
     from benchmarks import libraries
 
     dpviz.compare("wine", k=1, trials=5, mechanisms=[libraries.diffprivlib, "ppca"])
     dpviz.audit(libraries.diffprivlib, dimension=5, k=1, trials=2000)
 
-The first fit makes the environment with pip, in this user's cache, of the versions stated here. No
-code of theirs is part of dpviz, and no sampler of ours is tested by what they draw. A fit that uses
-up its seconds is stopped, and the library then cannot run there.
+The first fit makes the environment with pip, in this user's cache, with the versions stated here.
+No code of these libraries is part of dpviz, and no test of our samplers uses their samples. A fit
+that exceeds its seconds is stopped; the library then counts as unable to run in that setting.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from dpviz.core.number_text import numeral
 from dpviz.mechanisms._function import mechanism
 
 VERSIONS = {"diffprivlib": "0.6.6", "opendp": "0.16.0"}
-"""Which version of each library labels name, pip installs, and measurements are of."""
+"""Version of each library, for labels, pip and measurements."""
 
 REQUIREMENTS = {
-    # this version imports names that scikit-learn removed later
+    # This library imports names that later scikit-learn versions removed.
     "diffprivlib": (
         f"diffprivlib=={VERSIONS['diffprivlib']}", "scikit-learn==1.5.2", "numpy==2.1.3",
         "scipy==1.14.1",
@@ -47,50 +47,50 @@ REQUIREMENTS = {
         "scipy==1.17.1",
     ),
 }  # fmt: skip
-"""What pip installs, by library."""
+"""Packages that pip installs, by library."""
 
 SECONDS = 5.0
-"""Of CPU, after which a fit is stopped."""
+"""CPU seconds after which a fit of a library is stopped."""
 
-# A worker that uses no CPU waits for something that does not come; its imports take a few seconds.
+# A worker that uses no CPU for this many seconds is stuck; imports take only a few seconds.
 PATIENCE = 60.0
 
 
 def python_of(library: str, folder: Path) -> Path:
-    """Return the interpreter of a library's environment, made if it is not there.
+    """Return the interpreter of a library's environment; create the environment if it is missing.
 
     Raises
     ------
     CannotRun
-        If pip cannot make it, as without a network.
+        If pip cannot create the environment, for example without a network.
     """
     home = folder / library
     python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     stamp = home / "requirements.txt"
-    wanted = "\n".join(REQUIREMENTS[library])
+    text = "\n".join(REQUIREMENTS[library])
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(str(folder / f"{library}.lock")):
-        if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+        if stamp.is_file() and stamp.read_text(encoding="utf-8") == text:
             return python
         print(f"making the environment of {library} in {home}", file=sys.stderr, flush=True)
         pip = [str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS[library]]
         for words in ([sys.executable, "-m", "venv", "--clear", str(home)], pip):
-            if subprocess.run(words, check=False).returncode:  # which says why by itself
-                needed = f"pip could not install {REQUIREMENTS[library][0]} into its environment"
-                raise CannotRun(library, needed)
-        stamp.write_text(wanted, encoding="utf-8")
+            if subprocess.run(words, check=False).returncode:  # pip prints the error itself.
+                rule = f"pip could not install {REQUIREMENTS[library][0]} into its environment"
+                raise CannotRun(library, rule)
+        stamp.write_text(text, encoding="utf-8")
     return python
 
 
 class Worker:
-    """A process of a library's own that answers one fit after another.
+    """A process of a library that answers one fit after another.
 
     Parameters
     ----------
     python : Path
-        Its interpreter.
+        Python interpreter of the library's environment.
     fit : str
-        Which fit of `dpviz.extend.peers.worker` it makes.
+        Fit of `dpviz.extend.peers.worker` that the process makes.
     """
 
     def __init__(self, python: Path, fit: str) -> None:
@@ -105,21 +105,21 @@ class Worker:
 
     @property
     def ended(self) -> bool:
-        """Whether it answers no more."""
+        """Whether the process no longer answers."""
         return self._process.poll() is not None
 
     def end(self) -> None:
-        """End it, and wait until it is gone."""
+        """End the process, and wait until it has ended."""
         self._process.kill()
         self._process.communicate()
 
     def ask(self, rows: Any = None, **asked: Any) -> dict[str, Any]:
-        """Return its answer: an outcome of ``fit``, ``failure`` or ``time-out``, and its figures.
+        """Return the outcome (``fit``, ``failure`` or ``time-out``) and its figures.
 
         Parameters
         ----------
         rows : ndarray of shape (n, d), optional
-            Sent once for all questions about the same rows.
+            The rows, sent once for all questions about the same rows.
         **asked
             ``epsilon``, ``k``, ``seed``, and ``seconds`` of CPU; nothing for the known law.
         """
@@ -127,19 +127,19 @@ class Worker:
             process, answer = self._process, b""
             assert process.stdin is not None
             assert process.stdout is not None
-            waited = PATIENCE + asked.get("seconds", 0.0)
-            timer = threading.Timer(waited, process.kill)
+            limit = PATIENCE + asked.get("seconds", 0.0)
+            timer = threading.Timer(limit, process.kill)
             start = time.monotonic()
             timer.start()
             try:
-                sent = b""
+                content = b""
                 if rows is not None and (
                     self._rows is None or not np.array_equal(self._rows, rows)
                 ):
                     self._rows = np.array(rows, dtype=np.float64, order="C")
                     asked["shape"] = list(self._rows.shape)
-                    sent = self._rows.tobytes()
-                process.stdin.write(json.dumps(asked).encode() + b"\n" + sent)
+                    content = self._rows.tobytes()
+                process.stdin.write(json.dumps(asked).encode() + b"\n" + content)
                 process.stdin.flush()
                 answer = process.stdout.readline()
             except BrokenPipeError:
@@ -148,16 +148,16 @@ class Worker:
                 timer.cancel()
             if not answer:
                 self.end()
-                late = time.monotonic() - start >= waited
+                late = time.monotonic() - start >= limit
                 return {"outcome": "time-out"} if late else {"outcome": "failure", "kind": "ended"}
-            found: dict[str, Any] = json.loads(answer)
-            if found["outcome"] == "time-out":
+            reply: dict[str, Any] = json.loads(answer)
+            if reply["outcome"] == "time-out":
                 self.end()
-            return found
+            return reply
 
 
 _kept: dict[tuple[str, int], Worker] = {}
-"""The worker of a fit in a process; forked, it would be another's."""
+"""Return this process's worker for a fit; a forked process needs a worker of its own."""
 
 
 @atexit.register
@@ -174,15 +174,15 @@ def _components(
     mine = fit, os.getpid()
     if mine not in _kept or _kept[mine].ended:
         _kept[mine] = Worker(python_of(library, user_cache() / "peers"), fit)
-    # an ulp inside the ball, so that their check does not trip on rounding
+    # Shrink rows by 1e-12, so that rounding does not fail the libraries' check of row norms.
     inside = rows / max(1.0, float(np.linalg.norm(rows, axis=1).max())) * (1 - 1e-12)
     seed = int(rng.integers(2**31))
-    found = _kept[mine].ask(inside, epsilon=epsilon, k=k, seed=seed, seconds=SECONDS)
-    if found["outcome"] == "time-out":
+    reply = _kept[mine].ask(inside, epsilon=epsilon, k=k, seed=seed, seconds=SECONDS)
+    if reply["outcome"] == "time-out":
         raise CannotRun(fit, f"a fit has {numeral(SECONDS)} s of CPU; it was stopped")
-    if found["outcome"] == "failure":
-        raise CannotRun(fit, f"a fit of the library failed ({found['kind']})")
-    frame: FloatArray = np.linalg.qr(np.asarray(found["components"]).T).Q
+    if reply["outcome"] == "failure":
+        raise CannotRun(fit, f"a fit of the library failed ({reply['kind']})")
+    frame: FloatArray = np.linalg.qr(np.asarray(reply["components"]).T).Q
     return frame
 
 
@@ -196,7 +196,7 @@ def _components(
 def diffprivlib(
     rows: Any, epsilon: float, delta: float, k: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Call the PCA of diffprivlib, with a known row bound and centre."""
+    """Call the PCA of diffprivlib, with a known row-norm bound and centre."""
     return _components("diffprivlib", rows, epsilon, k, rng)
 
 
@@ -208,7 +208,7 @@ def diffprivlib(
     timed=True,
 )
 def opendp(rows: Any, epsilon: float, delta: float, k: int, rng: np.random.Generator) -> FloatArray:
-    """Call the PCA of OpenDP, which draws from the system's randomness at any seed."""
+    """Call the PCA of OpenDP, which uses the system's randomness and ignores the seed."""
     return _components("opendp", rows, epsilon, k, rng)
 
 

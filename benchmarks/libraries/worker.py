@@ -1,9 +1,9 @@
-"""One fit of a peer's library after another: asked on stdin, answered in a line of JSON each.
+"""Make fits of another library: questions on stdin, answers as one line of JSON each.
 
-Runs in the peer's own environment, so it imports nothing of dpviz: ``python worker.py FIT``. A
-question is a line of JSON with ``epsilon``, ``k``, ``seed`` and ``seconds`` of CPU; where it has a
-``shape`` the bytes of new rows follow, doubles row by row. Without an epsilon the answer is of
-draws of one eigenvector whose law is known.
+This script runs in the other library's own environment, so it imports nothing of dpviz: ``python
+worker.py FIT``. A question is a line of JSON with ``epsilon``, ``k``, ``seed`` and ``seconds`` of
+CPU. If it has a ``shape``, the bytes of new rows follow, as doubles row by row. A question without
+an epsilon requests samples of one eigenvector whose law is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LAW_DRAWS = 4_000
 
 
 def _stop(signum: int, frame: object) -> None:
-    # An exception would be swallowed where a library calls back from C, so the process ends.
+    # End the whole process: an exception would be lost in a library that calls back from C.
     _say({"outcome": "time-out"})
     os._exit(0)
 
@@ -41,7 +41,7 @@ def _diffprivlib_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
 
 
 def _diffprivlib_vector_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
-    """Draw one vector by the sampler alone, which the fit gives a share of its epsilon."""
+    """Sample one vector by the library's sampler alone, with the fit's share of its epsilon."""
     from diffprivlib.mechanisms import Bingham
 
     mechanism = Bingham(epsilon=epsilon, sensitivity=1.0, random_state=seed)
@@ -64,7 +64,7 @@ def _opendp_fit(rows: Any, budget: Any, epsilon: float, k: int) -> Any:
         size=n, num_columns=d, norm=1.0, p=2, origin=np.zeros(d), T=float
     )
     measurement = make_private_pca(domain, dp.symmetric_distance(), budget, num_components=k)
-    # a replaced row is two changes; its own map must charge the epsilon that was asked for
+    # OpenDP counts a replaced row as two changes, for which it must report this epsilon.
     if not measurement.map(2) <= epsilon * (1 + 1e-9):
         raise RuntimeError("the peer's own account exceeds the epsilon asked for")
     return measurement(rows).Vt[:k]
@@ -91,7 +91,7 @@ FITS: dict[str, Callable[[Any, float, int, int], Any]] = {
 
 
 def law(peer: str) -> dict[str, Any]:
-    """Return the mean of u_1^2 over draws for C = diag(8, 0, 0) at epsilon 4: exp(8 u_1^2)."""
+    """Return the mean of u_1^2 over samples for C = diag(8, 0, 0) at epsilon 4: exp(8 u_1^2)."""
     C = np.diag([8.0, 0.0, 0.0])
     if peer == "diffprivlib":
         from diffprivlib.mechanisms import Bingham
@@ -115,32 +115,32 @@ def law(peer: str) -> dict[str, Any]:
 
 
 def answer(peer: str, rows: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return one fit."""
+    """Return the answer for one fit."""
     k = asked["k"]
     start = time.process_time()
     _limit(asked["seconds"])
     try:
-        found = np.asarray(FITS[peer](rows, asked["epsilon"], k, asked["seed"]), dtype=float)
-    except Exception as error:  # a peer's failure is a result, with its kind
+        components = np.asarray(FITS[peer](rows, asked["epsilon"], k, asked["seed"]), dtype=float)
+    except Exception as error:  # Report any failure of the library as a result.
         return {"outcome": "failure", "kind": type(error).__name__}
     finally:
         _limit(0)
-    used = time.process_time() - start
-    if found.shape != (k, rows.shape[1]) or not np.isfinite(found).all():
+    seconds = time.process_time() - start
+    if components.shape != (k, rows.shape[1]) or not np.isfinite(components).all():
         return {"outcome": "failure", "kind": "not finite"}
-    return {"outcome": "fit", "seconds": used, "components": found.tolist()}
+    return {"outcome": "fit", "seconds": seconds, "components": components.tolist()}
 
 
 def _limit(seconds: float) -> None:
-    if hasattr(signal, "setitimer"):  # elsewhere whoever asks has patience, and then ends this
+    if hasattr(signal, "setitimer"):  # On systems without timers, the caller ends this process.
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def main() -> None:
-    """Answer until nobody asks."""
+    """Answer until the input ends."""
     warnings.simplefilter("ignore")
     peer = sys.argv[1]
-    # imports and caches are not the fit's: one easy fit first, whatever becomes of it
+    # Run one easy fit first, and ignore its outcome: the timed fit must not include imports.
     with contextlib.suppress(ValueError):
         easy = np.random.default_rng(0).standard_normal((500, 10))
         FITS[peer](easy / np.linalg.norm(easy, axis=1).max() * (1 - 1e-9), 1.0, 2, 0)
